@@ -16,6 +16,8 @@ from typing import Final
 _MODULES: Final = {
     "serve": "serve",
     "run": "run",
+    "status": "status",
+    "stop": "stop",
     "controller-manager": "controller_manager",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

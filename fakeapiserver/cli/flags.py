@@ -44,6 +44,7 @@ class Parsed(Struct):
 
     config: Config
     write_kubeconfig: Path | None = None
+    background: bool = False
     verbosity: int = 0
     output: str = "text"
     warnings: list[str] = field(default_factory=list)
@@ -274,6 +275,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "webhooks": ("webhooks", paths("webhooks")),
 }
 _OWN: Final = {
+    "background": "bool",
     "context-name": "string",
     "controllers": "strings",
     "step-controllers": "strings",
@@ -283,6 +285,7 @@ _OWN: Final = {
     "load-balancers": "bool",
     "local-storage": "bool",
     "metrics": "strings",
+    "name": "string",
     "nodes": "int",
     "output": "string",
     "stages": "strings",
@@ -379,7 +382,9 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}
         setattr(target, attribute, read_value)
-    elif name not in ("help", "version"):
+    elif name == "background":
+        parsed.background = read_boolean(value)
+    elif name not in ("help", "version", "name"):
         parsed.warnings.append(f"--{name} is kube-apiserver's, but has no effect here")
 
 

@@ -29,6 +29,10 @@ def main(arguments: Sequence[str]) -> int:
         return complain("serve runs no command; use: fakeapiserver run -- " + " ".join(parsed.command), 2)
     try:
         check_kubeconfig(parsed)
+        if parsed.background:
+            return _serve_in_background(arguments, parsed)
+        if "name" in parsed.given:
+            return complain("--name is for a server in the background: add --background", 2)
         return run_loop(_serve(parsed))
     except ValueError as error:
         return refuse(error, "serve")
@@ -63,6 +67,24 @@ def check_kubeconfig(parsed: Parsed) -> None:
 def configure_logging(verbosity: int) -> None:
     level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 1 else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+
+
+def _serve_in_background(arguments: Sequence[str], parsed: Parsed) -> int:
+    from fakeapiserver.cli import background
+
+    server = background.Server(parsed.given.get("name", background.DEFAULT_NAME))
+    status = server.start(background.foreground(arguments))
+    facts = server.facts()
+    if status or facts is None:
+        return status
+    if parsed.output == "json":
+        print(json.dumps(facts))
+    else:
+        print(
+            f"{facts['url']} is ready as context {json.dumps(facts['context'])}; fakeapiserver stop --name={server.name} ends it. "
+            f"For kubectl and every other client:\n\nexport KUBECONFIG={shlex.quote(facts['kubeconfig'])}"
+        )
+    return 0
 
 
 async def _serve(parsed: Parsed) -> int:

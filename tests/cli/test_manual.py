@@ -26,6 +26,8 @@ ALWAYS = {"help"}
 ACCEPTED = {
     "serve": set(flags.flag_types()),
     "run": set(flags.flag_types()),
+    "status": {"name", "output", *ALWAYS},
+    "stop": {"name", "all", "output", *ALWAYS},
     "controller-manager": set(controller_manager.flag_types()),
     "nodes": {*nodes.FLAGS, *ALWAYS},
     "envtest-assets": {*envtest_assets.FLAGS, *ALWAYS},
@@ -86,7 +88,8 @@ def test_there_are_ten_first_flags(name: str) -> None:
 
 def test_flags_without_effect_are_marked() -> None:
     accepted = set(flags.flag_types()) - set(flags.HEEDED)
-    assert accepted - kube_apiserver_flags.WITHOUT_EFFECT == {"help", "output", "v", "version", "write-kubeconfig"}
+    own = {"background", "help", "name", "output", "v", "version", "write-kubeconfig"}
+    assert accepted - kube_apiserver_flags.WITHOUT_EFFECT == own
     page = command_page("serve")
     for name in kube_apiserver_flags.WITHOUT_EFFECT:
         assert re.search(rf"^  --{name}( \S+)? \*", page, re.MULTILINE), name

@@ -65,6 +65,25 @@ def _servers() -> tuple[Command, ...]:
             flags,
             _SERVE_FIRST,
         ),
+        Command(
+            "status",
+            "status [--name NAME] [--output text|json]",
+            "Shows the servers that serve --background has started. Exits with 1 if none runs.",
+            {"Flags": {"name": Flag("Shows this server alone.", "all", "NAME", "--name=second"), **_OUTPUT, **HELP}},
+        ),
+        Command(
+            "stop",
+            "stop [--name NAME | --all] [--output text|json]",
+            "Ends a server that serve --background has started, and returns when it is gone. Exits with 1 if none runs.",
+            {
+                "Flags": {
+                    "name": Flag("The server to end.", "default", "NAME", "--name=second"),
+                    "all": Flag("Ends all of them.", "false"),
+                    **_OUTPUT,
+                    **HELP,
+                }
+            },
+        ),
     )
 
 

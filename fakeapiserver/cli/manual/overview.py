@@ -10,6 +10,8 @@ WIDTH: Final = 100
 SUMMARIES: Final = {
     "serve": "runs an API server until Ctrl-C",
     "run": "runs a command beside an API server of its own",
+    "status": "shows the servers that serve --background started",
+    "stop": "ends servers that serve --background started",
     "controller-manager": "runs the bundled controllers for any API server",
     "nodes": "simulates nodes and a scheduler for any API server",
     "envtest-assets": "writes kube-apiserver, etcd and kubectl for Go's envtest",

@@ -18,6 +18,10 @@ OWN: Final = {
             "NAME",
             "--context-name=test",
         ),
+        "background": Flag("Returns when the server is ready, which `fakeapiserver stop` ends; not for run.", "false"),
+        "name": Flag(
+            "The name of a server in the background, where there are several.", "default", "NAME", "--name=second"
+        ),
         "output": Flag(
             "Prints text, or one line of JSON with url and kubeconfig, when the server is ready.",
             "text",

@@ -1,0 +1,83 @@
+"""`serve --background`, `status` and `stop`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+OTHERS = "# mine\nkind: Config\nclusters: [{name: prod, cluster: {}}]\ncurrent-context: prod\n"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Runs the command with a state folder of the test's own."""
+    for name in ("state", "temporary"):
+        (tmp_path / name).mkdir()
+    environment = {**os.environ, "XDG_RUNTIME_DIR": f"{tmp_path}/state", "TMPDIR": f"{tmp_path}/temporary"}
+
+    def command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "fakeapiserver", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    yield command
+    command("stop", "--all")
+
+
+def test_a_server_in_the_background(run: Run, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(OTHERS)
+    done = run("serve", "--background", f"--write-kubeconfig={kubeconfig}", "--context-name=mine", "--output=json")
+    facts = json.loads(done.stdout)
+    assert (done.returncode, facts["name"], facts["context"]) == (0, "default", "mine")
+    assert '"mine"' in kubeconfig.read_text()
+    [status] = json.loads(run("status", "--output=json").stdout)
+    assert status == facts
+    again = run("serve", "--background")
+    message = "fakeapiserver: 'default' runs already; stop it with fakeapiserver stop --name=default\n"
+    assert (again.returncode, again.stderr) == (1, message)
+    assert json.loads(run("stop", "--output=json").stdout) == {"stopped": ["default"]}
+    assert kubeconfig.read_text() == OTHERS
+    assert not [*(tmp_path / "state").iterdir(), *(tmp_path / "temporary").iterdir()]
+
+
+@pytest.mark.parametrize("command", ["status", "stop"])
+def test_nothing_runs(run: Run, command: str, tmp_path: Path) -> None:
+    done = run(command, "--name=other")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "fakeapiserver: no server 'other' runs\n")
+    assert not list((tmp_path / "state").iterdir())
+
+
+def test_a_killed_server_is_not_mistaken_for_one_that_runs(run: Run) -> None:
+    facts = json.loads(run("serve", "--background", "--output=json").stdout)
+    os.kill(facts["pid"], signal.SIGKILL)
+    assert run("status").returncode == 1
+    assert run("serve", "--background").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["serve", "--background", "--name=../x"], "--name must be letters, digits, dots, dashes and underscores"),
+        (["serve", "--background", "--enable-admission-plugins=ImagePolicyWebhook"], "no config specified"),
+        (["serve", "--name=x"], "--name is for a server in the background: add --background"),
+        (["run", "--background", "--", "true"], "run has no --background"),
+    ],
+)
+def test_what_cannot_start_says_so_itself(run: Run, tmp_path: Path, words: list[str], message: str) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list((tmp_path / "state").iterdir())

@@ -89,8 +89,15 @@ def _go_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_go_numbers(item) for item in value]
     if type(value) is Written or (type(value) is int and not -(2**63) <= value < 2**63):
-        return float(value)
+        return _float64(value)
     return value
+
+
+def _float64(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise DecodeError(f"json: cannot unmarshal number {value} into Go value of type float64") from None
 
 
 def duplicate_fields(data: bytes, decoded: Any) -> list[str]:

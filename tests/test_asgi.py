@@ -90,7 +90,7 @@ def test_a_request_without_credentials(anonymous: Any, path: str, status: int) -
         assert client.get(path).status_code == status
 
 
-def test_wrong_credentials_are_refused_even_where_nobody_needs_any() -> None:
+def test_wrong_credentials_are_refused_even_where_none_are_needed() -> None:
     with TestClient(create_app(anonymous="admin", controllers=())) as client:
         assert client.get("/healthz", headers={"Authorization": "Bearer wrong"}).status_code == 401
 
@@ -429,7 +429,7 @@ def test_the_cluster_can_listen_as_well() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"anonymous": "nobody"}, ValueError, "anonymous: 'nobody' is not one of user, admin, refused"),
+        ({"anonymous": "guest"}, ValueError, "anonymous: 'guest' is not one of user, admin, refused"),
         ({"token": "a b"}, ValueError, "token: a bearer token consists of"),
         ({"token": ""}, ValueError, "token: a bearer token consists of"),
         ({"nods": 3}, TypeError, "nods"),

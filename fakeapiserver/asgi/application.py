@@ -38,7 +38,7 @@ def create_app(
     """Makes a FastAPI application that is a Kubernetes API server.
 
     - `anonymous`: who a request without credentials comes from. `user` (the default): the user system:anonymous, who may do what RBAC
-      grants to this user. `admin`: the admin, who may do everything. `refused`: nobody; such requests get 401.
+      grants to this user. `admin`: the admin, who may do everything. `refused`: such requests get 401.
     - `token`: the admin's bearer token; by default a random one, `app.token`.
     - `dependencies`, `middleware`, `lifespan`: FastAPI's. Dependencies are solved for Kubernetes requests, too.
     - all other options are those of `Cluster`: `nodes=3`, `crds="config/crd"`, `controllers=()` ... `port` opens an HTTPS port as well,

@@ -4,7 +4,7 @@ kubectl shows the message of a Status (`kubectl create --raw`, `get --raw`); it 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -49,9 +49,26 @@ class Body(BaseModel):
         return value
 
 
+class Status(BaseModel):
+    """The part of a metav1.Status that says why a request was refused."""
+
+    kind: Literal["Status"]
+    apiVersion: Literal["v1"]  # noqa: N815  upstream's name
+    status: Literal["Failure"]
+    code: int
+    reason: str
+    message: str
+
+
 def control_application(title: str) -> FastAPI:
     """A FastAPI application below /fakeapiserver/, without routes. Its page of documentation is docs_page.py's."""
-    app = FastAPI(title=title, docs_url=None, redoc_url=None, openapi_url=f"{PREFIX}/openapi.json")
+    app = FastAPI(
+        title=title,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=f"{PREFIX}/openapi.json",
+        responses={"4XX": {"description": "The reason", "model": Status}},
+    )
     app.add_middleware(_JSONBodies)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)

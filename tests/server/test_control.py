@@ -229,6 +229,13 @@ def test_the_causes_of_an_invalid_body_name_its_fields(cluster: Cluster) -> None
     assert (cause["reason"], cause["field"]) == ("FieldValueNotSupported", "mode")
 
 
+def test_the_document_says_that_errors_are_statuses(client: Client) -> None:
+    document = client.ask("GET", "/fakeapiserver/openapi.json")
+    operation = document["paths"]["/fakeapiserver/scripts"]["post"]
+    assert operation["responses"].keys() == {"201", "4XX"}
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
 def test_bodies_of_other_media_types_are_refused(cluster: Cluster) -> None:
     status = refusal(cluster, "PUT", "/fakeapiserver/clock", b"stopped: true", **{"Content-Type": "application/yaml"})
     assert (status["code"], status["reason"]) == (415, "UnsupportedMediaType")

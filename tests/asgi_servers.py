@@ -2,15 +2,26 @@
 
 import asyncio
 import http.client
+import importlib
+import pkgutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import uvicorn
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
+
+from fakeapiserver import controller_manager, controllers, nodes
+
+# What a server imports when it starts is imported here, in the main thread: Python 3.11 fails in a server's thread where pytest has yet to
+# rewrite a module ("AST constructor recursion depth mismatch").
+for package in (controller_manager, controllers, nodes):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
 Serving = Callable[[Any], AbstractContextManager[str]]
 
@@ -27,7 +38,7 @@ def _url(listener: socket.socket) -> str:
 
 
 def _answering(url: str) -> str:
-    """The URL, once the server answers there: two threads that import at the same time crash Python 3.11 under pytest."""
+    """The URL, once the server answers there."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     connection.request("GET", "/")
     connection.getresponse().read()
@@ -36,9 +47,9 @@ def _answering(url: str) -> str:
 
 
 @contextmanager
-def by_uvicorn(app: Any) -> Iterator[str]:
-    """The base URL of `app` under uvicorn."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+def by_uvicorn(app: Any, *, websockets: Literal["auto", "wsproto"] = "auto") -> Iterator[str]:
+    """The base URL of `app` under uvicorn. `websockets`: the library that reads them."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, ws=websockets))
     with _listener() as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -74,4 +85,8 @@ def by_hypercorn(app: Any) -> Iterator[str]:
         loop.close()
 
 
-SERVERS: dict[str, Serving] = {"uvicorn": by_uvicorn, "hypercorn": by_hypercorn}
+SERVERS: dict[str, Serving] = {
+    "uvicorn": by_uvicorn,
+    "uvicorn with wsproto": partial(by_uvicorn, websockets="wsproto"),
+    "hypercorn": by_hypercorn,
+}

@@ -10,6 +10,7 @@ from fakeapiserver.endpoints.request import HIJACK, ASGIApplication, Message, Re
 
 _TEXT, _BINARY, _CLOSE = 1, 2, 8
 _NORMAL: Final = 1000
+_PROTOCOLS: Final = b"sec-websocket-protocol"
 _NO_MASK: Final = bytes(4)
 # What a handshake has in HTTP/1.1 and lacks in HTTP/2; the server has checked it.
 _HANDSHAKE: Final = {
@@ -25,6 +26,8 @@ async def serve(application: ASGIApplication, scope: Scope, receive: Receive, se
     await receive()  # websocket.connect
     headers = [(name, value) for name, value in scope["headers"] if name not in _HANDSHAKE]
     handshake = {**_HANDSHAKE, **{name: value for name, value in scope["headers"] if name in _HANDSHAKE}}
+    if (offered := scope.get("subprotocols")) and not any(name == _PROTOCOLS for name, _ in headers):
+        headers.append((_PROTOCOLS, ", ".join(offered).encode()))  # some servers leave the header out
     bridge = _Bridge(scope, receive, send)
     request = {
         **scope,

@@ -132,6 +132,7 @@ WRONG = [
     ("nodes --kubeconfig=kubeconfig --kubelet-address=here", "--kubelet-address must be an IP address, not 'here'"),
     ("nodes --kubeconfig=kubeconfig --scheduler=perhaps", 'invalid argument "perhaps" for "--scheduler" flag'),
     ("nodes --controllers=none", "unknown flag: --controllers; it belongs to serve, run and controller-manager"),
+    ("nodes --background", "unknown flag: --background; it belongs to serve"),
     ("nodes now", "unexpected argument 'now'"),
     ("controller-manager", "--kubeconfig is missing"),
     ("controller-manager --kubeconfig=nowhere", "--kubeconfig: there is no file 'nowhere'"),

@@ -25,7 +25,7 @@ from fakeapiserver.server.config import Config
 ALWAYS = {"help"}
 ACCEPTED = {
     "serve": set(flags.flag_types()),
-    "run": set(flags.flag_types()),
+    "run": set(flags.flag_types()) - {"background", "name"},
     "status": {"name", "output", *ALWAYS},
     "stop": {"name", "all", "output", *ALWAYS},
     "controller-manager": set(controller_manager.flag_types()),

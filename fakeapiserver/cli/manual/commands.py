@@ -8,6 +8,7 @@ from fakeapiserver.cli.manual.entry import Command, Flag
 
 HELP: Final = {"help": Flag("Prints this help.", "false")}
 _OUTPUT: Final = {"output": Flag("Prints text or JSON.", "text", "FORMAT", "--output=json", "outputs")}
+_SERVE_ONLY: Final = ("background", "name")  # run refuses these
 _SERVE_FIRST: Final = (
     "write-kubeconfig",
     "output",
@@ -62,21 +63,24 @@ def _servers() -> tuple[Command, ...]:
             "run [FLAG ...] -- COMMAND [ARGUMENT ...]",
             "Starts an API server, runs COMMAND with KUBECONFIG set to it, stops the server, and exits as COMMAND did. With --webhooks, "
             f"COMMAND gets WEBHOOK_HOST, WEBHOOK_PORT and WEBHOOK_CERT_DIR, too. {note}",
-            flags,
+            {
+                title: {name: flag for name, flag in topic.items() if name not in _SERVE_ONLY}
+                for title, topic in flags.items()
+            },
             _SERVE_FIRST,
         ),
         Command(
             "status",
             "status [--name NAME] [--output text|json]",
             "Shows the servers that serve --background has started. Exits with 1 if none runs.",
-            {"Flags": {"name": Flag("Shows this server alone.", "all", "NAME", "--name=second"), **_OUTPUT, **HELP}},
+            {"Server": {"name": Flag("Shows this server alone.", "all", "NAME", "--name=second"), **_OUTPUT, **HELP}},
         ),
         Command(
             "stop",
             "stop [--name NAME | --all] [--output text|json]",
             "Ends a server that serve --background has started, and returns when it is gone. Exits with 1 if none runs.",
             {
-                "Flags": {
+                "Server": {
                     "name": Flag("The server to end.", "default", "NAME", "--name=second"),
                     "all": Flag("Ends all of them.", "false"),
                     **_OUTPUT,

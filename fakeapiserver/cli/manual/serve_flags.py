@@ -18,7 +18,7 @@ OWN: Final = {
             "NAME",
             "--context-name=test",
         ),
-        "background": Flag("Returns when the server is ready, which `fakeapiserver stop` ends; not for run.", "false"),
+        "background": Flag("Returns when the server is ready, which `fakeapiserver stop` ends.", "false"),
         "name": Flag(
             "The name of a server in the background, where there are several.", "default", "NAME", "--name=second"
         ),

@@ -16,14 +16,14 @@ def kubernetes() -> list[str]:
     from kubernetes import client, config
 
     config.load_kube_config()
-    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=60).items]
 
 
 def kubernetes_new_client() -> list[str]:
     from kubernetes import client, config
 
     api = client.CoreV1Api(config.new_client_from_config())
-    return [item.metadata.name for item in api.list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in api.list_namespace(_request_timeout=60).items]
 
 
 def kubernetes_load_config() -> list[str]:
@@ -31,7 +31,7 @@ def kubernetes_load_config() -> list[str]:
     from kubernetes import client, config
 
     config.load_config()
-    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=60).items]
 
 
 def made_at_import() -> list[str]:
@@ -40,7 +40,7 @@ def made_at_import() -> list[str]:
 
     if not hasattr(conftest, "CLIENT"):
         pytest.skip("conftest.py makes no clients")
-    return [item.metadata.name for item in conftest.CLIENT.list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in conftest.CLIENT.list_namespace(_request_timeout=60).items]
 
 
 def configured_at_import() -> list[str]:
@@ -48,7 +48,7 @@ def configured_at_import() -> list[str]:
 
     if client.Configuration._default is None:
         pytest.skip("nothing was configured")
-    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=60).items]
 
 
 def lightkube_made_at_import() -> list[str]:
@@ -76,7 +76,7 @@ def kubernetes_in_cluster() -> list[str]:
         config.load_incluster_config()
     except config.ConfigException:  # what the documentation recommends
         config.load_kube_config()
-    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=5).items]
+    return [item.metadata.name for item in client.CoreV1Api().list_namespace(_request_timeout=60).items]
 
 
 async def kubernetes_asyncio() -> list[str]:
@@ -138,7 +138,7 @@ async def own_client() -> list[str]:
 
 
 def kubectl() -> list[str]:
-    return command("kubectl", "get", "namespaces", "--output=name", "--request-timeout=5s")
+    return command("kubectl", "get", "namespaces", "--output=name", "--request-timeout=60s")
 
 
 def helm() -> list[str]:

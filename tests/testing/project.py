@@ -27,7 +27,7 @@ class Project:
     def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *arguments]
         return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=280, check=False
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=290, check=False
         )
 
     def has(self, module: str) -> bool:

@@ -42,7 +42,7 @@ def prepared():
     from kubernetes import client, config
     config.load_kube_config()
     try:
-        client.CoreV1Api().delete_collection_namespaced_pod("default", _request_timeout=5)
+        client.CoreV1Api().delete_collection_namespaced_pod("default", _request_timeout=60)
     except Exception as error:
         print(error)
     else:

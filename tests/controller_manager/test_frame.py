@@ -354,10 +354,10 @@ def test_what_is_written_before_a_controller_starts_is_treated_as_if_it_had_been
 
     async def scenario() -> None:
         async with Cluster() as cluster:  # the server is ready, and this coroutine goes on before any controller starts
-            api, manager = cluster.server.api, cluster.server.controllers
+            api, manager = cluster._server.api, cluster._server.controllers
             assert api is not None
             assert manager is not None
-            clients = InProcessClients(api.application, cluster.url, cluster.server.clock)
+            clients = InProcessClients(api.application, cluster.url, cluster._server.clock)
             endpoints = DynamicClient(clients.client("endpoint-controller")).resource(ENDPOINTS, "default")
             assert "endpoints-controller" not in manager.started
             await endpoints.create({"metadata": {"name": "mine"}, "subsets": []})

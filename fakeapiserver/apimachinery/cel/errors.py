@@ -6,6 +6,8 @@ Upstream: github.com/google/cel-go/common/{error,errors}.go
 from typing import NamedTuple
 
 _MAX_SNIPPET = 16384
+# Upstream stops at the first error after these.
+_MAX_ERRORS = 100
 
 
 class Issue(NamedTuple):
@@ -22,7 +24,8 @@ class CompileError(Exception):
         self.first = issues[0].message if issues else ""
         lines = source.split("\n")
         found = sorted(((*_place(lines, issue.at), issue.message) for issue in issues), key=lambda item: item[:2])
-        super().__init__("\n".join(_shown(lines, *item) for item in found))
+        truncated = ["1 more errors were truncated"] if len(found) > _MAX_ERRORS else []
+        super().__init__("\n".join([*(_shown(lines, *item) for item in found[:_MAX_ERRORS]), *truncated]))
 
 
 class CelError(Exception):

@@ -5,6 +5,7 @@ such as a mock of the test suite, are left alone.
 """
 
 import gc
+import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -35,7 +36,9 @@ def set_defaults(known: Mapping[str, Any]) -> None:
 
 
 def redirect_defaults(kubeconfig: str) -> None:
-    """Redirects the default configurations that are set to the cluster of a kubeconfig."""
+    """Redirects the default configurations that are set to the cluster of a kubeconfig, which is JSON. Configurations that a test loads
+    from it are redirected the next time, too."""
+    _servers.add(json.loads(Path(kubeconfig).read_text())["clusters"][0]["cluster"]["server"])
     for name, configuration in _configurations().items():
         if configuration._default is not None and _leads_away(configuration._default.host):
             configuration._default = _load(name, kubeconfig)

@@ -106,12 +106,13 @@ def _root(events: Iterable[Any]) -> Node | None:
                 raise ValueError("it holds several documents")
         elif isinstance(event, yaml.CollectionEndEvent):
             done = stack.pop()
-            done.end = event.end_mark.index if done.is_flow else done.children[-1].end if done.children else done.end
+            end = 0 if event.end_mark is None else event.end_mark.index  # PyYAML's own events have their marks
+            done.end = end if done.is_flow else done.children[-1].end if done.children else done.end
         elif isinstance(event, yaml.NodeEvent):
             node = _node(event)
             if node.kind == "alias" and node.value not in anchors:
                 raise ValueError(f"it has no anchor {node.value}")
-            anchors.add(event.anchor)
+            anchors.add(event.anchor or "")
             stack[-1].children.append(node)
             if isinstance(event, yaml.CollectionStartEvent):
                 stack.append(node)
@@ -123,7 +124,7 @@ def _node(event: Any) -> Node:
 
     start, end = event.start_mark.index, event.end_mark.index
     if isinstance(event, yaml.AliasEvent):
-        return Node("alias", start, end, start, event.anchor)
+        return Node("alias", start, end, start, event.anchor or "")
     properties = (event.anchor, event.tag)
     if isinstance(event, yaml.ScalarEvent):
         return Node("scalar", start, end, start, event.value, properties, not event.style or event.style == "plain")

@@ -19,6 +19,7 @@ __all__ = ["APIServer", "AsyncCluster", "Cluster", "ClusterOptions", "StatusErro
 PUBLIC_MODULES: Final = (
     "fakeapiserver.apimachinery.gvk",
     "fakeapiserver.apimachinery.timestamp",
+    "fakeapiserver.asgi",
     "fakeapiserver.client",
     "fakeapiserver.client.cache",
     "fakeapiserver.client.cache.delta_fifo",
@@ -64,6 +65,7 @@ PUBLIC_MODULES: Final = (
     "fakeapiserver.controller_runtime.webhook.server",
     "fakeapiserver.nodes.behaviour",
     "fakeapiserver.scaffold.manifests",
+    "fakeapiserver.testing",
 )
 
 _HOMES: Final = {

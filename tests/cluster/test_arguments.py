@@ -8,8 +8,6 @@ import pytest
 from fakeapiserver import AsyncCluster, Cluster
 from fakeapiserver.cluster.options import config_of
 
-pytest_plugins = ["pytester"]
-
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -152,16 +150,3 @@ def test_service_accounts_that_cannot_be() -> None:
         pytest.raises(ValueError, match="name must be namespace/name of a service"),
     ):
         cluster.service_account("robot")
-
-
-def test_a_marker_with_a_typo(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.fake_cluster(node=3)
-        def test_it(fake_cluster): ...
-        """
-    )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    result.stdout.fnmatch_lines(["E *TypeError: Cluster() has no option 'node' (did you mean 'nodes'?)*"])

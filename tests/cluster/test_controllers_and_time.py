@@ -20,7 +20,7 @@ class Asking(Client):
     def refusal(self, method: str, path: str, body: object = None) -> tuple[int, str]:
         with pytest.raises(urllib.error.HTTPError) as raised:
             self.ask(method, path, body)
-        return raised.value.code, json.loads(raised.value.read())["detail"]
+        return raised.value.code, json.loads(raised.value.read())["message"]
 
     def accounts(self, namespace: str) -> list[str]:
         found = self.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts")

@@ -54,7 +54,7 @@ def lines_of(requests: list[Request]) -> list[dict[str, object]]:
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.addHandler(output)
-        logger.setLevel(logging.INFO)
+        logger.setLevel(logging.DEBUG)
     try:
         asyncio.run(scenario())
     finally:

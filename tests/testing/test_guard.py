@@ -105,10 +105,10 @@ def project(tmp_path: Path, decoy: Decoy) -> Project:
     ("named_by", "conftest", "arguments"),
     [
         ("KUBECONFIG", IMPORTS_EVERYTHING + SESSION_FIXTURE, ["-n2"]),
-        ("home", "", []),
-        ("home", KUBECONFIG_IS_SET + IMPORTS_EVERYTHING, []),
-        ("home", CLIENTS_ARE_MADE, []),
-        ("in-cluster", SERVICE_ACCOUNT, []),
+        pytest.param("home", "", [], marks=pytest.mark.slow),
+        pytest.param("home", KUBECONFIG_IS_SET + IMPORTS_EVERYTHING, [], marks=pytest.mark.slow),
+        pytest.param("home", CLIENTS_ARE_MADE, [], marks=pytest.mark.slow),
+        pytest.param("in-cluster", SERVICE_ACCOUNT, [], marks=pytest.mark.slow),
     ],
     ids=["conftest-xdist", "home", "conftest-sets-it", "clients-made-at-import", "pod"],
 )
@@ -132,6 +132,7 @@ def test_no_client_reaches_the_decoy(
     assert done.returncode == 0, done.stdout[-6000:]
 
 
+@pytest.mark.slow
 def test_a_decoy_without_guard_is_reached(project: Project, decoy: Decoy) -> None:
     """So that the tests above can fail."""
     pytest.importorskip("kubernetes", reason="pip install -e '.[clients]'")

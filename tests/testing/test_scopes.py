@@ -108,6 +108,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["-n0"], ["-n2"]], ids=["one-process", "xdist"])
 def test_every_scope_in_every_kind_of_test(arguments: list[str], project: Project) -> None:
     ini = "[pytest]\nasyncio_default_fixture_loop_scope = function\nfake_cluster_options =\n    nodes = 1\n"

@@ -27,6 +27,7 @@ ASGIApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Upstream: MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go.
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_LENGTH_DIGITS: Final = 18  # a Content-Length with more is too large, and may have more than int() reads
 _MAX_PARAMETERS: Final = 10_000
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _UNREAD: Final = RequestInfo("", "")
@@ -102,7 +103,7 @@ class Request(Struct):
     async def body(self) -> bytes:
         """The whole body. StatusError 413 beyond the limit, ConnectionError if the client disconnects first."""
         length = self.header(b"content-length")
-        if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        if length.isdigit() and (len(length) > _LENGTH_DIGITS or int(length) > MAX_BODY_BYTES):
             raise _too_large()
         message = await self._piece()
         body: bytes = message.get("body", b"")

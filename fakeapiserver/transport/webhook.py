@@ -24,6 +24,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import answered
+from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.resolver import lookup_failure
 from fakeapiserver.transport.service_resolver import Resolve
@@ -153,8 +154,7 @@ class WebhookClient:
             reset = isinstance(error, ConnectionResetError)
             raise WebhookError(f'Post "{url}": {reason(error, endpoint.host, endpoint.port)}', reset=reset) from error
         if not 200 <= response.status <= 206:
-            after = response.headers.get("retry-after", "")
-            raise WebhookError(_refusal(response), response.status, int(after) if after.isdecimal() else None)
+            raise WebhookError(_refusal(response), response.status, _retry_after(response))
         return response
 
     async def _exchange(self, endpoint: Endpoint, url: str, body: bytes) -> Response:
@@ -375,6 +375,14 @@ def reason(error: Exception, host: str, port: int) -> str:
         shown = f"[{host}]" if ":" in host else host
         return f"dial tcp {shown}:{port}: connect: {os.strerror(error.errno).lower()}"
     return str(error.args[0] if isinstance(error, LookupError) else error)
+
+
+def _retry_after(response: Response) -> int | None:
+    """The seconds of the header Retry-After; None if it has none, or something else."""
+    try:
+        return parse_uint(response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
 
 
 def _refusal(response: Response) -> str:

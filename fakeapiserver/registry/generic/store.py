@@ -693,4 +693,7 @@ def _too_large(error: RequestTooLarge) -> StatusError:
 
 def _is_revision(text: str) -> bool:
     """Whether upstream's versioner parses the text to anything but 0, which stands for no revision."""
-    return text.isascii() and text.isdigit() and 0 < int(text) < 1 << 64
+    try:
+        return parse_uint(text) > 0
+    except ValueError:
+        return False

@@ -75,6 +75,7 @@ def test_ruff_reads_the_real_folders_once() -> None:
     assert sum(line.endswith("auth/union.py") for line in shown) == 1
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_real_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -92,11 +92,20 @@ def _checked(package: str) -> str:
 
 
 def _module(name: str) -> Any:
+    package = name.partition(".")[0]
     try:
-        return import_module(name)
+        found = import_module(name)
     except ModuleNotFoundError as error:
-        package = name.partition(".")[0]
         if error.name != package:
             raise
-        hint = f"pip install {package.replace('_', '-')}"
-        raise ModuleNotFoundError(f"the package {package} is not installed: {hint}", name=package) from None
+        raise _missing(package) from None
+    if (
+        found.__file__ is None
+    ):  # only a folder: lightkube-models, which this package depends on, brings `lightkube/models`
+        raise _missing(package)
+    return found
+
+
+def _missing(package: str) -> ModuleNotFoundError:
+    hint = f"pip install {package.replace('_', '-')}"
+    return ModuleNotFoundError(f"the package {package} is not installed: {hint}", name=package)

@@ -92,7 +92,8 @@ def test_kubernetes_asyncio(fake_cluster: Cluster) -> None:
 
 
 def test_lightkube(fake_cluster: Cluster) -> None:
-    lightkube = pytest.importorskip("lightkube", reason="pip install -e '.[clients]'")
+    pytest.importorskip("lightkube.core", reason="pip install -e '.[clients]'")
+    lightkube = pytest.importorskip("lightkube")
     from lightkube.core.exceptions import ApiError
     from lightkube.models.core_v1 import ServicePort, ServiceSpec
     from lightkube.models.meta_v1 import ObjectMeta

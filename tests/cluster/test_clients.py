@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from fakeapiserver import AsyncCluster, Cluster
 
 PACKAGES = ("kubernetes", "kubernetes_asyncio", "kr8s", "lightkube")
+# lightkube-models, which is always there, brings a folder `lightkube` as well.
+MODULES = {"lightkube": "lightkube.core"}
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +53,13 @@ READ: dict[str, Callable[[Any], list[str]]] = {
 
 @pytest.mark.parametrize("package", READ)
 def test_a_blocking_client(cluster: Cluster, package: str) -> None:
-    pytest.importorskip(package)
+    pytest.importorskip(MODULES.get(package, package))
     assert "default" in READ[package](cluster.client(package))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_client_in_the_event_loop_of_the_cluster(package: str) -> None:
-    pytest.importorskip(package)
+    pytest.importorskip(MODULES.get(package, package))
 
     async def scenario() -> list[str]:
         async with AsyncCluster(controllers=()) as cluster:
@@ -101,6 +104,14 @@ def test_of_a_user(cluster: Cluster, options: Any, name: str) -> None:
 def test_an_unknown_package_is_refused(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match="client: 'pykube' is none of the packages that are known: kubernetes, "):
         cluster.client("pykube")
+
+
+def test_a_mere_folder_is_no_package(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ModuleType("lightkube")
+    folder.__file__ = None
+    monkeypatch.setattr("fakeapiserver.cluster.clients.import_module", lambda name: folder)
+    with pytest.raises(ModuleNotFoundError, match=r"the package lightkube is not installed: pip install lightkube$"):
+        cluster.client("lightkube")
 
 
 def test_a_package_that_is_not_installed_is_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -332,6 +332,7 @@ def test_code_that_cannot_be_imported_is_told(
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_what_a_user_changed_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made(tmp_path, *EVERYTHING[:2])
     edited = [

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver.cli.stop_signals import StopSignals, started
+from fakeapiserver.client.wait import poll_until
 
 # Sends the signal at the moment when the module of the command is imported.
 WHILE_IMPORTING = """
@@ -67,11 +68,13 @@ def test_a_signal_while_the_server_starts(command: list[str], number: signal.Sig
 def test_the_status_says_what_a_signal_interrupted(signals: list[int], was_ready: bool, status: int) -> None:
     async def scenario() -> int:
         stop = StopSignals()
-        for received, number in enumerate(signals):
+        for before, number in enumerate(signals):
+
+            async def is_received(before: int = before) -> bool:
+                return stop.status(before) != 0
+
             os.kill(os.getpid(), number)
-            async with asyncio.timeout(60):
-                while not stop.status(received):  # the event loop reads signals from a pipe
-                    await asyncio.sleep(0.001)
+            await poll_until(is_received, interval=0.001, timeout=60)  # the event loop reads signals from a pipe
         assert stop.is_set() == bool(signals)
         return stop.status(1 if was_ready else 0)
 

@@ -33,7 +33,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "dryRun": "`All` processes the request completely, but stores nothing. Other values are refused.",
     "fieldManager": "The name under which managedFields record who owns the fields of this write: at most 128 printable "
     "characters. Required for apply.",
-    "fieldSelector": "Restricts the list to objects whose fields have these values. By default, to none.",
+    "fieldSelector": "Restricts the list to objects whose fields have these values. By default, everything matches.",
     "fieldValidation": "What happens to unknown and duplicate fields: `Ignore` drops them, `Warn` (the default) drops them and "
     "sends warnings, `Strict` refuses the request.",
     "follow": "Keeps the stream open and sends new lines as they are written. Defaults to false.",

@@ -5,7 +5,6 @@ field is described in which column is recorded (`apis/column_fields.json`); the 
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from fakeapiserver.apis import prose
@@ -19,20 +18,19 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CUSTOM: Final = {id(NAME_COLUMN): f"{_OBJECT_META} name", id(AGE_COLUMN): f"{_OBJECT_META} creationTimestamp"}
 
 
-@lru_cache(maxsize=512)
-def described(resource: APIResource) -> tuple[Column, ...]:
+def described(resource: APIResource) -> list[Column]:
     """The resource's columns: {"name", "type", "format", "description", "priority"}. A description is "" if the column shows no
     single field, or if the prose isn't installed."""
     known = prose.installed()
     gv = resource.gvr.group_version
     path = f"/{f'apis/{gv}' if gv.group else f'api/{gv}'}/{resource.gvr.resource}"
     fields = {} if resource.custom else read_shared_table("column_fields.json").get(path, {})
-    return tuple(
+    return [
         _with_description(column, _text(known, _CUSTOM.get(id(column)) or fields.get(column["name"], "")))
         if "description" not in column
         else column
         for column in resource.columns
-    )
+    ]
 
 
 def _with_description(column: Column, text: str) -> Column:

@@ -27,6 +27,7 @@ from fakeapiserver.storage.interface import Watcher
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.cbor import CBORForm
+    from fakeapiserver.endpoints.columns import Column
     from fakeapiserver.endpoints.partial import PartialForm
     from fakeapiserver.endpoints.protobuf import StoredForm
 
@@ -105,6 +106,13 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         definition, own = "io.k8s.api.autoscaling.v1.Scale", self.kind
         kind = BuiltinKind(gvk, definition, own.definitions, lambda obj, version: None, own.reword)
         return RequestScope(resource=self.resource, kind=kind, clock=self.clock, recognizes=self.recognizes)
+
+    @cached_property
+    def columns(self) -> "list[Column]":
+        """The columns of the resource's Tables."""
+        from fakeapiserver.endpoints.columns import described
+
+        return described(self.resource)
 
     @cached_property
     def _type_prefix(self) -> canonical.TypePrefix:

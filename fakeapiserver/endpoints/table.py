@@ -3,13 +3,12 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest/table.go.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.body import internal_package
-from fakeapiserver.endpoints.columns import described
 from fakeapiserver.endpoints.negotiation import Accept
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
@@ -34,7 +33,7 @@ def transformed(
             "kind": "Table",
             "apiVersion": api_version,
             "metadata": meta,
-            "columnDefinitions": columns(scope),
+            "columnDefinitions": scope.columns,
             # Upstream's default table convertor has no rows at all for a list of none.
             "rows": rows if rows or scope.row is not None else None,
         }
@@ -65,10 +64,6 @@ def include_object(request: Request) -> str:
         error = field.invalid("includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty")
         raise new_bad_request(f"Unable to convert to Table as requested: {error}")
     return wanted
-
-
-def columns(scope: RequestScope) -> list[Any]:
-    return list(described(scope.resource))
 
 
 def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> Object:

@@ -186,7 +186,7 @@ class Form:
                 "kind": "Table",
                 "apiVersion": f"meta.k8s.io/{version}",
                 "metadata": {"resourceVersion": metadata(obj).get("resourceVersion", "")},
-                "columnDefinitions": table.columns(self._scope) if self._wants_columns() else None,
+                "columnDefinitions": self._scope.columns if self._wants_columns() else None,
                 "rows": [table.row(self._scope, obj, include, version)],
             }
             self._columns_sent = True

@@ -81,12 +81,9 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _instead(folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(prose, "folder", lambda: folder)
-    caches = (prose.installed.cache_clear, columns.described.cache_clear)
-    for clear in caches:
-        clear()
+    prose.installed.cache_clear()
     yield folder or Path()
-    for clear in caches:
-        clear()
+    prose.installed.cache_clear()
 
 
 def openapi() -> OpenAPI:

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError):  # whoever read it has gone
+    with suppress(OSError):  # the reader has gone
         sys.stdout.flush()
         sys.stderr.flush()
     # Everything is stopped. Finalizing the interpreter takes time, and what a signal interrupts there ends in a traceback.

@@ -160,7 +160,7 @@ class Storage(Protocol):
 
     async def delivered(self, key: str) -> None:
         """Returns when a client that reads its watches promptly has read what was written to the key: some milliseconds from now,
-        or at once if nobody watches it. A write in two steps waits here between them."""
+        or at once if no watch is open for it. A write in two steps waits here between them."""
 
     def get_now(self, key: str) -> StoredObject | None:
         """`get` without awaiting, from what this process knows; for authorizers and admission."""

@@ -350,7 +350,7 @@ def test_only_what_is_in_mode_step_is_stepped() -> None:
 
 
 def test_what_is_written_before_a_controller_starts_is_treated_as_if_it_had_been_there() -> None:
-    """Endpoints without a service are left over when they were there before their controller, and somebody's own when not."""
+    """Endpoints without a service are deleted as left over only if they existed before the server was ready."""
 
     async def scenario() -> None:
         async with Cluster() as cluster:  # the server is ready, and this coroutine goes on before any controller starts

@@ -1,4 +1,4 @@
-"""A deletion in two steps, marking the object and removing it: whoever watches sees the first step before the second is taken."""
+"""A deletion in two steps, marking the object and removing it: a watcher sees the first step before the second is taken."""
 
 import asyncio
 import json

@@ -509,7 +509,7 @@ class Store:
             await marked.admit_again(self.decode(found.value))
             with suppress(ResourceVersionConflict, KeyNotFound):
                 return Written((await self._remove(found, last)).value, deleted=True)
-        return Written(marked.written.value, deleted=True)  # somebody else was faster
+        return Written(marked.written.value, deleted=True)  # another request has removed it
 
     async def _put(self, current: StoredObject, new: Object, dry_run: bool) -> Written:
         """Compare-and-swap, or what it would write if this is a dry run."""

@@ -6,10 +6,10 @@ Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.program import Program
 from fakeapiserver.apimachinery.cel.typed import compile_typed
-from fakeapiserver.apimachinery.cel.types import BOOL, STRING, list_of, map_of, struct
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.program import Program
+from fakeapiserver.languages.cel.types import BOOL, STRING, list_of, map_of, struct
 
 _STRINGS: Final = list_of(STRING)
 _SPEC: Final = "kubernetes.SubjectAccessReviewSpec"

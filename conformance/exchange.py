@@ -36,12 +36,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from conformance import cbor, wire
-from conformance.audit_log import AuditLog
-from conformance.credentials import Credentials
+from conformance.players.audit_log import AuditLog
+from conformance.players.credentials import Credentials
 from conformance.summary import summarized
 
 if TYPE_CHECKING:
-    from conformance.webhook import Webhook
+    from conformance.players.webhook import Webhook
 
 HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
@@ -288,14 +288,14 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     """Sends a scenario's requests in order; `patient` heeds their `wait`."""
     text = path.read_text()
     if "${aggregated}" in text:
-        from conformance.aggregated import Aggregated
+        from conformance.players.aggregated import Aggregated
 
         with Aggregated() as aggregated:
             answers = _run(json.loads(aggregated.filled(text)), client, None, patient=patient)
             return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
         return _run(json.loads(text), client, None, patient=patient)
-    from conformance.webhook import Webhook
+    from conformance.players.webhook import Webhook
 
     with Webhook() as webhook:
         answers = _run(json.loads(webhook.filled(text)), client, webhook, patient=patient)

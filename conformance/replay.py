@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.bench.servers import TOKEN, Ours
-from conformance.credentials import Credentials, needs_credentials, started
+from conformance.compare.key_order import answer_disorder
 from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
-from conformance.key_order import answer_disorder
+from conformance.players.credentials import Credentials, needs_credentials, started
 
 
 @dataclass(slots=True)
@@ -79,7 +79,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", metavar="URL")
     parser.add_argument("--token", help="of a user in system:masters; needed with --server")
-    parser.add_argument("--folder", type=Path, help="what conformance.credentials has made for the server's flags")
+    parser.add_argument(
+        "--folder", type=Path, help="what conformance.players.credentials has made for the server's flags"
+    )
     parser.add_argument("--area", action="append", default=[])
     parser.add_argument("--minimum", type=float, default=0.0, help="exit with 1 below this percentage")
     parser.add_argument("--output", choices=("text", "json"), default="text")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from email.message import Message
 from typing import Any, Final
 
-from conformance.record_types import without_descriptions
+from conformance.record.types import without_descriptions
 
 _NAMED: Final = frozenset({"paths", "schemas", "definitions", "parameters"})
 _BODIES: Final = frozenset({"body", "text", "events", "protobuf", "frames"})

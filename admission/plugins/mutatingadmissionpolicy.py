@@ -23,7 +23,7 @@ from fakeapiserver.apimachinery.serializer import json
 if TYPE_CHECKING:
     from fakeapiserver.admission.policy.expressions import Evaluation
     from fakeapiserver.admission.policy.mutator import Mutator
-    from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
+    from fakeapiserver.languages.cel.authorizer import Decision, Question
 
 
 class MutatingHook(Hook, frozen=True):

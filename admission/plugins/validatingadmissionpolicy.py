@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.serializer import json
 
 if TYPE_CHECKING:
     from fakeapiserver.admission.policy.validator import Failure, Findings, Validator
-    from fakeapiserver.apimachinery.cel.authorizer import Decision, Question
+    from fakeapiserver.languages.cel.authorizer import Decision, Question
 
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 

@@ -11,18 +11,18 @@ from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.review import Subject, request_of
-from fakeapiserver.apimachinery.cel import authorizer as cel_authorizer
 from fakeapiserver.apimachinery.cel.admission import Environment
-from fakeapiserver.apimachinery.cel.authorizer import Decision, Question, Unanswered
-from fakeapiserver.apimachinery.cel.errors import CelError
-from fakeapiserver.apimachinery.cel.program import Program
-from fakeapiserver.apimachinery.cel.types import BOOL, Type
-from fakeapiserver.apimachinery.cel.values import Lazy
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Attributes as AuthorizerAttributes
 from fakeapiserver.auth.interfaces import Authorizer, EvaluationError, UserInfo
 from fakeapiserver.auth.interfaces import Decision as AuthorizerDecision
 from fakeapiserver.auth.selectors import Selectors
+from fakeapiserver.languages.cel import authorizer as cel_authorizer
+from fakeapiserver.languages.cel.authorizer import Decision, Question, Unanswered
+from fakeapiserver.languages.cel.errors import CelError
+from fakeapiserver.languages.cel.program import Program
+from fakeapiserver.languages.cel.types import BOOL, Type
+from fakeapiserver.languages.cel.values import Lazy
 
 BUDGET: Final = 10_000_000
 _CONDITIONS_BUDGET: Final = 2_500_000

@@ -19,13 +19,13 @@ from fakeapiserver.admission.policy.expressions import (
     hold,
 )
 from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT, Environment
-from fakeapiserver.apimachinery.cel.times import duration_text, timestamp_text
-from fakeapiserver.apimachinery.cel.values import Duration, Made, Timestamp
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch.go_format import GoValue
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.languages.cel.times import duration_text, timestamp_text
+from fakeapiserver.languages.cel.values import Duration, Made, Timestamp
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import Node, TypedSchema

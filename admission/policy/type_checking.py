@@ -9,12 +9,12 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel.admission import Environment
-from fakeapiserver.apimachinery.cel.errors import CompileError
 from fakeapiserver.apimachinery.cel.schema import Decl, declare, structs_of
-from fakeapiserver.apimachinery.cel.types import DYN
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.languages.cel.errors import CompileError
+from fakeapiserver.languages.cel.types import DYN
 
 _MOST_KINDS: Final = 10
 Spec = Mapping[str, Any]

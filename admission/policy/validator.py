@@ -22,10 +22,10 @@ from fakeapiserver.admission.policy.expressions import (
     namespace_object,
 )
 from fakeapiserver.apimachinery.cel.admission import Environment
-from fakeapiserver.apimachinery.cel.program import PER_CALL_LIMIT
-from fakeapiserver.apimachinery.cel.types import BOOL, NULL, STRING
-from fakeapiserver.apimachinery.cel.values import Bad
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.languages.cel.program import PER_CALL_LIMIT
+from fakeapiserver.languages.cel.types import BOOL, NULL, STRING
+from fakeapiserver.languages.cel.values import Bad
 
 _MAX_MESSAGE: Final = 5 * 1024
 # Messages and annotations have no authorizer, though those may name it.

@@ -29,7 +29,7 @@ from conformance.bench.servers import (
     fresh_cluster_seconds,
 )
 from conformance.exchange import Client
-from conformance.operators import packages
+from conformance.suites.operators import packages
 
 Figures = dict[str, list[float]]
 

@@ -229,7 +229,7 @@ from pathlib import Path
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.chain import _info
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -311,7 +311,7 @@ from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 POD, PODS = GroupVersionKind("", "v1", "Pod"), GroupVersionResource("", "v1", "pods")
 USER = UserInfo("admin", groups=("system:masters",))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.exchange import Client
-from conformance.tls_server import self_signed
+from conformance.players.tls_server import self_signed
 
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 _NAMESPACES: Final = ("unhooked", "hooked")

@@ -5,7 +5,7 @@ that rule's callers, innermost first; every other refusal with the place where i
 
     POST '/api/v1/namespaces/default/services' 422: spec.ports[0].port: Invalid value: must be between 1 and 65535, inclusive
       fakeapiserver/registry/core/field_formats.py:53 port_errors
-      fakeapiserver/registry/core/service_validation.py:164 _each_port_errors
+      fakeapiserver/registry/core/service/validation.py:164 _each_port_errors
 
 At other levels nothing is recorded.
 """

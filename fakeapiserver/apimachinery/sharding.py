@@ -11,11 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.cel import ast
-from fakeapiserver.apimachinery.cel.errors import CompileError
-from fakeapiserver.apimachinery.cel.parser import parse as parse_expression
-from fakeapiserver.apimachinery.cel.values import UInt
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.languages.cel import ast
+from fakeapiserver.languages.cel.errors import CompileError
+from fakeapiserver.languages.cel.parser import parse as parse_expression
+from fakeapiserver.languages.cel.values import UInt
 
 UID: Final = "object.metadata.uid"
 NAMESPACE: Final = "object.metadata.namespace"

@@ -1,6 +1,6 @@
 """Pods, claims and volumes as Go's internal types print them, which some messages show: Go's names, in Go's order, with every unset field.
 
-Upstream: pkg/apis/core/types.go, pkg/apis/core/v1/conversion.go. The layout is recorded (conformance/record_internal_types.py).
+Upstream: pkg/apis/core/types.go, pkg/apis/core/v1/conversion.go. The layout is recorded (conformance/record/internal_types.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class InternalForm(dict[str, Any]):
 
 @cache
 def internal_rows(version: str) -> Mapping[str, list[list[str]]]:
-    """Internal type -> its fields: [Go name, wire name, type, …] (conformance/record_internal_types.py)."""
+    """Internal type -> its fields: [Go name, wire name, type, …] (conformance/record/internal_types.py)."""
     found: Mapping[str, list[list[str]]] = read_table(version, "internal_types.json")
     return found
 

@@ -18,7 +18,7 @@ from fakeapiserver.asgi.documents import Documents
 from fakeapiserver.asgi.hosting import Anonymous, HostedCluster, HostedServer
 from fakeapiserver.asgi.routes import KubernetesRoutes
 from fakeapiserver.cluster.options import ClusterOptions
-from fakeapiserver.server.docs_page import PAGE
+from fakeapiserver.server.control.docs_page import PAGE
 from fakeapiserver.transport import kubeconfig
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]

@@ -1,4 +1,4 @@
-"""WebSockets of an ASGI server, for endpoints that write frames to a connection themselves (endpoints/websocket.py).
+"""WebSockets of an ASGI server, for endpoints that write frames to a connection themselves (endpoints/streams/websocket.py).
 
 The endpoint sees a connection that was handed over to it (`HIJACK`); its frames become ASGI's messages, and the other way round.
 """

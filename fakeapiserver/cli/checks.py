@@ -7,7 +7,7 @@ from typing import Final
 from fakeapiserver.apis.recorded import minor_version
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 _FILES: Final = (
     "admission-control-config-file",

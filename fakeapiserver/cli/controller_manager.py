@@ -52,7 +52,7 @@ from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_server, load_pair
 
 if TYPE_CHECKING:
-    from fakeapiserver.server.serving import Server
+    from fakeapiserver.server.http.serving import Server
 
 log = logging.getLogger(__name__)
 
@@ -300,10 +300,10 @@ async def _serve(
         return None, ()
     from fakeapiserver.cli.controller_manager_configuration import configuration, flag_texts
     from fakeapiserver.cli.controller_manager_endpoints import Endpoints
+    from fakeapiserver.cli.delegated import DelegatedAuthentication, RequestHeaderOptions, authorizer
     from fakeapiserver.server.app import Application
-    from fakeapiserver.server.delegated import DelegatedAuthentication, RequestHeaderOptions, authorizer
+    from fakeapiserver.server.http.serving import Server, server_context
     from fakeapiserver.server.metrics import BuildMetrics
-    from fakeapiserver.server.serving import Server, server_context
 
     headers = RequestHeaderOptions(
         options.requestheader_client_ca_file,

@@ -35,7 +35,7 @@ from fakeapiserver.cli.arguments import (
     text,
 )
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.server.config import FEATURE_GATES, OLDER_FEATURE_GATES, Config
+from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES, Config
 
 
 class Parsed(Struct):

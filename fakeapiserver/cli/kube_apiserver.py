@@ -13,7 +13,7 @@ from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.version import kubernetes
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 if TYPE_CHECKING:
     import asyncio

@@ -35,7 +35,7 @@ from fakeapiserver.nodes.simulation import Simulation
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_runtime.http_server import Application
-    from fakeapiserver.server.serving import Server
+    from fakeapiserver.server.http.serving import Server
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "kubeconfig": text("kubeconfig"),
@@ -121,8 +121,8 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
     """
     from fakeapiserver.clock import SystemClock
     from fakeapiserver.server.app import Application
-    from fakeapiserver.server.kubelet_server import KubeletServer
-    from fakeapiserver.server.serving import Server, plain_context
+    from fakeapiserver.server.http.serving import Server, plain_context
+    from fakeapiserver.server.simulated_nodes.kubelet_server import KubeletServer
     from fakeapiserver.transport.certificates import create_authority, issue_server
 
     address = options.kubelet_address
@@ -140,7 +140,7 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
     """Serves the control on loopback. Raises OSError if the port is in use."""
-    from fakeapiserver.server.control_controllers import nodes_control
+    from fakeapiserver.server.control.controllers import nodes_control
 
     server = HTTPServer("control", cast("Application", nodes_control(simulation)), f"127.0.0.1:{port}")
     server.bind()

@@ -15,8 +15,8 @@ from fakeapiserver.cli.checks import check
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.stop_signals import StopSignals, started
-from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
 
 

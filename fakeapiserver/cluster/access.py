@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fakeapiserver.cluster.faces import Blocking, blocking
-from fakeapiserver.server.access_log import AccessLog, Denied, write
+from fakeapiserver.server.filters.access_log import AccessLog, Denied, write
 
 
 class AsyncAccess:

@@ -166,7 +166,7 @@ def _sources(name: str, value: Any) -> Any:
 
 def _objects_of(name: str, value: Any, *, kinds: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """The objects of these kinds. OSError, ValueError."""
-    from fakeapiserver.server import manifests
+    from fakeapiserver.server.projects import manifests
 
     if not (sources := _sources(name, value)):
         return ()

@@ -20,8 +20,8 @@ from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.cluster.webhooks import Webhooks
-from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
 
 T = TypeVar("T")
 

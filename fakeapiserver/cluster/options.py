@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypedDict, Unpack
 
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.manifests import Sources
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.projects.manifests import Sources
 
 
 class ClusterOptions(TypedDict, total=False):

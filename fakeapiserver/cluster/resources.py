@@ -13,10 +13,10 @@ from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import NoMatchError, RESTMapper, RESTMapping
-from fakeapiserver.server import manifests
-from fakeapiserver.server.access_log import CLUSTER_USER
+from fakeapiserver.server.filters.access_log import CLUSTER_USER
 from fakeapiserver.server.in_process import InProcessRoundTripper
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.projects import manifests
 
 Object = dict[str, Any]
 DEFAULT_NAMESPACE: Final = "default"

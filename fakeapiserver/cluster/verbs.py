@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.manifests import Sources
+from fakeapiserver.server.projects.manifests import Sources
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster.resources import Resources
@@ -48,7 +48,7 @@ class AsyncVerbs(ABC):
         OSError, ValueError: the objects can't be read. LookupError: a kind is not served. StatusError: the server refuses an object,
         e.g. because of an unknown field; the objects before it are stored."""
         from fakeapiserver.cluster.resources import in_order
-        from fakeapiserver.server.manifests import read_all
+        from fakeapiserver.server.projects.manifests import read_all
 
         resources = self._opened()
         return [

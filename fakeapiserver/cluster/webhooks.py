@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fakeapiserver.cluster.faces import Blocking, Call, blocking
 
 if TYPE_CHECKING:
-    from fakeapiserver.server.local_webhooks import LocalWebhooks
+    from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
 
 
 class WebhookAddress:

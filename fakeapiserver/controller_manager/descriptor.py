@@ -211,7 +211,7 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicy-status-controller",
-        left_out="runs within the API server (server/policy_status.py) where --controllers names it",
+        left_out="runs within the API server (server/upkeep/policy_status.py) where --controllers names it",
     ),
     ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
     ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", "servicecidr"),

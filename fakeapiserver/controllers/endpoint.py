@@ -8,10 +8,8 @@ from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
-from fakeapiserver.component_helpers.objects import ENDPOINTS, PODS, SERVICES, is_namespace_terminating, labels_of
-from fakeapiserver.component_helpers.pods import is_pod_ready
-from fakeapiserver.component_helpers.service_pods import (
+from fakeapiserver.component_helpers.endpoints.endpoint_subsets import repack_subsets
+from fakeapiserver.component_helpers.endpoints.service_pods import (
     HEADLESS,
     LAST_CHANGE_TRIGGER_TIME,
     LEADER,
@@ -25,6 +23,8 @@ from fakeapiserver.component_helpers.service_pods import (
     should_pod_be_in_endpoints,
     should_set_hostname,
 )
+from fakeapiserver.component_helpers.objects import ENDPOINTS, PODS, SERVICES, is_namespace_terminating, labels_of
+from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event
 from fakeapiserver.controller_runtime.handler import Queue, request_for

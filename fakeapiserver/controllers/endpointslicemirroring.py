@@ -13,7 +13,7 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.endpoint_slices import (
+from fakeapiserver.component_helpers.endpoints.endpoint_slices import (
     MANAGED_BY,
     SERVICE_NAME,
     EndpointSet,
@@ -28,7 +28,8 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     port_map_key,
     slices_of,
 )
-from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
+from fakeapiserver.component_helpers.endpoints.endpoint_subsets import repack_subsets
+from fakeapiserver.component_helpers.endpoints.service_pods import LAST_CHANGE_TRIGGER_TIME, LEADER
 from fakeapiserver.component_helpers.objects import (
     ENDPOINT_SLICES,
     ENDPOINTS,
@@ -37,7 +38,6 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     labels_of,
 )
-from fakeapiserver.component_helpers.service_pods import LAST_CHANGE_TRIGGER_TIME, LEADER
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for

@@ -6,7 +6,12 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PODS, is_terminating, key_of
-from fakeapiserver.component_helpers.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, claim_name, is_for_pod
+from fakeapiserver.component_helpers.volumes.pod_volumes import (
+    POD_PVC_INDEX,
+    add_pod_pvc_indexer,
+    claim_name,
+    is_for_pod,
+)
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event
 from fakeapiserver.controller_runtime.handler import Queue, request_for

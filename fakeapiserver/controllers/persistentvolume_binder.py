@@ -15,7 +15,6 @@ from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.clock import Clock
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext
-from fakeapiserver.component_helpers.csi_migration import DRIVERS, MIGRATED_TO, annealed
 from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -24,8 +23,8 @@ from fakeapiserver.component_helpers.objects import (
     is_terminating,
     key_of,
 )
-from fakeapiserver.component_helpers.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, has_pod_ended
-from fakeapiserver.component_helpers.volumes import (
+from fakeapiserver.component_helpers.volumes.csi_migration import DRIVERS, MIGRATED_TO, annealed
+from fakeapiserver.component_helpers.volumes.matching import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -43,6 +42,7 @@ from fakeapiserver.component_helpers.volumes import (
     storage_of,
     why_not,
 )
+from fakeapiserver.component_helpers.volumes.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, has_pod_ended
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

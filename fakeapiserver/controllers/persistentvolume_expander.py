@@ -9,9 +9,9 @@ from typing import Final
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.csi_migration import DRIVERS, PLUGINS
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from fakeapiserver.component_helpers.volumes import annotations_of, requested_storage, storage_of
+from fakeapiserver.component_helpers.volumes.csi_migration import DRIVERS, PLUGINS
+from fakeapiserver.component_helpers.volumes.matching import annotations_of, requested_storage, storage_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

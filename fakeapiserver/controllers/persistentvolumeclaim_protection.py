@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PODS, is_terminating
-from fakeapiserver.component_helpers.pod_volumes import (
+from fakeapiserver.component_helpers.volumes.pod_volumes import (
     POD_PVC_INDEX,
     add_pod_pvc_indexer,
     claims_of,
     has_pod_ended,
     is_for_pod,
 )
-from fakeapiserver.component_helpers.protection import PVC_PROTECTION, Protection
+from fakeapiserver.component_helpers.volumes.protection import PVC_PROTECTION, Protection
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue

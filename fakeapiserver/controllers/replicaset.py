@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import REPLICA_SETS
-from fakeapiserver.component_helpers.replica_sets import ReplicaSetController, label_selector_of
+from fakeapiserver.component_helpers.workloads.replica_sets import ReplicaSetController, label_selector_of
 from fakeapiserver.controller_runtime.controller import Controller
 
 

@@ -7,7 +7,7 @@ from fakeapiserver.apimachinery.labels import Selector, from_label_selector
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import REPLICATION_CONTROLLERS
-from fakeapiserver.component_helpers.replica_sets import ReplicaSetController
+from fakeapiserver.component_helpers.workloads.replica_sets import ReplicaSetController
 from fakeapiserver.controller_runtime.controller import Controller
 
 

@@ -6,8 +6,8 @@ from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.jobs import finished_condition
 from fakeapiserver.component_helpers.objects import JOBS, is_terminating
+from fakeapiserver.component_helpers.workloads.jobs import finished_condition
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

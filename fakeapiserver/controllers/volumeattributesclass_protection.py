@@ -14,7 +14,7 @@ from fakeapiserver.component_helpers.objects import (
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from fakeapiserver.component_helpers.pods import add_indexer
-from fakeapiserver.component_helpers.protection import VAC_PROTECTION, Protection
+from fakeapiserver.component_helpers.volumes.protection import VAC_PROTECTION, Protection
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue

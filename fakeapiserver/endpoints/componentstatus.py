@@ -10,11 +10,12 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints import list as listing
-from fakeapiserver.endpoints import respond, selection
-from fakeapiserver.endpoints.options import list_options
+from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs import list as listing
+from fakeapiserver.endpoints.verbs import selection
+from fakeapiserver.endpoints.verbs.options import list_options
 from fakeapiserver.storage.interface import Index, ListResult, StoredObject
 
 # Where the others listen by default, on this machine.

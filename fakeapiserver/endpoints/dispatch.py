@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Family
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation import check_route, takes_body_type
+from fakeapiserver.endpoints.negotiation.media_types import check_route, takes_body_type
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
@@ -46,7 +46,7 @@ def handler_of(verb: str) -> Handler | None:
     if verb not in _VERBS:
         return None
     module, name = _VERBS[verb]
-    found: Handler = getattr(import_module(f"fakeapiserver.endpoints.{module}"), name)
+    found: Handler = getattr(import_module(f"fakeapiserver.endpoints.verbs.{module}"), name)
     return found
 
 
@@ -92,7 +92,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if unknown:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
     if info.subresource:
-        from fakeapiserver.endpoints.subresource import subresource
+        from fakeapiserver.endpoints.subresources.subresource import subresource
 
         request.supported = scopes.media_types
         return await subresource(request, scope, scopes, handler_of)
@@ -108,7 +108,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     # Upstream answers the refusals so far without the resource's own media types.
     request.supported = scopes.media_types
     if scope.resource.gvr.group_resource == _BINDINGS:
-        from fakeapiserver.endpoints.binding import bind
+        from fakeapiserver.endpoints.subresources.binding import bind
 
         return await bind(request, scope, scopes)
     if scope.resource.gvr.group_resource == _COMPONENT_STATUSES:
@@ -168,7 +168,7 @@ def _is_routed(request: Request, scope: RequestScope, supported: tuple[str, ...]
     if not listed and not _is_served_verb(request, scope):
         return False
     if request.info.verb == "patch":
-        from fakeapiserver.endpoints.patch import patch_types
+        from fakeapiserver.endpoints.verbs.patch import patch_types
 
         if not takes_body_type(request.header(b"content-type"), patch_types(supported, custom=False)):
             return False

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.errors import new_request_entity_too_large
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.endpoints.negotiation import SUPPORTED
+from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
 from fakeapiserver.endpoints.request_info import RequestInfo
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from fakeapiserver.apimachinery.schema.key_order import arrangement
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.field_order import field_order
-from fakeapiserver.endpoints import table
-from fakeapiserver.endpoints.negotiation import (
+from fakeapiserver.endpoints.negotiation import table
+from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
     JSON,
     PLAIN,
@@ -130,7 +130,7 @@ def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: 
 
 def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:
     if accept.media_type == PROTOBUF:
-        from fakeapiserver.endpoints import protobuf
+        from fakeapiserver.endpoints.negotiation import protobuf
 
         tell(request, lambda: json.encode(obj))
         return answer(request, protobuf.encode(obj), PROTOBUF, status)

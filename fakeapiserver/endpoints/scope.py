@@ -17,7 +17,7 @@ from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.body import Recognizes
+from fakeapiserver.endpoints.negotiation.body import Recognizes
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
@@ -26,10 +26,10 @@ from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.storage.interface import Watcher
 
 if TYPE_CHECKING:
-    from fakeapiserver.endpoints.cbor import CBORForm
-    from fakeapiserver.endpoints.columns import Column
-    from fakeapiserver.endpoints.partial import PartialForm
-    from fakeapiserver.endpoints.protobuf import StoredForm
+    from fakeapiserver.endpoints.negotiation.cbor import CBORForm
+    from fakeapiserver.endpoints.negotiation.columns import Column
+    from fakeapiserver.endpoints.negotiation.partial import PartialForm
+    from fakeapiserver.endpoints.negotiation.protobuf import StoredForm
 
 Row = Callable[[Object, float], list[object] | None]
 
@@ -110,7 +110,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     @cached_property
     def columns(self) -> "list[Column]":
         """The columns of the resource's Tables."""
-        from fakeapiserver.endpoints.columns import described
+        from fakeapiserver.endpoints.negotiation.columns import described
 
         return described(self.resource)
 
@@ -121,14 +121,14 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     @cached_property
     def protobuf(self) -> "StoredForm":
         """Encodes answers as protobuf; built-in kinds only."""
-        from fakeapiserver.endpoints.protobuf import StoredForm
+        from fakeapiserver.endpoints.negotiation.protobuf import StoredForm
 
         return StoredForm(self.gvk, self.list_kind, self._restored)
 
     @cached_property
     def cbor(self) -> "CBORForm":
         """Encodes answers as CBOR."""
-        from fakeapiserver.endpoints.cbor import CBORForm
+        from fakeapiserver.endpoints.negotiation.cbor import CBORForm
 
         return CBORForm(self.kind, self.served)
 
@@ -136,7 +136,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         """Encodes answers as PartialObjectMetadata of a version."""
         form = self._partials.get(version)
         if form is None:
-            from fakeapiserver.endpoints.partial import PartialForm
+            from fakeapiserver.endpoints.negotiation.partial import PartialForm
 
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
             restored = self._restored if self.kind.custom else bytes

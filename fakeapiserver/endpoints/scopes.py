@@ -22,8 +22,8 @@ from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.body import KnownKind, not_registered
-from fakeapiserver.endpoints.negotiation import SUPPORTED
+from fakeapiserver.endpoints.negotiation.body import KnownKind, not_registered
+from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry import strategy_for
@@ -39,7 +39,7 @@ from fakeapiserver.storage.interface import Compacted, Storage
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.component_helpers.streaming import Kubelets, Streams
-    from fakeapiserver.endpoints.proxy import Location
+    from fakeapiserver.endpoints.streams.proxy import Location
 
 # Upstream serves these groups by servers of their own, which don't know the kinds of others.
 _OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})

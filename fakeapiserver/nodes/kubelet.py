@@ -22,18 +22,18 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node, node_resources
-from fakeapiserver.nodes.admission import Refusal, Room, refusal
 from fakeapiserver.nodes.commands import needed_objects
-from fakeapiserver.nodes.events import WARNING, Told, changes
 from fakeapiserver.nodes.leases import renew
-from fakeapiserver.nodes.lifecycle import BehaviourOf, Memory, Place, next_status
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
 from fakeapiserver.nodes.node_resources import Needs, attached_changed
-from fakeapiserver.nodes.pod_conditions import TERMINAL
-from fakeapiserver.nodes.resizing import PENDING, wanted
+from fakeapiserver.nodes.pod_lifecycle.admission import Refusal, Room, refusal
+from fakeapiserver.nodes.pod_lifecycle.events import WARNING, Told, changes
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import BehaviourOf, Memory, Place, next_status
+from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL
+from fakeapiserver.nodes.pod_lifecycle.resizing import PENDING, wanted
+from fakeapiserver.nodes.pod_lifecycle.termination import Stop
 from fakeapiserver.nodes.simulation import NodeState, Simulation
 from fakeapiserver.nodes.surroundings import CONFIG_MAP, Key, Objects
-from fakeapiserver.nodes.termination import Stop
 
 # Writes the events of all nodes; what else they write, each writes itself.
 USER: Final = f"system:node:{node.name_of(1)}"

@@ -23,7 +23,7 @@ from fakeapiserver.component_helpers.objects import (
     key_of,
     labels_of,
 )
-from fakeapiserver.component_helpers.volumes import (
+from fakeapiserver.component_helpers.volumes.matching import (
     BETA_STORAGE_PROVISIONER,
     PROVISIONED_BY,
     SELECTED_NODE,

@@ -10,9 +10,9 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controller_runtime.reconcile import Request, Result
-from fakeapiserver.nodes.admission import is_critical
 from fakeapiserver.nodes.behaviour import Behaviours
-from fakeapiserver.nodes.eviction import (
+from fakeapiserver.nodes.pod_lifecycle.admission import is_critical
+from fakeapiserver.nodes.pod_lifecycle.eviction import (
     GRACE_SECONDS,
     INTERVAL_SECONDS,
     PRESSURES,
@@ -21,9 +21,9 @@ from fakeapiserver.nodes.eviction import (
     message,
     ranked,
 )
-from fakeapiserver.nodes.pod_conditions import TERMINAL
+from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL
+from fakeapiserver.nodes.pod_lifecycle.termination import Stop
 from fakeapiserver.nodes.simulation import NodeState, Simulation
-from fakeapiserver.nodes.termination import Stop
 
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
 # Why a pod is to end; False: it ends already.

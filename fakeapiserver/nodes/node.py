@@ -7,7 +7,7 @@ from typing import Final
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import node_reference
-from fakeapiserver.nodes.eviction import Pressure
+from fakeapiserver.nodes.pod_lifecycle.eviction import Pressure
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40

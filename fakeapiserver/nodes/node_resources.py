@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
-from fakeapiserver.component_helpers.attachable_volumes import AttachableVolumes
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import (
     CSI_DRIVERS,
@@ -25,6 +24,7 @@ from fakeapiserver.component_helpers.objects import (
 )
 from fakeapiserver.component_helpers.pods import is_pod_terminal
 from fakeapiserver.component_helpers.resource_claims import claim_names, is_for, is_generated, is_reserved_for
+from fakeapiserver.component_helpers.volumes.attachable_volumes import AttachableVolumes
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue

@@ -11,9 +11,9 @@ from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
-from fakeapiserver.nodes.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
-from fakeapiserver.nodes.lifecycle import Spans
 from fakeapiserver.nodes.node import KUBELET_VERSION, MAX_NODES, name_of
+from fakeapiserver.nodes.pod_lifecycle.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import Spans
 from fakeapiserver.nodes.surroundings import Key, Objects
 
 

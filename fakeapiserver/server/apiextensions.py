@@ -37,7 +37,7 @@ from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.registry.generic.write_request import WriteRequest
-from fakeapiserver.server.autoregister import AutoRegistration
+from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event, StoredObject, Watcher
 
 if TYPE_CHECKING:

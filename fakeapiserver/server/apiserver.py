@@ -18,36 +18,37 @@ from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer
 from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
 from fakeapiserver.controller_manager.descriptor import named, selected, users
-from fakeapiserver.endpoints.negotiation import SUPPORTED, WITH_CBOR
+from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
-from fakeapiserver.endpoints.reviews import reviews
+from fakeapiserver.endpoints.reviews.token_reviews import reviews
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, ServedVersions, TokenIssuer
-from fakeapiserver.registry.core.service_allocation import ServiceAllocation
-from fakeapiserver.registry.core.service_ips import family_of
-from fakeapiserver.server import authn_authz, bootstrap, storage_versions
-from fakeapiserver.server.access_log import CLUSTER_USER, AccessLog, is_a_right_of_its_own
+from fakeapiserver.registry.core.service.allocation import ServiceAllocation
+from fakeapiserver.registry.core.service.ips import family_of
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
-from fakeapiserver.server.audit import options as audit
-from fakeapiserver.server.authentication import api_audiences, authentication, service_account_keys
-from fakeapiserver.server.authorization import authorization
-from fakeapiserver.server.bootstrap_upkeep import SERVICES, BootstrapUpkeep
 from fakeapiserver.server.chain import HandlerChain
-from fakeapiserver.server.client_authorities import ClientAuthorities
-from fakeapiserver.server.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
-from fakeapiserver.server.fixed_paths import FixedPaths
-from fakeapiserver.server.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
-from fakeapiserver.server.flowcontrol.schema_status import FlowSchemaStatus
-from fakeapiserver.server.front_proxy import ClusterAuthenticationTrust, FrontProxy
-from fakeapiserver.server.health import HealthChecks
-from fakeapiserver.server.identity import IDENTITY, IdentityLease
-from fakeapiserver.server.ip_repair import ServiceIPRepair
-from fakeapiserver.server.loopback_writer import LoopbackWriter
+from fakeapiserver.server.filters.access_log import CLUSTER_USER, AccessLog, is_a_right_of_its_own
+from fakeapiserver.server.filters.audit import options as audit
+from fakeapiserver.server.filters.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
+from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
+from fakeapiserver.server.filters.request_log import RequestLog
+from fakeapiserver.server.http.client_authorities import ClientAuthorities
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
-from fakeapiserver.server.request_log import RequestLog
-from fakeapiserver.server.secret_labels import SecretLabeller
+from fakeapiserver.server.options import admission_and_guards as authn_authz
+from fakeapiserver.server.options.authentication import api_audiences, authentication, service_account_keys
+from fakeapiserver.server.options.authorization import authorization
+from fakeapiserver.server.options.config import CBOR_SERVING_AND_STORAGE, POLICY_STATUS, Config
+from fakeapiserver.server.pages.fixed_paths import FixedPaths
+from fakeapiserver.server.pages.health import HealthChecks
+from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust, FrontProxy
+from fakeapiserver.server.upkeep import bootstrap, storage_versions
+from fakeapiserver.server.upkeep.bootstrap_upkeep import SERVICES, BootstrapUpkeep
+from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
+from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
+from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
+from fakeapiserver.server.upkeep.secret_labels import SecretLabeller
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.connections import IdleConnections
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.endpoints.scopes import KubeletClient
     from fakeapiserver.nodes.simulation import Simulation
-    from fakeapiserver.server.resource_proxy import ResourceProxy
+    from fakeapiserver.server.proxies.resource_proxy import ResourceProxy
     from fakeapiserver.transport.webhook import Idle
 
 # Fields of the configuration that no flag of kube-apiserver stands for.
@@ -99,7 +100,7 @@ def _bundled(config: Config) -> Collection[str]:
 
 def _kubelet_client(config: Config) -> "KubeletClient":
     """The client for kubelets in other processes. OSError and ValueError for unusable files."""
-    from fakeapiserver.server.kubelet_client import ADDRESS_TYPES, KubeletClient
+    from fakeapiserver.server.proxies.kubelet_client import ADDRESS_TYPES, KubeletClient
     from fakeapiserver.transport.certificates import load_pair
 
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
@@ -112,7 +113,7 @@ def _kubelet_client(config: Config) -> "KubeletClient":
 
 
 def _proxy() -> "ResourceProxy":
-    from fakeapiserver.server.resource_proxy import ResourceProxy
+    from fakeapiserver.server.proxies.resource_proxy import ResourceProxy
     from fakeapiserver.transport.round_trip import Transport
 
     return ResourceProxy(Transport())
@@ -300,7 +301,7 @@ class APIServer:
         return len(self.storage.list_now(store.prefix).items) if store is not None else 0
 
     def _control(self) -> ASGIApplication:
-        from fakeapiserver.server.control import control
+        from fakeapiserver.server.control.application import control
 
         return control(self)
 
@@ -340,7 +341,7 @@ class APIServer:
     def _controllers(self) -> Iterator[Callable[[], Coroutine[None, None, None]]]:
         """The one controller of kube-controller-manager that runs in the API server."""
         if any(found.name == POLICY_STATUS for found in named(self.config.controllers)):
-            from fakeapiserver.server.policy_status import PolicyStatus
+            from fakeapiserver.server.upkeep.policy_status import PolicyStatus
 
             yield PolicyStatus(self.scopes).run
 
@@ -376,7 +377,7 @@ class APIServer:
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
         """A token as a TokenRequest returns it, valid for `lifetime` seconds. ValueError: there is no such account."""
-        from fakeapiserver.endpoints.token_request import token_claims
+        from fakeapiserver.endpoints.subresources.token_request import token_claims
 
         account = self.objects.get("serviceaccounts", namespace, name)
         if account is None:

@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, ResponseBroken, Scope, Send, parse_query
-from fakeapiserver.server.fixed_paths import CONTROL
+from fakeapiserver.server.pages.fixed_paths import CONTROL
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Application:
 
 
 def _docs() -> Response:
-    from fakeapiserver.server.docs_page import PAGE
+    from fakeapiserver.server.control.docs_page import PAGE
 
     headers = [(name.lower().encode(), value.encode()) for name, value in PAGE.headers.items()]
     return Response(200, PAGE.body, "text/html; charset=utf-8", headers, cache_control=b"")

@@ -25,20 +25,20 @@ from fakeapiserver.auth.interfaces import (
 from fakeapiserver.auth.selectors import Selectors
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.dispatch import dispatch
-from fakeapiserver.endpoints.options import boolean, field_selector, list_options
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
 from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, known_request_info, request_info
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.verbs.options import boolean, field_selector, list_options
 from fakeapiserver.server.aggregator.aggregator import Aggregator
-from fakeapiserver.server.deadline import within_deadline
-from fakeapiserver.server.fixed_paths import FixedPaths
-from fakeapiserver.server.flowcontrol.limits import Limiter
+from fakeapiserver.server.filters.deadline import within_deadline
+from fakeapiserver.server.filters.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.pages.fixed_paths import FixedPaths
 
 if TYPE_CHECKING:
-    from fakeapiserver.server.audit.auditor import Auditor
-    from fakeapiserver.server.impersonation import Impersonation
-    from fakeapiserver.server.request_log import RequestLog
+    from fakeapiserver.server.filters.audit.auditor import Auditor
+    from fakeapiserver.server.filters.impersonation import Impersonation
+    from fakeapiserver.server.filters.request_log import RequestLog
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
@@ -102,7 +102,7 @@ class HandlerChain(Struct):
             return await self.aggregator.serve(request, service)
         response = await self.metrics.measured(request, self._serve)
         if response.stream is not None and request.header(b"upgrade"):
-            from fakeapiserver.endpoints import websocket
+            from fakeapiserver.endpoints.streams import websocket
 
             if websocket.is_websocket_request(request):
                 return await websocket.streamed(request, response)
@@ -135,7 +135,7 @@ class HandlerChain(Struct):
 
     async def _impersonate(self, request: Request) -> UserInfo:
         if self._impersonation is None:
-            from fakeapiserver.server.impersonation import Impersonation
+            from fakeapiserver.server.filters.impersonation import Impersonation
 
             constrained = self.scopes.table.scheme.features.enabled("ConstrainedImpersonation")
             self._impersonation = Impersonation(self.authorizer, self.metrics.instruments, constrained=constrained)

@@ -18,13 +18,13 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import AdjustableClock, Timers
-from fakeapiserver.server import bootstrap
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.authentication import check_options
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.front_proxy import FrontProxy
-from fakeapiserver.server.protocol import Limits
-from fakeapiserver.server.serving import Server, server_context
+from fakeapiserver.server.http.protocol import Limits
+from fakeapiserver.server.http.serving import Server, server_context
+from fakeapiserver.server.options.authentication import check_options
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.proxies.front_proxy import FrontProxy
+from fakeapiserver.server.upkeep import bootstrap
 from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import (
     SERVER_NAMES,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fakeapiserver.component_helpers.controller_context import Signing
     from fakeapiserver.controller_manager.manager import ControllerManager, Extra
     from fakeapiserver.nodes.simulation import Simulation
-    from fakeapiserver.server.local_webhooks import LocalWebhooks
+    from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
 
 _NODE_LIFECYCLE: Final = "node-lifecycle-controller"
 # The controllers that bind claims and let them be deleted.
@@ -178,7 +178,7 @@ class LocalServer:
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
         if self.simulation is not None and self.simulation.nodes and "Node" not in self.simulation.staged:
-            from fakeapiserver.server.node_readiness import wait_for_nodes
+            from fakeapiserver.server.simulated_nodes.node_readiness import wait_for_nodes
 
             untainted = self.controllers.mode(_NODE_LIFECYCLE) == "run"
             await wait_for_nodes(api, [*self.simulation.nodes], self._controllers, untainted=untainted)
@@ -217,7 +217,7 @@ class LocalServer:
             from fakeapiserver.nodes.runtime import SimulatedKubelets
             from fakeapiserver.nodes.simulation import Simulation
             from fakeapiserver.nodes.stages import sources
-            from fakeapiserver.server.kubelet_server import KubeletServer
+            from fakeapiserver.server.simulated_nodes.kubelet_server import KubeletServer
 
             simulation = self.simulation = api.simulation = Simulation(
                 self.config.nodes, dual_stack="," in self.config.service_cluster_ip_range
@@ -240,7 +240,7 @@ class LocalServer:
         return found
 
     async def _install(self, api: APIServer) -> None:
-        from fakeapiserver.server.local_webhooks import LocalWebhooks, install
+        from fakeapiserver.server.projects.local_webhooks import LocalWebhooks, install
 
         config = self.config
         self.webhooks = LocalWebhooks(config.webhook_cert_dir, config.webhook_port)
@@ -305,7 +305,7 @@ def _stages(config: Config) -> Sequence[Object]:
     if not config.stages:
         return ()
     from fakeapiserver.nodes.stages.sources import check
-    from fakeapiserver.server.manifests import read
+    from fakeapiserver.server.projects.manifests import read
 
     found = read(config.stages, "Stage")
     if not found:

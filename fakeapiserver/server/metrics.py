@@ -20,10 +20,10 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.auth.authorizers.instrumented import Decisions
 from fakeapiserver.auth.interfaces import Decision
 from fakeapiserver.endpoints import discovery
-from fakeapiserver.endpoints.accept import parse
+from fakeapiserver.endpoints.negotiation.accept import parse
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
-from fakeapiserver.server.audit.counts import AuditCounts
+from fakeapiserver.server.filters.audit.counts import AuditCounts
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from fakeapiserver.cluster import Cluster
-from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
 
 
 @contextmanager

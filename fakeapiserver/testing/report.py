@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.cluster import Cluster
+from fakeapiserver.server.filters.request_log import RequestEntry
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.request_log import RequestEntry
 
 MAX_LINES: Final = 60
 _WIDTH: Final = 200

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.exchange import Client
-from conformance.webhook import Webhook
+from conformance.players.webhook import Webhook
 from fakeapiserver import Cluster
 
 # the server alone: nobody else writes

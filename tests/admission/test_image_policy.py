@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.exchange import Client
-from conformance.tls_server import TLSServer
+from conformance.players.tls_server import TLSServer
 from fakeapiserver.admission.interfaces import Initializer
 from fakeapiserver.admission.plugins.imagepolicywebhook import ImagePolicyWebhook
 from fakeapiserver.testing.background import running_server

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.exchange import Client
-from conformance.tls_server import TLSServer
+from conformance.players.tls_server import TLSServer
 from fakeapiserver import Cluster
 from fakeapiserver.testing.background import running_server
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.apimachinery.jq import JqError, JqSyntaxError, compile_query
+from fakeapiserver.languages.jq import JqError, JqSyntaxError, compile_query
 
 POD: dict[str, Any] = {
     "metadata": {

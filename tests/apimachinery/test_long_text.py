@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.apimachinery.cel import parser
-from fakeapiserver.apimachinery.cel.errors import CompileError
 from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.languages.cel import parser
+from fakeapiserver.languages.cel.errors import CompileError
 
 
 class _Reader(NamedTuple):

@@ -12,8 +12,8 @@ from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.feature_gates import feature_gates
 from fakeapiserver.apis.recorded import read_table
-from fakeapiserver.registry.core import pod_options
-from fakeapiserver.server.config import FEATURE_GATES, OLDER_FEATURE_GATES
+from fakeapiserver.registry.core.pod import options as pod_options
+from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES
 
 
 @pytest.mark.parametrize(

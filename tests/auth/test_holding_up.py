@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from fakeapiserver import Cluster
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 HELLO = bytes.fromhex("1603010200010001")  # the start of a TLS handshake
 HEAD = b"GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from conformance.credentials import Credentials, prepared
+from conformance.players.credentials import Credentials, prepared
 from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator, JWTAuthenticators, validate
 from fakeapiserver.auth.authenticators.oidc.expressions import of_claims
 from fakeapiserver.auth.interfaces import RefusedError, UserInfo
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server import authentication_config
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options import authentication_config
+from fakeapiserver.server.options.config import Config
 
 
 @pytest.fixture(scope="module")

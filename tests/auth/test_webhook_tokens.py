@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.credentials import Credentials, prepared
+from conformance.players.credentials import Credentials, prepared
 from fakeapiserver.auth.authenticators.webhook import WebhookTokens
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
 from fakeapiserver.transport.client_config import Remote, checked, load_kubeconfig

@@ -7,7 +7,7 @@ import pytest
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import parse
-from fakeapiserver.server.authentication import check_options
+from fakeapiserver.server.options.authentication import check_options
 from fakeapiserver.transport.certificates import create_authority
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"

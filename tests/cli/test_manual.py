@@ -20,7 +20,7 @@ from fakeapiserver.cli.manual.overview import SUMMARIES
 from fakeapiserver.cli.manual.page import command_page, topic_page
 from fakeapiserver.cli.manual.topics import TOPICS
 from fakeapiserver.nodes.node import MAX_NODES
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 ALWAYS = {"help"}
 ACCEPTED = {

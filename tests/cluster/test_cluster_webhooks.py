@@ -17,7 +17,7 @@ import pytest
 from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.cluster.webhooks import Webhooks
-from fakeapiserver.server.local_webhooks import LocalWebhooks
+from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
 
 Json = dict[str, Any]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"

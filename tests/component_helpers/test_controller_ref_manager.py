@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.errors import new_invalid, new_not_found
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
-from fakeapiserver.component_helpers.controller_ref_manager import AdoptionRefused, ControllerRefManager
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import AdoptionRefused, ControllerRefManager
 
 KIND = GroupVersionKind("apps", "v1", "ReplicaSet")
 GONE = new_not_found(GroupResource("", "pods"), "p")

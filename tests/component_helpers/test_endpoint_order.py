@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
-from fakeapiserver.component_helpers.deep_hash import fnv128a
-from fakeapiserver.component_helpers.endpoint_slices import endpoint_ports, port_map_key
-from fakeapiserver.component_helpers.endpoint_subsets import repack_subsets
+from fakeapiserver.component_helpers.endpoints.endpoint_slices import endpoint_ports, port_map_key
+from fakeapiserver.component_helpers.endpoints.endpoint_subsets import repack_subsets
+from fakeapiserver.component_helpers.workloads.deep_hash import fnv128a
 
 Object = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """A controller waits for what it has done to be seen."""
 
-from fakeapiserver.component_helpers.expectations import (
+from fakeapiserver.component_helpers.workloads.expectations import (
     EXPECTATIONS_TIMEOUT,
     ControllerExpectations,
     UIDTrackingControllerExpectations,

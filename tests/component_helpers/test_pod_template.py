@@ -3,7 +3,7 @@
 import pytest
 
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.pod_template import compute_hash, safe_encoded, same_templates
+from fakeapiserver.component_helpers.workloads.pod_template import compute_hash, safe_encoded, same_templates
 
 HASH = "pod-template-hash"
 

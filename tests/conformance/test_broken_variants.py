@@ -4,8 +4,8 @@ import json
 import random
 from typing import Any
 
-from conformance.broken_variants import Examples, Variant, emptied, variants
-from conformance.random_objects import Maker
+from conformance.random.broken_variants import Examples, Variant, emptied, variants
+from conformance.random.objects import Maker
 
 JSON = "application/json"
 SCHEMA: dict[str, Any] = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conformance.deletion_gaps import Gaps, Watch, last_two
+from conformance.compare.controllers.deletion_gaps import Gaps, Watch, last_two
 from fakeapiserver.cluster import Cluster
 
 

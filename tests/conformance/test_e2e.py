@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import e2e
+from conformance.suites import e2e
 
 CREATES = "[sig-api-machinery] Namespaces [Serial] should create a namespace (once) [Conformance]"
 DELETES = "[sig-api-machinery] Namespaces [Serial] should delete a namespace [Conformance]"

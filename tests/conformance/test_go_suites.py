@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from conformance import gateway_api
-from conformance.controller_runtime import MODULE, package_path
-from conformance.go_suites import Suite, read, table
+from conformance.suites import gateway_api
+from conformance.suites.controller_runtime import MODULE, package_path
+from conformance.suites.go_suites import Suite, read, table
 
 PACKAGE = "sigs.k8s.io/controller-runtime/pkg/"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.key_order import answer_disorder
+from conformance.compare.key_order import answer_disorder
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Operators' definitions and samples, as their projects publish them, on a server of its own.
 
-`python -m conformance.operators` compares all of them with a real server; this runs a few where Go and the network are there.
+`python -m conformance.suites.operators` compares all of them with a real server; this runs a few where Go and the network are there.
 """
 
 import shutil
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.exchange import Client
-from conformance.operators.comparing import DEFINITIONS, collection, condition, named
-from conformance.operators.packages import Operator, fetch, read, table
+from conformance.suites.operators.comparing import DEFINITIONS, collection, condition, named
+from conformance.suites.operators.packages import Operator, fetch, read, table
 from fakeapiserver import Cluster
 
 pytestmark = pytest.mark.slow

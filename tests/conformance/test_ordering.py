@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.ordering import comparable_in_order, disorder
+from conformance.compare.ordering import comparable_in_order, disorder
 
 
 def answer(*messages: str, warnings: tuple[str, ...] = ()) -> dict[str, Any]:

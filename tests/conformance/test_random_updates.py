@@ -1,10 +1,10 @@
-"""The patches that `conformance.differential_updates` sends say what they should."""
+"""The patches that `conformance.compare.updates` sends say what they should."""
 
 from typing import Any
 
 import pytest
 
-from conformance.random_updates import json_patch, merge_patch, merged
+from conformance.random.updates import json_patch, merge_patch, merged
 
 CASES: list[tuple[Any, Any]] = [
     ({}, {"a": 1}),

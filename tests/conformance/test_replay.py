@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance import exchange, replay
-from conformance.credentials import started
+from conformance.players.credentials import started
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.cluster import Cluster
 

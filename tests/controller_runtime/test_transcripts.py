@@ -21,7 +21,7 @@ import yaml
 from fakeapiserver import Cluster
 from fakeapiserver.client import synchronous, wait
 from fakeapiserver.client.errors import StatusError
-from fakeapiserver.server.local_webhooks import LocalWebhooks
+from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

@@ -11,7 +11,7 @@ from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import AdjustableClock
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 Object = dict[str, Any]
 EVENTS: Final = GroupVersionResource("", "v1", "events")

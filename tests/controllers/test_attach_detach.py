@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.component_helpers.attachable_volumes import Volume, split_name, volume_of
 from fakeapiserver.component_helpers.objects import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -12,6 +11,7 @@ from fakeapiserver.component_helpers.objects import (
     PODS,
     VOLUME_ATTACHMENTS,
 )
+from fakeapiserver.component_helpers.volumes.attachable_volumes import Volume, split_name, volume_of
 from fakeapiserver.controllers.attach_detach.controller import attachment_name
 from fakeapiserver.controllers.attach_detach.desired_state import MANAGED
 from tests.controllers.harness import Harness, Object, run

@@ -3,8 +3,9 @@
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.endpoints import accept, negotiation
-from fakeapiserver.endpoints.negotiation import JSON, PROTOBUF, YAML
+from fakeapiserver.endpoints.negotiation import accept
+from fakeapiserver.endpoints.negotiation import media_types as negotiation
+from fakeapiserver.endpoints.negotiation.media_types import JSON, PROTOBUF, YAML
 
 DISCOVERY = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

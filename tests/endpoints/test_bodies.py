@@ -7,7 +7,7 @@ import pytest
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.scheme import known_kinds, load
-from fakeapiserver.endpoints.body import KnownKind, decode_object
+from fakeapiserver.endpoints.negotiation.body import KnownKind, decode_object
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
 _SCHEME = load()

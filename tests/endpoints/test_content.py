@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fakeapiserver.endpoints.content import Content, compressed, http_date, in_turns, serve_content
+from fakeapiserver.endpoints.negotiation.content import Content, compressed, http_date, in_turns, serve_content
 from fakeapiserver.endpoints.request import Request, Response
 
 MODIFIED = 1_795_256_809.5

@@ -3,7 +3,7 @@
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.endpoints.negotiation import (
+from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
     JSON,
     PROTOBUF,

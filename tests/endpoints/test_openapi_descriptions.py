@@ -9,7 +9,7 @@ from fakeapiserver.apis import prose, scheme
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
-from fakeapiserver.endpoints import columns
+from fakeapiserver.endpoints.negotiation import columns
 from fakeapiserver.endpoints.openapi import OpenAPI, v2
 
 POD = "io.k8s.api.core.v1.Pod"

@@ -4,7 +4,7 @@ from typing import Any
 
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.scheme import serving
-from fakeapiserver.endpoints.patched_text import ordered
+from fakeapiserver.endpoints.verbs.patched_text import ordered
 
 _SCHEMA_PROPS = {
     "$ref": "#/components/schemas/io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"

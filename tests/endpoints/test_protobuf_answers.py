@@ -9,8 +9,8 @@ import pytest
 from conformance.exchange import Answer, Client
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.endpoints import protobuf
-from fakeapiserver.endpoints.partial import PartialForm
+from fakeapiserver.endpoints.negotiation import protobuf
+from fakeapiserver.endpoints.negotiation.partial import PartialForm
 
 # the server alone: nobody else writes
 pytestmark = pytest.mark.fake_cluster(controllers=())

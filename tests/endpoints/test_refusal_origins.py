@@ -29,7 +29,11 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
             {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 70000, "targetPort": 1}]}},
             "422: spec.ports[0].port: Invalid value: must be between 1 and 65535, inclusive",
             # the shared rule, then who asked it
-            ["registry/core/field_formats.py", "registry/core/service_validation.py", "registry/core/service.py"],
+            [
+                "registry/core/field_formats.py",
+                "registry/core/service/validation.py",
+                "registry/core/service/strategy.py",
+            ],
         ),
         (
             "POST",
@@ -43,7 +47,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
             CONFIG_MAPS,
             {"metadata": {"name": "a", "namespace": "gone"}},
             "400: BadRequest: the namespace of the provided object does not match",
-            ["apimachinery/meta.py", "endpoints/create.py"],
+            ["apimachinery/meta.py", "endpoints/verbs/create.py"],
         ),
         (
             "POST",
@@ -57,7 +61,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
             f"{CONFIG_MAPS}/gone",
             None,
             '404: NotFound: configmaps "gone" not found',
-            ["endpoints/get.py", "endpoints/dispatch.py"],
+            ["endpoints/verbs/get.py", "endpoints/dispatch.py"],
         ),
     ],
 )

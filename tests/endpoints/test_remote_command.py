@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fakeapiserver.component_helpers.streaming import Streams
-from fakeapiserver.endpoints import remote_command
 from fakeapiserver.endpoints.request import HIJACK, Request
+from fakeapiserver.endpoints.streams import remote_command
 from fakeapiserver.transport.spdy import Session
 
 OPTIONS = {"stdout": True}

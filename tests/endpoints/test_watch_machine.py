@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.testing.watch_history import Watch, Write, split_initial, state_at, violations
 
 _NAMES = st.sampled_from(["a", "b", "c", "d"])

@@ -8,7 +8,7 @@ import pytest
 from fakeapiserver import Cluster
 from fakeapiserver.client import synchronous
 from fakeapiserver.nodes.behaviour import Failing
-from fakeapiserver.nodes.events import changes
+from fakeapiserver.nodes.pod_lifecycle.events import changes
 
 Object = dict[str, Any]
 WAITS: Object = {"waiting": {"reason": "ContainerCreating"}}

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from fakeapiserver.apimachinery.gotemplate import function
 from fakeapiserver.apimachinery.serializer import yaml
+from fakeapiserver.languages.gotemplate import function
 from fakeapiserver.nodes.stages.expressions import Subject
 from fakeapiserver.nodes.stages.functions import functions_for
 from fakeapiserver.nodes.stages.stage import Apply, Delete, Patch, SendEvent, Stage, read_stage
-from fakeapiserver.server import manifests
+from fakeapiserver.server.projects import manifests
 
 NOW: Final = 1136214245.0  # 2006-01-02T15:04:05Z
 MODULES: Final = Path(os.environ.get("GOMODCACHE") or Path(os.environ.get("GOPATH") or Path.home() / "go") / "pkg/mod")

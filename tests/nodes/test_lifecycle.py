@@ -7,9 +7,9 @@ import pytest
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.component_helpers.streaming import LogOptions
 from fakeapiserver.nodes.behaviour import Behaviours, Failing, Hook
-from fakeapiserver.nodes.events import changes
-from fakeapiserver.nodes.lifecycle import Memory, Next, Place, next_status
 from fakeapiserver.nodes.logs import Reader, run_of
+from fakeapiserver.nodes.pod_lifecycle.events import changes
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import Memory, Next, Place, next_status
 
 START = 1_700_000_000.0
 Object = dict[str, Any]

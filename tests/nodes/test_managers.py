@@ -13,10 +13,10 @@ from fakeapiserver.client import wait
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient
-from fakeapiserver.nodes.eviction import PRESSURES, message, ranked
 from fakeapiserver.nodes.node import pod_ranges
-from fakeapiserver.server.config import Config
+from fakeapiserver.nodes.pod_lifecycle.eviction import PRESSURES, message, ranked
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
 from tests.plain_client import Client
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -19,8 +19,8 @@ from fakeapiserver.auth.interfaces import Attributes, Decision, EvaluationError,
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.cluster import Cluster
-from fakeapiserver.server.authorization import Authorization, Reloadable, authorization
-from fakeapiserver.server.watched_file import WatchedFile
+from fakeapiserver.server.options.authorization import Authorization, Reloadable, authorization
+from fakeapiserver.server.options.watched_file import WatchedFile
 from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import create_authority, issue_server
 

@@ -8,7 +8,7 @@ import pytest
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 
 def started(**flags: Any) -> APIServer:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fakeapiserver.server import authentication_config
-from fakeapiserver.server.client_authorities import ClientAuthorities
-from fakeapiserver.server.watched_file import WatchedFile
+from fakeapiserver.server.http.client_authorities import ClientAuthorities
+from fakeapiserver.server.options import authentication_config
+from fakeapiserver.server.options.watched_file import WatchedFile
 from fakeapiserver.transport.certificates import create_authority
 
 OWN, FIRST, SECOND = (create_authority(name).certificate for name in ("own", "first", "second"))

@@ -6,7 +6,7 @@ import pytest
 
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 
 async def compacted(interval: float, *, rounds: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.exchange import Client
-from conformance.webhook import Webhook
+from conformance.players.webhook import Webhook
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.custom_schema import CustomSchema

@@ -10,7 +10,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 PATH = "/api/v1/namespaces/default/configmaps"
 

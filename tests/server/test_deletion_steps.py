@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.errors import new_forbidden
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 PODS = "/api/v1/namespaces/default/pods"
 HEADERS = [(b"authorization", b"Bearer t"), (b"content-type", b"application/json")]

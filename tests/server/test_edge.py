@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.protocol import Limits
-from fakeapiserver.server.request_head import decode_path, split_target
-from fakeapiserver.server.serving import Server
+from fakeapiserver.server.http.protocol import Limits
+from fakeapiserver.server.http.request_head import decode_path, split_target
+from fakeapiserver.server.http.serving import Server
 
 # heads have all the time there is: a busy machine may need more than a moment between a connection and its request
 QUICK = Limits(body_timeout=0.2, idle_timeout=0.12, write_timeout=0.08, linger_timeout=0.02)

@@ -13,15 +13,15 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import request_info
-from fakeapiserver.server.flowcontrol.dropped import DroppedRequests
-from fakeapiserver.server.flowcontrol.limits import (
+from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
+from fakeapiserver.server.filters.flowcontrol.limits import (
     FLOW_SCHEMAS,
     PRIORITY_LEVELS,
     Limiter,
     MaxInFlight,
     PriorityAndFairness,
 )
-from fakeapiserver.server.flowcontrol.queueset import QueueSet, Queuing, deal
+from fakeapiserver.server.filters.flowcontrol.queueset import QueueSet, Queuing, deal
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x"
 NODE_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"

@@ -7,7 +7,7 @@ import pytest
 
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server.front_proxy import combined, trust
+from fakeapiserver.server.proxies.front_proxy import combined, trust
 from fakeapiserver.transport.certificates import LIFETIME, create_authority
 
 NOW = SystemClock().now()

@@ -9,9 +9,9 @@ import pytest
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.bootstrap import store_object
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.identity import IdentityLease, api_server_id
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.upkeep.bootstrap import store_object
+from fakeapiserver.server.upkeep.identity import IdentityLease, api_server_id
 
 LEASES = GroupResource("coordination.k8s.io", "leases")
 

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.endpoints.request import Request
-from fakeapiserver.server.impersonation import Impersonation
+from fakeapiserver.server.filters.impersonation import Impersonation
 
 AGENT = UserInfo(
     "system:serviceaccount:kube-system:agent",

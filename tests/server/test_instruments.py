@@ -11,8 +11,8 @@ from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.config_reloads import ConfigReloads
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.options.config_reloads import ConfigReloads
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

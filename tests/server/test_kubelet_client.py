@@ -8,7 +8,7 @@ from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.client import synchronous
 from fakeapiserver.client.errors import StatusError as Refused
-from fakeapiserver.server.kubelet_client import ADDRESS_TYPES, KubeletClient
+from fakeapiserver.server.proxies.kubelet_client import ADDRESS_TYPES, KubeletClient
 
 Object = dict[str, Any]
 

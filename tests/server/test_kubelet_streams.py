@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.component_helpers.streaming import KubeletError, Streams
-from fakeapiserver.server import kubelet_streams
+from fakeapiserver.server.proxies import kubelet_streams
 from fakeapiserver.transport.connections import Connection
 from fakeapiserver.transport.pipe import Pipe
 from fakeapiserver.transport.spdy import Session, Stream

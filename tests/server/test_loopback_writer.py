@@ -3,8 +3,8 @@
 import asyncio
 
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.loopback_writer import LoopbackWriter
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
 
 
 def test_a_namespace_is_made_with_all_that_belongs_to_one() -> None:

@@ -10,7 +10,7 @@ import pytest
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}

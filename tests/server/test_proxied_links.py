@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.server.proxied_links import Links
+from fakeapiserver.server.proxies.proxied_links import Links
 
 LINKS = Links("/p/proxy", frozenset(("10.0.0.3:80", "api:1")), "api:1")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from conformance.tls_server import TLSServer
+from conformance.players.tls_server import TLSServer
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server.remote import remote
+from fakeapiserver.server.options.webhook_clients import remote
 
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x"}}
 CREDENTIAL = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}

@@ -12,8 +12,8 @@ from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import AdjustableClock
-from fakeapiserver.server.config import Config
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
 
 Json = dict[str, Any]
 

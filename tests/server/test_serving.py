@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.protocol import EdgeProtocol, Limits
-from fakeapiserver.server.serving import Server, plain_context, server_context
+from fakeapiserver.server.http.protocol import EdgeProtocol, Limits
+from fakeapiserver.server.http.serving import Server, plain_context, server_context
 from fakeapiserver.transport.certificates import CertificateCache, KeyPair, create_authority, issue_client
 
 CERTIFICATES = CertificateCache()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server import status_pages
+from fakeapiserver.server.pages import status_pages
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver.apis import scheme
-from fakeapiserver.server.identity import api_server_id
-from fakeapiserver.server.storage_versions import check, storage_versions
+from fakeapiserver.server.upkeep.identity import api_server_id
+from fakeapiserver.server.upkeep.storage_versions import check, storage_versions
 from fakeapiserver.testing.background import running_server
 
 GATES = {"StorageVersionAPI": True}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 PATH = "/api/v1/namespaces/default/configmaps"
 OBJECT = {"metadata": {"name": "a"}}

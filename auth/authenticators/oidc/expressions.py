@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.cel import types
-from fakeapiserver.apimachinery.cel.ast import Call, Entry, Expr, Ident, Literal, Select
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import Program, check
-from fakeapiserver.apimachinery.cel.values import StringList
 from fakeapiserver.auth.interfaces import RefusedError, UserInfo
+from fakeapiserver.languages.cel import types
+from fakeapiserver.languages.cel.ast import Call, Entry, Expr, Ident, Literal, Select
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.program import Program, check
+from fakeapiserver.languages.cel.values import StringList
 
 _STRINGS: Final = types.list_of(types.STRING)
 _USER: Final = types.struct("kubernetes.UserInfo")

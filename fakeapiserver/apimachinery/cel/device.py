@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.declarations import FUNCTIONS as DECLARATIONS
-from fakeapiserver.apimachinery.cel.declarations import Overload
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.kubernetes import FUNCTIONS, Quantity, Semver
-from fakeapiserver.apimachinery.cel.program import Program, compile_expression
 from fakeapiserver.apimachinery.cel.schema import Decl
-from fakeapiserver.apimachinery.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
-from fakeapiserver.apimachinery.cel.values import Sparse
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.declarations import FUNCTIONS as DECLARATIONS
+from fakeapiserver.languages.cel.declarations import Overload
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.kubernetes import FUNCTIONS, Quantity, Semver
+from fakeapiserver.languages.cel.program import Program, compile_expression
+from fakeapiserver.languages.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
+from fakeapiserver.languages.cel.values import Sparse
 
 MAX_COST: Final = 1_000_000
 MAX_LENGTH: Final = 10 * 1024
@@ -111,7 +111,7 @@ def matches(program: Program, variables: Mapping[str, Any]) -> bool:
 
 def type_name(value: Any) -> str:
     """As CEL calls a value's type."""
-    from fakeapiserver.apimachinery.cel.values import type_of
+    from fakeapiserver.languages.cel.values import type_of
 
     return type_of(value).full_name
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel import schema as schemas
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
 from fakeapiserver.apimachinery.cel.field_path import normalized
-from fakeapiserver.apimachinery.cel.program import Program, check
 from fakeapiserver.apimachinery.cel.schema import Decl
-from fakeapiserver.apimachinery.cel.types import optional_of
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.program import Program, check
+from fakeapiserver.languages.cel.types import optional_of
 
 RULES: Final = "x-kubernetes-validations"
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.cel import types
-from fakeapiserver.apimachinery.cel.errors import CelError
-from fakeapiserver.apimachinery.cel.escaping import escape
-from fakeapiserver.apimachinery.cel.times import to_timestamp
-from fakeapiserver.apimachinery.cel.types import Type
-from fakeapiserver.apimachinery.cel.values import Bad, Duration, MapList, SetList
 from fakeapiserver.apimachinery.schema.formats import nanoseconds
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
+from fakeapiserver.languages.cel import types
+from fakeapiserver.languages.cel.errors import CelError
+from fakeapiserver.languages.cel.escaping import escape
+from fakeapiserver.languages.cel.times import to_timestamp
+from fakeapiserver.languages.cel.types import Type
+from fakeapiserver.languages.cel.values import Bad, Duration, MapList, SetList
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 _STRING: Final[Schema] = {"type": "string"}

@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from fakeapiserver.apimachinery.cel.ast import (
+from fakeapiserver.apimachinery.cel.schema import Decl
+from fakeapiserver.languages.cel.ast import (
     Call,
     Comprehension,
     Expr,
@@ -18,8 +19,7 @@ from fakeapiserver.apimachinery.cel.ast import (
     MapExpr,
     Select,
 )
-from fakeapiserver.apimachinery.cel.schema import Decl
-from fakeapiserver.apimachinery.cel.types import Type
+from fakeapiserver.languages.cel.types import Type
 
 _MAX: Final = (1 << 64) - 1
 _TRAVERSAL: Final = 0.1

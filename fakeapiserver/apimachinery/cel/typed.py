@@ -3,10 +3,10 @@
 Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, k8s.io/apiserver/pkg/authorization/cel/compile.go
 """
 
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import Program, check
-from fakeapiserver.apimachinery.cel.types import Type
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.program import Program, check
+from fakeapiserver.languages.cel.types import Type
 
 
 class InstantiationError(ValueError):

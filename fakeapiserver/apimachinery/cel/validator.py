@@ -10,11 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.cel.escaping import escape
-from fakeapiserver.apimachinery.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
 from fakeapiserver.apimachinery.cel.rules import RULES, Rule, compile_rules, declare_self
 from fakeapiserver.apimachinery.cel.schema import converter, declare, with_type_and_meta
-from fakeapiserver.apimachinery.cel.values import NONE, Optional
 from fakeapiserver.apimachinery.field import (
     OMIT,
     Error,
@@ -28,6 +25,9 @@ from fakeapiserver.apimachinery.field import (
 )
 from fakeapiserver.apimachinery.schema.list_type import map_key
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
+from fakeapiserver.languages.cel.escaping import escape
+from fakeapiserver.languages.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
+from fakeapiserver.languages.cel.values import NONE, Optional
 
 BUDGET: Final = 10_000_000
 _MAX_MESSAGE: Final = 5 * 1024

@@ -17,13 +17,13 @@ def _admission_plugins() -> Sequence[str]:
 
 
 def _feature_gates() -> Sequence[str]:
-    from fakeapiserver.server.config import FEATURE_GATES
+    from fakeapiserver.server.options.config import FEATURE_GATES
 
     return sorted(FEATURE_GATES)
 
 
 def _authorization_modes() -> Sequence[str]:
-    from fakeapiserver.server.authorization import MODES
+    from fakeapiserver.server.options.authorization import MODES
 
     return MODES
 

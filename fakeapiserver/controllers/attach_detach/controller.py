@@ -10,9 +10,9 @@ from msgspec import Struct
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
-from fakeapiserver.component_helpers.attachable_volumes import split_name, volume_of
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, VOLUME_ATTACHMENTS, is_terminating, key_of
+from fakeapiserver.component_helpers.volumes.attachable_volumes import split_name, volume_of
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result

@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.attachable_volumes import AttachableVolumes, Volume
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import (
     CSI_DRIVERS,
@@ -15,7 +14,8 @@ from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUMES,
     PODS,
 )
-from fakeapiserver.component_helpers.pod_volumes import (
+from fakeapiserver.component_helpers.volumes.attachable_volumes import AttachableVolumes, Volume
+from fakeapiserver.component_helpers.volumes.pod_volumes import (
     POD_PVC_INDEX,
     add_pod_pvc_indexer,
     has_pod_ended,

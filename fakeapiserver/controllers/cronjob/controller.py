@@ -13,8 +13,6 @@ from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
-from fakeapiserver.component_helpers.jobs import COMPLETE, FAILED, finished_as
 from fakeapiserver.component_helpers.objects import (
     CRON_JOBS,
     JOBS,
@@ -25,6 +23,8 @@ from fakeapiserver.component_helpers.objects import (
     resolve_controller,
 )
 from fakeapiserver.component_helpers.pods import add_indexer
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
+from fakeapiserver.component_helpers.workloads.jobs import COMPLETE, FAILED, finished_as
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for

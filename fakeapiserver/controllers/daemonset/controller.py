@@ -13,8 +13,6 @@ from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager, Patch
-from fakeapiserver.component_helpers.expectations import CountingExpectations, is_over
 from fakeapiserver.component_helpers.objects import (
     CONTROLLER_REVISIONS,
     DAEMON_SETS,
@@ -27,13 +25,15 @@ from fakeapiserver.component_helpers.objects import (
     labels_of,
     resolve_controller,
 )
-from fakeapiserver.component_helpers.pod_control import (
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import ControllerRefManager, Patch
+from fakeapiserver.component_helpers.workloads.expectations import CountingExpectations, is_over
+from fakeapiserver.component_helpers.workloads.pod_control import (
     SLOW_START_INITIAL_BATCH_SIZE,
     PodControl,
     pod_from_template,
     slow_start_batch,
 )
-from fakeapiserver.component_helpers.replica_sets import label_selector_of
+from fakeapiserver.component_helpers.workloads.replica_sets import label_selector_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

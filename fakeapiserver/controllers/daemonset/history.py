@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists
-from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
-from fakeapiserver.component_helpers.history import in_order, sorted_revisions
 from fakeapiserver.component_helpers.objects import CONTROLLER_REVISIONS, DAEMON_SETS, PODS, labels_of
-from fakeapiserver.component_helpers.pod_template import compute_hash
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
+from fakeapiserver.component_helpers.workloads.history import in_order, sorted_revisions
+from fakeapiserver.component_helpers.workloads.pod_template import compute_hash
 from fakeapiserver.controllers.daemonset.placement import KIND, REVISION_HASH
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.int_or_percent import scaled_value
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_available, is_pod_ready, pod_phase
+from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value
 from fakeapiserver.controllers.daemonset.placement import (
     REVISION_HASH,
     Placement,

@@ -11,7 +11,6 @@ from fakeapiserver.client.errors import StatusError, is_conflict
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
 from fakeapiserver.component_helpers.objects import (
     DEPLOYMENTS,
     PODS,
@@ -21,6 +20,7 @@ from fakeapiserver.component_helpers.objects import (
     labels_of,
     resolve_controller,
 )
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import ControllerRefManager
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, enqueue_request_for_object, request_for

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.int_or_percent import scaled_value
+from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value
 
 # Annotations of replica sets: what their deployment wanted, and the most it could have, when they were last sized.
 DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"

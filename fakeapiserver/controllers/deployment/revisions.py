@@ -6,7 +6,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.pod_template import same_templates
+from fakeapiserver.component_helpers.workloads.pod_template import same_templates
 from fakeapiserver.controllers.deployment.counts import DESIRED_REPLICAS, MAX_REPLICAS, by_creation
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.component_helpers.conditions import find_condition
-from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
 from fakeapiserver.component_helpers.objects import (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -18,7 +17,8 @@ from fakeapiserver.component_helpers.objects import (
     is_namespace_terminating,
     is_terminating,
 )
-from fakeapiserver.component_helpers.pod_template import compute_hash, same_templates
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
+from fakeapiserver.component_helpers.workloads.pod_template import compute_hash, same_templates
 from fakeapiserver.controller_runtime.reconcile import Result
 from fakeapiserver.controllers.deployment import conditions, counts, revisions
 from fakeapiserver.controllers.deployment.revisions import POD_TEMPLATE_HASH, REVISION, ROLLBACK_TO

@@ -11,9 +11,9 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
 from fakeapiserver.component_helpers.conditions import find_condition, set_pod_condition, set_status_condition
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.int_or_percent import scaled_value
 from fakeapiserver.component_helpers.objects import POD_DISRUPTION_BUDGETS, PODS, is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_ready, is_pod_terminal
+from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

@@ -12,20 +12,20 @@ from fakeapiserver.client.workqueue import (
     MaxOfRateLimiter,
 )
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext
-from fakeapiserver.component_helpers.endpoint_slices import (
+from fakeapiserver.component_helpers.endpoints.endpoint_slices import (
     EndpointSliceTracker,
     StaleInformerCache,
     add_service_indexer,
     service_of,
     slices_of,
 )
-from fakeapiserver.component_helpers.objects import ENDPOINT_SLICES, NODES, PODS, SERVICES, is_terminating, labels_of
-from fakeapiserver.component_helpers.service_pods import (
+from fakeapiserver.component_helpers.endpoints.service_pods import (
     TriggerTimeTracker,
     has_no_endpoints_of_ours,
     pods_of,
     services_of_event,
 )
+from fakeapiserver.component_helpers.objects import ENDPOINT_SLICES, NODES, PODS, SERVICES, is_terminating, labels_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue

@@ -15,7 +15,7 @@ from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError
-from fakeapiserver.component_helpers.endpoint_slices import (
+from fakeapiserver.component_helpers.endpoints.endpoint_slices import (
     MANAGED_BY,
     SERVICE_NAME,
     EndpointSet,
@@ -28,14 +28,7 @@ from fakeapiserver.component_helpers.endpoint_slices import (
     port_map_key,
     slice_copy,
 )
-from fakeapiserver.component_helpers.objects import (
-    ENDPOINT_SLICES,
-    is_namespace_terminating,
-    is_terminating,
-    labels_of,
-)
-from fakeapiserver.component_helpers.pods import is_pod_ready
-from fakeapiserver.component_helpers.service_pods import (
+from fakeapiserver.component_helpers.endpoints.service_pods import (
     HEADLESS,
     LAST_CHANGE_TRIGGER_TIME,
     find_port,
@@ -44,6 +37,13 @@ from fakeapiserver.component_helpers.service_pods import (
     should_pod_be_in_endpoints,
     should_set_hostname,
 )
+from fakeapiserver.component_helpers.objects import (
+    ENDPOINT_SLICES,
+    is_namespace_terminating,
+    is_terminating,
+    labels_of,
+)
+from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controllers.endpointslice.topology_cache import (
     ZONE,

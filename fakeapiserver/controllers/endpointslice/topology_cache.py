@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.endpoint_slices import slice_copy
+from fakeapiserver.component_helpers.endpoints.endpoint_slices import slice_copy
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.controller_runtime.reconcile import Request
 

@@ -11,9 +11,6 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
-from fakeapiserver.component_helpers.expectations import CountingExpectations
-from fakeapiserver.component_helpers.jobs import finished_as
 from fakeapiserver.component_helpers.objects import (
     JOBS,
     PODS,
@@ -23,8 +20,11 @@ from fakeapiserver.component_helpers.objects import (
     labels_of,
     resolve_controller,
 )
-from fakeapiserver.component_helpers.pod_control import PodControl
 from fakeapiserver.component_helpers.pods import add_controller_indexer, objects_of_owner
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import ControllerRefManager
+from fakeapiserver.component_helpers.workloads.expectations import CountingExpectations
+from fakeapiserver.component_helpers.workloads.jobs import finished_as
+from fakeapiserver.component_helpers.workloads.pod_control import PodControl
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue, request_for

@@ -13,16 +13,16 @@ from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.clock import Clock
-from fakeapiserver.component_helpers.expectations import CountingExpectations
-from fakeapiserver.component_helpers.jobs import COMPLETE, FAILED
 from fakeapiserver.component_helpers.objects import JOBS, is_namespace_terminating, is_terminating, key_of
-from fakeapiserver.component_helpers.pod_control import (
+from fakeapiserver.component_helpers.pods import is_pod_active, is_pod_ready, is_pod_terminating, pod_phase
+from fakeapiserver.component_helpers.workloads.expectations import CountingExpectations
+from fakeapiserver.component_helpers.workloads.jobs import COMPLETE, FAILED
+from fakeapiserver.component_helpers.workloads.pod_control import (
     SLOW_START_INITIAL_BATCH_SIZE,
     PodControl,
     pod_from_template,
     slow_start_batch,
 )
-from fakeapiserver.component_helpers.pods import is_pod_active, is_pod_ready, is_pod_terminating, pod_phase
 from fakeapiserver.controllers.job.backoff import BackoffRecord, finished_at, remaining_of_index
 from fakeapiserver.controllers.job.indexes import Indexes
 from fakeapiserver.controllers.job.metrics import JobMetrics

@@ -10,7 +10,6 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.csi_migration import DRIVERS, PLUGINS
 from fakeapiserver.component_helpers.objects import (
     CSI_DRIVERS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -18,8 +17,14 @@ from fakeapiserver.component_helpers.objects import (
     PODS,
     key_of,
 )
-from fakeapiserver.component_helpers.pod_volumes import POD_PVC_INDEX, add_pod_pvc_indexer, claim_name, is_for_pod
 from fakeapiserver.component_helpers.pods import is_pod_terminal, pod_phase
+from fakeapiserver.component_helpers.volumes.csi_migration import DRIVERS, PLUGINS
+from fakeapiserver.component_helpers.volumes.pod_volumes import (
+    POD_PVC_INDEX,
+    add_pod_pvc_indexer,
+    claim_name,
+    is_for_pod,
+)
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.client.cache.indexer import Object
-from fakeapiserver.component_helpers.controller_ref_manager import new_controller_ref
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
 from fakeapiserver.controllers.statefulset.identity import KIND, claim_name, claim_templates, ordinal_of, ordinals
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")

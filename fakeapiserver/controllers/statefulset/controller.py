@@ -8,8 +8,6 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.controller_ref_manager import ControllerRefManager
-from fakeapiserver.component_helpers.history import ControllerHistory
 from fakeapiserver.component_helpers.objects import (
     CONTROLLER_REVISIONS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -19,8 +17,10 @@ from fakeapiserver.component_helpers.objects import (
     labels_of,
     resolve_controller,
 )
-from fakeapiserver.component_helpers.pod_control import PodControl
-from fakeapiserver.component_helpers.replica_sets import label_selector_of
+from fakeapiserver.component_helpers.workloads.controller_ref_manager import ControllerRefManager
+from fakeapiserver.component_helpers.workloads.history import ControllerHistory
+from fakeapiserver.component_helpers.workloads.pod_control import PodControl
+from fakeapiserver.component_helpers.workloads.replica_sets import label_selector_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, enqueue_request_for_object, request_for

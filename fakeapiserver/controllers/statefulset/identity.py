@@ -8,8 +8,8 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
-from fakeapiserver.component_helpers.pod_control import pod_from_template
 from fakeapiserver.component_helpers.pods import is_pod_available, is_pod_ready, pod_phase
+from fakeapiserver.component_helpers.workloads.pod_control import pod_from_template
 
 KIND: Final = GroupVersionKind("apps", "v1", "StatefulSet")
 REVISION: Final = "controller-revision-hash"

@@ -7,17 +7,17 @@ from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.client.cache.indexer import Indexer, Object
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_conflict
-from fakeapiserver.component_helpers.history import (
+from fakeapiserver.component_helpers.objects import STATEFUL_SETS, is_terminating, key_of
+from fakeapiserver.component_helpers.pods import is_pod_available, pod_phase
+from fakeapiserver.component_helpers.workloads.history import (
     ControllerHistory,
     equal_revisions,
     new_revision,
     next_revision_number,
     sorted_revisions,
 )
-from fakeapiserver.component_helpers.objects import STATEFUL_SETS, is_terminating, key_of
-from fakeapiserver.component_helpers.pod_control import SLOW_START_INITIAL_BATCH_SIZE, slow_start_batch
-from fakeapiserver.component_helpers.pod_template import semantically_equal
-from fakeapiserver.component_helpers.pods import is_pod_available, pod_phase
+from fakeapiserver.component_helpers.workloads.pod_control import SLOW_START_INITIAL_BATCH_SIZE, slow_start_batch
+from fakeapiserver.component_helpers.workloads.pod_template import semantically_equal
 from fakeapiserver.controllers.statefulset import identity
 from fakeapiserver.controllers.statefulset.identity import KIND
 from fakeapiserver.controllers.statefulset.pod_control import StatefulPodControl

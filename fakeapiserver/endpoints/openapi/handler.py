@@ -13,9 +13,9 @@ import msgspec
 
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints import accept
-from fakeapiserver.endpoints.content import Content, compressed, http_date, in_turns, serve_content
 from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.negotiation import accept
+from fakeapiserver.endpoints.negotiation.content import Content, compressed, http_date, in_turns, serve_content
 from fakeapiserver.endpoints.openapi import OpenAPI, protobuf, v2
 from fakeapiserver.endpoints.openapi.merge import merged
 from fakeapiserver.endpoints.request import Request, Response

@@ -14,8 +14,8 @@ from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.conditions import pod_condition_patch
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, NODES, PODS, is_terminating, key_of, labels_of
-from fakeapiserver.component_helpers.pod_volumes import claim_name
-from fakeapiserver.component_helpers.volumes import claim_of
+from fakeapiserver.component_helpers.volumes.matching import claim_of
+from fakeapiserver.component_helpers.volumes.pod_volumes import claim_name
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue

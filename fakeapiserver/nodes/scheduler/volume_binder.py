@@ -22,7 +22,7 @@ from fakeapiserver.component_helpers.objects import (
     key_of,
 )
 from fakeapiserver.component_helpers.pods import add_indexer
-from fakeapiserver.component_helpers.volumes import SELECTED_NODE, annotations_of
+from fakeapiserver.component_helpers.volumes.matching import SELECTED_NODE, annotations_of
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.scheduler.node_info import PodInfo
 from fakeapiserver.nodes.scheduler.volumes import (

@@ -13,9 +13,8 @@ from fakeapiserver.apimachinery import labels
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.objects import is_terminating, key_of, labels_of
-from fakeapiserver.component_helpers.pod_volumes import claim_name, is_for_pod
 from fakeapiserver.component_helpers.scheduling import matches_term
-from fakeapiserver.component_helpers.volumes import (
+from fakeapiserver.component_helpers.volumes.matching import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
@@ -26,6 +25,7 @@ from fakeapiserver.component_helpers.volumes import (
     requested_storage,
     storage_of,
 )
+from fakeapiserver.component_helpers.volumes.pod_volumes import claim_name, is_for_pod
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

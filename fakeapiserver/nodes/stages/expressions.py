@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import compile_expression
-from fakeapiserver.apimachinery.cel.types import DYN
-from fakeapiserver.apimachinery.cel.values import Duration
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.apimachinery.jq import JqError, JqSyntaxError, compile_query
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.program import compile_expression
+from fakeapiserver.languages.cel.types import DYN
+from fakeapiserver.languages.cel.values import Duration
+from fakeapiserver.languages.jq import JqError, JqSyntaxError, compile_query
 
 _SELF: Final = Declared({"self": DYN})
 

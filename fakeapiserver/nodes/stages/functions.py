@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final, Protocol
 
-from fakeapiserver.apimachinery.gotemplate import Function, function
-from fakeapiserver.apimachinery.gotemplate.sprig import sprig_functions, to_json
-from fakeapiserver.apimachinery.gotemplate.times import rfc3339_nano
-from fakeapiserver.apimachinery.gotemplate.values import Number
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.languages.gotemplate import Function, function
+from fakeapiserver.languages.gotemplate.sprig import sprig_functions, to_json
+from fakeapiserver.languages.gotemplate.times import rfc3339_nano
+from fakeapiserver.languages.gotemplate.values import Number
 from fakeapiserver.nodes.stages.stage import NODE, POD, Functions, ResourceRef
 
 # Of KWOK, whose behaviour this is.

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.gotemplate import Function, Template, TemplateError, parse
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from fakeapiserver.languages.gotemplate import Function, Template, TemplateError, parse
 from fakeapiserver.nodes.stages.expressions import (
     Condition,
     StageError,
@@ -175,7 +175,7 @@ class Stage(Struct, frozen=True):
 
 def template_data(obj: Object, ref: ResourceRef) -> Object:
     """What templates see: nodes and pods without their type, as Go's clients have them; of others everything."""
-    from fakeapiserver.apimachinery.gotemplate import Number
+    from fakeapiserver.languages.gotemplate import Number
 
     def numbers(value: Any) -> Any:
         if isinstance(value, dict):

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.cel.escaping import RESERVED
 from fakeapiserver.apimachinery.field import (
     Error,
     ErrorList,
@@ -22,13 +21,14 @@ from fakeapiserver.apimachinery.field import (
     required,
     too_many,
 )
+from fakeapiserver.languages.cel.escaping import RESERVED
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.label_selector import label_selector_errors
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.admission import Environment
-    from fakeapiserver.apimachinery.cel.types import Type
+    from fakeapiserver.languages.cel.types import Type
 
 _MAX_CONDITIONS: Final = 64
 _MAX_ANNOTATIONS: Final = 20
@@ -80,7 +80,7 @@ def condition_errors(conditions: Sequence[Spec], path: Path, *, has_params: bool
     if not conditions:
         return []
     from fakeapiserver.apimachinery.cel.admission import Environment
-    from fakeapiserver.apimachinery.cel.types import BOOL
+    from fakeapiserver.languages.cel.types import BOOL
 
     environment, seen = Environment(has_params), set[str]()
     errors: ErrorList = []
@@ -198,7 +198,7 @@ def _variable_errors(environment: "Environment", variable: Spec, path: Path) -> 
 
 
 def _validation_errors(environment: "Environment", validation: Spec, path: Path) -> ErrorList:
-    from fakeapiserver.apimachinery.cel.types import BOOL, STRING
+    from fakeapiserver.languages.cel.types import BOOL, STRING
 
     expression, message = validation.get("expression", ""), validation.get("message", "")
     errors: ErrorList = []
@@ -236,7 +236,7 @@ def _annotation_errors(environment: "Environment", name: str, annotations: Seque
 
 
 def _annotation_error(environment: "Environment", name: str, annotation: Spec, path: Path) -> ErrorList:
-    from fakeapiserver.apimachinery.cel.types import NULL, STRING
+    from fakeapiserver.languages.cel.types import NULL, STRING
 
     key, expression = f"{name}/{annotation.get('key', '')}", annotation.get("valueExpression", "")
     at = path.child("valueExpression")

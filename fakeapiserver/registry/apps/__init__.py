@@ -6,7 +6,7 @@ from fakeapiserver.registry.apps.daemonset import TEMPLATE_GENERATION, DaemonSet
 from fakeapiserver.registry.apps.deployment import DeploymentStrategy
 from fakeapiserver.registry.apps.replicaset import ReplicaSetStrategy
 from fakeapiserver.registry.apps.statefulset import StatefulSetStrategy
-from fakeapiserver.registry.core.pod_template import gated_pod_fields
+from fakeapiserver.registry.core.pod.template import gated_pod_fields
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _TEMPLATE = gated_pod_fields("spec", "template", "spec")

@@ -14,10 +14,10 @@ from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors
 from fakeapiserver.registry.generic.label_selector import (
     format_label_selector,

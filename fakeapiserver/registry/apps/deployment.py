@@ -13,9 +13,9 @@ from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
 from fakeapiserver.registry.generic.label_selector import immutable_selector_errors, parsed
 from fakeapiserver.registry.generic.strategy import Cells, copy_field

@@ -8,9 +8,9 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
 from fakeapiserver.registry.generic.label_selector import format_label_selector, immutable_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells

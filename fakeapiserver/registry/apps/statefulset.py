@@ -13,15 +13,15 @@ from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, endless_pod_errors, mismatch_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_errors
-from fakeapiserver.registry.core.persistentvolumeclaim import claim_spec_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_claim_spec, default_pod_template
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import (
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_claim_spec, default_pod_template
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
+from fakeapiserver.registry.core.pod.warnings import (
     claim_warnings,
     pod_template_warnings,
     updated_template_warnings,
 )
+from fakeapiserver.registry.core.volume.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
 from fakeapiserver.registry.generic.label_selector import parsed, shown_selector
 from fakeapiserver.registry.generic.strategy import Cells

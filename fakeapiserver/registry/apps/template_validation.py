@@ -8,8 +8,8 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.core.pod_options import PodOptions
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod.options import PodOptions
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
 from fakeapiserver.registry.generic.label_selector import is_empty, label_selector_errors, parsed, shown_selector
 
 SPEC: Final = Path("spec")

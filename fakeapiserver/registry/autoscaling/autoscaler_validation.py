@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_amount_errors
-from fakeapiserver.registry.core.resource_requirements_validation import container_resource_name_errors
+from fakeapiserver.registry.core.pod.resource_requirements_validation import container_resource_name_errors
 
 _SPEC: Final = Path("spec")
 _MAX_PERIOD_SECONDS: Final = 1800

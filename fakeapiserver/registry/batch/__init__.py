@@ -2,7 +2,7 @@
 
 from fakeapiserver.registry.batch.cronjob import CronJobStrategy
 from fakeapiserver.registry.batch.job import JobStrategy
-from fakeapiserver.registry.core.pod_template import gated_pod_fields
+from fakeapiserver.registry.core.pod.template import gated_pod_fields
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _PODS_STAY = (

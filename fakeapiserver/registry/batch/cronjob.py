@@ -16,7 +16,7 @@ from fakeapiserver.registry.batch.job import default_failure_policy, default_job
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
 from fakeapiserver.registry.generic.label_selector import format_label_selector, shown_selector
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells

@@ -13,8 +13,8 @@ from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.batch.job_status_validation import job_status_update_errors
 from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
-from fakeapiserver.registry.core.pod_options import WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
+from fakeapiserver.registry.core.pod.options import WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
 from fakeapiserver.registry.generic.label_selector import format_label_selector
 from fakeapiserver.registry.generic.printing import human_duration
 from fakeapiserver.registry.generic.strategy import Cells

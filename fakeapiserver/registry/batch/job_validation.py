@@ -18,8 +18,8 @@ from fakeapiserver.registry.batch.job_policy_validation import (
     success_policy_errors,
 )
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod_options import DEFAULT_OPTIONS, PodOptions
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
+from fakeapiserver.registry.core.pod.options import DEFAULT_OPTIONS, PodOptions
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
 from fakeapiserver.registry.generic.label_selector import (
     IMMUTABLE,
     immutable_errors,

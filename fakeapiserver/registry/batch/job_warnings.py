@@ -7,7 +7,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.field import Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings
 
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000

@@ -2,24 +2,25 @@
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.registry.core import event, pod
+from fakeapiserver.registry.core import event
 from fakeapiserver.registry.core.componentstatus import ComponentStatusStrategy
 from fakeapiserver.registry.core.configmap import ConfigMapStrategy
 from fakeapiserver.registry.core.endpoints import EndpointsStrategy
 from fakeapiserver.registry.core.event import EventStrategy
 from fakeapiserver.registry.core.limitrange import LimitRangeStrategy
 from fakeapiserver.registry.core.namespace import NamespaceStrategy
-from fakeapiserver.registry.core.node import NodeStrategy
-from fakeapiserver.registry.core.persistentvolume import PersistentVolumeStrategy
-from fakeapiserver.registry.core.persistentvolumeclaim import PersistentVolumeClaimStrategy
-from fakeapiserver.registry.core.pod import PodStrategy
-from fakeapiserver.registry.core.pod_template import gated_pod_fields, gated_whole_pod
+from fakeapiserver.registry.core.node.strategy import NodeStrategy
+from fakeapiserver.registry.core.pod import strategy as pod
+from fakeapiserver.registry.core.pod.strategy import PodStrategy
+from fakeapiserver.registry.core.pod.template import gated_pod_fields, gated_whole_pod
 from fakeapiserver.registry.core.podtemplate import PodTemplateStrategy
 from fakeapiserver.registry.core.replicationcontroller import ReplicationControllerStrategy
 from fakeapiserver.registry.core.resourcequota import ResourceQuotaStrategy
 from fakeapiserver.registry.core.secret import SecretStrategy
-from fakeapiserver.registry.core.service import ServiceStrategy
+from fakeapiserver.registry.core.service.strategy import ServiceStrategy
 from fakeapiserver.registry.core.serviceaccount import ServiceAccountStrategy
+from fakeapiserver.registry.core.volume.persistentvolume import PersistentVolumeStrategy
+from fakeapiserver.registry.core.volume.persistentvolumeclaim import PersistentVolumeClaimStrategy
 
 RESOURCES = {
     "componentstatuses": ComponentStatusStrategy(),

@@ -16,7 +16,7 @@ from fakeapiserver.registry.core.field_formats import (
     port_errors,
     protocol_errors,
 )
-from fakeapiserver.registry.core.ip_warnings import ip_warnings
+from fakeapiserver.registry.core.service.ip_warnings import ip_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 

@@ -14,11 +14,11 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
 from fakeapiserver.registry.core.field_formats import duplicate_errors
-from fakeapiserver.registry.core.resource_list import int64_value, round_up_resources
-from fakeapiserver.registry.core.resource_requirements_validation import (
+from fakeapiserver.registry.core.pod.resource_requirements_validation import (
     container_resource_name_errors,
     resource_name_errors,
 )
+from fakeapiserver.registry.core.resource_list import int64_value, round_up_resources
 from fakeapiserver.registry.generic.strategy import Strategy
 
 _DEFAULTS: Final = ("default", "defaultRequest")

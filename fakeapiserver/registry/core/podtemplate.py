@@ -6,10 +6,10 @@ Upstream: pkg/registry/core/podtemplate/strategy.go.
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apis.quantity_fields import IN_POD_TEMPLATE, QuantityFields
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import container_cells, format_labels
 

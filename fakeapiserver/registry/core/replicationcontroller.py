@@ -9,10 +9,10 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod_options import PodOptions, WithPods
-from fakeapiserver.registry.core.pod_template import default_pod_template
-from fakeapiserver.registry.core.pod_validation import pod_template_errors
-from fakeapiserver.registry.core.pod_warnings import pod_template_warnings, updated_template_warnings
+from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.template import default_pod_template
+from fakeapiserver.registry.core.pod.validation import pod_template_errors
+from fakeapiserver.registry.core.pod.warnings import pod_template_warnings, updated_template_warnings
 from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
 from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels

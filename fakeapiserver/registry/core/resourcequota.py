@@ -10,8 +10,8 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.pod_resources import is_extended
+from fakeapiserver.registry.core.pod.resource_requirements_validation import qualified_resource_name_errors
 from fakeapiserver.registry.core.resource_list import is_whole, quantity, round_up_resources
-from fakeapiserver.registry.core.resource_requirements_validation import qualified_resource_name_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 

@@ -6,7 +6,7 @@ Upstream: pkg/registry/discovery/endpointslice/strategy.go, pkg/apis/discovery/v
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, labels, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors
-from fakeapiserver.registry.core.ip_warnings import ip_warnings
+from fakeapiserver.registry.core.service.ip_warnings import ip_warnings
 from fakeapiserver.registry.discovery.endpointslice_validation import endpoint_list_errors, port_list_errors
 from fakeapiserver.registry.generic.field_paths import drop_fields
 from fakeapiserver.registry.generic.label_selector import immutable_errors

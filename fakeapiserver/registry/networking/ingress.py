@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import ip_errors, is_valid_port_name, name_errors, port_errors
-from fakeapiserver.registry.core.service_warnings import load_balancer_warnings
+from fakeapiserver.registry.core.service.warnings import load_balancer_warnings
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 from fakeapiserver.registry.networking.ingressclass import reference_errors

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import unzoned_network
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import cidr_errors, is_valid_port_name, port_errors
-from fakeapiserver.registry.core.ip_warnings import cidr_warnings
+from fakeapiserver.registry.core.service.ip_warnings import cidr_warnings
 from fakeapiserver.registry.generic.label_selector import format_label_selector, label_selector_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age

@@ -11,8 +11,8 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import required_label_errors
-from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
-from fakeapiserver.registry.core.resource_requirements_validation import resource_errors
+from fakeapiserver.registry.core.node.label_warnings import DEPRECATED_NODE_LABELS
+from fakeapiserver.registry.core.pod.resource_requirements_validation import resource_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age

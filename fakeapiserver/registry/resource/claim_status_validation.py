@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import interface_address_errors, name_errors
-from fakeapiserver.registry.core.node_selector_validation import node_selector_errors
+from fakeapiserver.registry.core.node.selector_validation import node_selector_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.resource.claim_validation import (
     configuration_errors,

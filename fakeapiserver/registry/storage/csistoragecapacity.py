@@ -7,7 +7,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import name_errors, non_negative_amount_errors
-from fakeapiserver.registry.core.node_label_warnings import node_selector_warnings
+from fakeapiserver.registry.core.node.label_warnings import node_selector_warnings
 from fakeapiserver.registry.generic.label_selector import (
     immutable_errors,
     immutable_selector_errors,

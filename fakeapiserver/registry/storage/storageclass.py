@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
-from fakeapiserver.registry.core.node_label_warnings import DEPRECATED_NODE_LABELS
+from fakeapiserver.registry.core.node.label_warnings import DEPRECATED_NODE_LABELS
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age

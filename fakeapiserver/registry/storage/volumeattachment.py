@@ -10,9 +10,9 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.core.persistentvolume import default_persistent_source, volume_spec_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.core.volume_sources import csi_driver_errors
+from fakeapiserver.registry.core.volume.persistentvolume import default_persistent_source, volume_spec_errors
+from fakeapiserver.registry.core.volume.sources import csi_driver_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age

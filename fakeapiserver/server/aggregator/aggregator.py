@@ -15,9 +15,9 @@ from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
-from fakeapiserver.server.front_proxy import FrontProxy
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+from fakeapiserver.server.proxies.front_proxy import FrontProxy
 
 if TYPE_CHECKING:
     from fakeapiserver.server.aggregator.controllers import Controllers

@@ -17,7 +17,7 @@ from fakeapiserver.server.aggregator.discovery import DiscoveryManager
 from fakeapiserver.server.aggregator.openapi import FIRST, OpenAPIAggregation
 from fakeapiserver.server.aggregator.proxy import Proxy
 from fakeapiserver.server.aggregator.work_queue import WorkQueue
-from fakeapiserver.server.follow import follow
+from fakeapiserver.server.upkeep.watch_loop import follow
 from fakeapiserver.storage.interface import Event
 
 _API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")

@@ -17,9 +17,9 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response, query_pairs
 from fakeapiserver.endpoints.request_info import is_long_running
-from fakeapiserver.server import reverse_proxy
 from fakeapiserver.server.aggregator.api_services import RemoteService
-from fakeapiserver.server.deadline import seconds_for, timed_out
+from fakeapiserver.server.filters.deadline import seconds_for, timed_out
+from fakeapiserver.server.proxies import reverse_proxy
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 from fakeapiserver.transport.service_resolver import Resolve
 

@@ -10,11 +10,11 @@ from fakeapiserver.apis.resource_table import RemoteVersion
 from fakeapiserver.apis.scheme import Priority
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation import negotiate_document
+from fakeapiserver.endpoints.negotiation.media_types import negotiate_document
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
-from fakeapiserver.server.autoregister import AutoRegistration
 from fakeapiserver.server.metrics_apis.values import Amount, Values
+from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 
 if TYPE_CHECKING:
     from fakeapiserver.server.metrics_apis.groups import MetricsGroup

@@ -17,9 +17,9 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation import Accept, negotiate
-from fakeapiserver.endpoints.options import list_options
+from fakeapiserver.endpoints.negotiation.media_types import Accept, negotiate
 from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.verbs.options import list_options
 from fakeapiserver.server.metrics_apis.values import WINDOW, Usage, Values
 
 Object = dict[str, Any]

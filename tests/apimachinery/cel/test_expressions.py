@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.cel import schema as schemas
-from fakeapiserver.apimachinery.cel.checker import Declared
-from fakeapiserver.apimachinery.cel.errors import CelError, CompileError
-from fakeapiserver.apimachinery.cel.program import Program, compile_expression
-from fakeapiserver.apimachinery.cel.text import double_text
-from fakeapiserver.apimachinery.cel.times import duration_text, timestamp_text
-from fakeapiserver.apimachinery.cel.types import Type
-from fakeapiserver.apimachinery.cel.values import Duration, Optional, Timestamp, UInt
+from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.errors import CelError, CompileError
+from fakeapiserver.languages.cel.program import Program, compile_expression
+from fakeapiserver.languages.cel.text import double_text
+from fakeapiserver.languages.cel.times import duration_text, timestamp_text
+from fakeapiserver.languages.cel.types import Type
+from fakeapiserver.languages.cel.values import Duration, Optional, Timestamp, UInt
 
 RECORDED = json.loads(Path(__file__).with_name("expressions.json").read_text())
 DECL = schemas.declare(RECORDED["schema"], is_resource=False, name="selfType")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.field import Path
-from fakeapiserver.registry.core.container_policies import (
+from fakeapiserver.registry.core.pod.container_policies import (
     claim_errors,
     init_resize_policy_errors,
     resize_policy_errors,

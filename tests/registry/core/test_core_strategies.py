@@ -24,9 +24,9 @@ from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_built
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.registry.core import RESOURCES
-from fakeapiserver.registry.core.service_allocation import Operation, allocate_for_create, allocate_for_update
-from fakeapiserver.registry.core.service_ips import ClusterIPs
-from fakeapiserver.registry.core.service_ports import NodePorts, PortOperation, held_ports
+from fakeapiserver.registry.core.service.allocation import Operation, allocate_for_create, allocate_for_update
+from fakeapiserver.registry.core.service.ips import ClusterIPs
+from fakeapiserver.registry.core.service.ports import NodePorts, PortOperation, held_ports
 from fakeapiserver.registry.generic.strategy import Strategy
 
 HERE = Path(__file__).parent

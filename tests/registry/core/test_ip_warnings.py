@@ -3,7 +3,7 @@
 import pytest
 
 from fakeapiserver.apimachinery.field import Path
-from fakeapiserver.registry.core.ip_warnings import cidr_warnings, ip_warnings
+from fakeapiserver.registry.core.service.ip_warnings import cidr_warnings, ip_warnings
 
 AT = Path("at")
 

@@ -4,9 +4,9 @@ import pytest
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import feature_gates
-from fakeapiserver.registry.core.pod_options import pod_options
-from fakeapiserver.registry.core.pod_template import default_pod_spec
-from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
+from fakeapiserver.registry.core.pod.options import pod_options
+from fakeapiserver.registry.core.pod.template import default_pod_spec
+from fakeapiserver.registry.core.pod.validation import pod_errors, pod_update_errors
 
 
 def _pod(**spec: object) -> Object:

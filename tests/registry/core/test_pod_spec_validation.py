@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.registry.core.pod_validation import pod_errors, pod_update_errors
+from fakeapiserver.registry.core.pod.validation import pod_errors, pod_update_errors
 
 Json = dict[str, Any]
 FIELD = {"apiVersion": "v1", "fieldPath": "metadata.name"}

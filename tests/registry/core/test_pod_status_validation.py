@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.registry.core.pod_status_validation import status_update_errors
+from fakeapiserver.registry.core.pod.status_validation import status_update_errors
 
 Json = dict[str, Any]
 RULE = {"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}

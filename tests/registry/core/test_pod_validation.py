@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.registry.core.pod_validation import pod_errors, pod_spec_errors, pod_subresource_errors
-from fakeapiserver.registry.core.pod_warnings import deprecated_profiles
+from fakeapiserver.registry.core.pod.validation import pod_errors, pod_spec_errors, pod_subresource_errors
+from fakeapiserver.registry.core.pod.warnings import deprecated_profiles
 
 Json = dict[str, Any]
 HUGE = "hugepages-2Mi"

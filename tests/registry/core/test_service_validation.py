@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.registry.core.service_validation import service_errors, service_status_errors
+from fakeapiserver.registry.core.service.validation import service_errors, service_status_errors
 
 Json = dict[str, Any]
 RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.field import Path
-from fakeapiserver.registry.core.persistentvolume import volume_spec_errors
+from fakeapiserver.registry.core.volume.persistentvolume import volume_spec_errors
 
 SECRET = {"name": "s", "namespace": "default"}
 ISCSI = {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2015-06.com.example:storage", "lun": 0}

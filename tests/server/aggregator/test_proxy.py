@@ -12,7 +12,7 @@ import pytest
 from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.server.aggregator.proxy import redirected
-from fakeapiserver.server.reverse_proxy import sniffed
+from fakeapiserver.server.proxies.reverse_proxy import sniffed
 from fakeapiserver.transport.round_trip import Target
 
 from .backend import GROUP, ROOT, Asked, Backend

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
-from fakeapiserver.server.config import Config
+from fakeapiserver.server.options.config import Config
 
 from .trust import TRUST, whom_to_believe
 

@@ -13,8 +13,8 @@ import pytest
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.wait import poll_until
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server.audit import backends
-from fakeapiserver.server.audit.backends import (
+from fakeapiserver.server.filters.audit import backends
+from fakeapiserver.server.filters.audit.backends import (
     Batching,
     Buffered,
     IgnoreErrors,
@@ -27,8 +27,8 @@ from fakeapiserver.server.audit.backends import (
     backups,
     clean_up,
 )
-from fakeapiserver.server.audit.counts import AuditCounts
-from fakeapiserver.server.audit.options import AuditOptions, BatchOptions, LogOptions, TruncateOptions, build
+from fakeapiserver.server.filters.audit.counts import AuditCounts
+from fakeapiserver.server.filters.audit.options import AuditOptions, BatchOptions, LogOptions, TruncateOptions, build
 from fakeapiserver.transport.webhook import Endpoint, Response, WebhookError
 
 MEGABYTE = 1024 * 1024

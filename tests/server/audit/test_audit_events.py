@@ -14,12 +14,12 @@ import pytest
 from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.server.audit.backends import Webhook
-from fakeapiserver.server.audit.counts import AuditCounts
-from fakeapiserver.server.audit.event import source_ips
-from fakeapiserver.server.audit.options import AuditOptions, BatchOptions, LogOptions, WebhookOptions
-from fakeapiserver.server.config import Config
-from fakeapiserver.server.remote import credentials_of
+from fakeapiserver.server.filters.audit.backends import Webhook
+from fakeapiserver.server.filters.audit.counts import AuditCounts
+from fakeapiserver.server.filters.audit.event import source_ips
+from fakeapiserver.server.filters.audit.options import AuditOptions, BatchOptions, LogOptions, WebhookOptions
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.options.webhook_clients import credentials_of
 from fakeapiserver.transport.client_config import load_kubeconfig
 from fakeapiserver.transport.webhook import Endpoint, Response
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver.auth.interfaces import Attributes, UserInfo
-from fakeapiserver.server.audit.policy import Level, load_policy, read_policy
+from fakeapiserver.server.filters.audit.policy import Level, load_policy, read_policy
 
 JANE = UserInfo("jane", groups=("dev", "system:authenticated"))
 HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"

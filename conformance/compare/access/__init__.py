@@ -1,0 +1,1 @@
+"""Comparisons of authentication, authorization, auditing and admission."""

@@ -1,0 +1,1 @@
+"""Comparisons of what controllers do to random objects."""

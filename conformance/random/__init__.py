@@ -1,0 +1,1 @@
+"""Sources of random requests and objects, each from one seed."""

@@ -1,0 +1,1 @@
+"""The pods behind services, as Endpoints and EndpointSlices."""

@@ -1,0 +1,1 @@
+"""What the controllers of workloads share: pods, revisions, expectations and ownership."""

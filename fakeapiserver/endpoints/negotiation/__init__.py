@@ -1,0 +1,1 @@
+"""Media types: which form a client sends and accepts, and objects in each form."""

@@ -1,0 +1,96 @@
+"""Objects as metav1.Table or PartialObjectMetadata.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest/table.go.
+"""
+
+from typing import Final
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.endpoints.negotiation.body import internal_package
+from fakeapiserver.endpoints.negotiation.media_types import Accept
+from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.scope import RequestScope
+
+_INCLUDE_OBJECT: Final = ("Metadata", "None", "Object")
+# The time of a bookmark's object.
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+
+
+def transformed(
+    request: Request, scope: RequestScope, accept: Accept, objects: list[Object], list_meta: Object | None
+) -> Object:
+    """`objects` (RequestScope.internal) in the form `accept` asks for; `list_meta` is None for a single object."""
+    api_version = f"meta.k8s.io/{accept.as_version}"
+    if accept.as_kind == "Table":
+        include = include_object(request)
+        if scope.store is not None:
+            objects = scope.store.strategy.table_order(objects)
+        rows = [row(scope, obj, include, accept.as_version) for obj in objects]
+        meta = list_meta if list_meta is not None else _single_list_meta(objects[0])
+        return {
+            "kind": "Table",
+            "apiVersion": api_version,
+            "metadata": meta,
+            "columnDefinitions": scope.columns,
+            # Upstream's default table convertor has no rows at all for a list of none.
+            "rows": rows if rows or scope.row is not None else None,
+        }
+    is_list = list_meta is not None
+    if is_list != (accept.as_kind == "PartialObjectMetadataList"):
+        raise _wrong_form(scope, accept.as_kind, is_list)
+    if not is_list:
+        return partial_object(scope, objects[0], accept.as_version)
+    items = [partial_object(scope, obj, accept.as_version) for obj in objects]
+    # Upstream's list of none is no list.
+    return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items or None}
+
+
+def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
+    """406, naming the Go type that upstream has at hand; 500 for a custom resource, as upstream."""
+    kind = scope.list_kind if is_list else scope.gvk.kind
+    if scope.kind.custom and not is_list:
+        return status_error(500, "", "content is not a list")  # upstream takes every custom resource for one
+    go_type = "unstructured.UnstructuredList" if scope.kind.custom else f"{internal_package(scope.gvk.group)}.{kind}"
+    found = "a list" if is_list else "not a list"
+    message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
+    return status_error(406, "NotAcceptable", message)
+
+
+def include_object(request: Request) -> str:
+    wanted = request.param("includeObject") or "Metadata"
+    if wanted not in _INCLUDE_OBJECT:
+        error = field.invalid("includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty")
+        raise new_bad_request(f"Unable to convert to Table as requested: {error}")
+    return wanted
+
+
+def row(scope: RequestScope, obj: Object, include: str, version: str = "v1") -> Object:
+    cells = scope.row(obj, scope.clock.now()) if scope.row is not None else None
+    if cells is None:
+        cells = _generic_cells(obj)
+    shown: Object = {"cells": cells}
+    if scope.store is not None and (conditions := scope.store.strategy.table_conditions(obj)):
+        shown["conditions"] = conditions
+    if include == "Object":
+        shown["object"] = scope.kind.arrange(scope.served_version(obj))
+    elif include == "Metadata":
+        shown["object"] = partial_object(scope, obj, version)
+    else:
+        shown["object"] = None
+    return shown
+
+
+def _generic_cells(obj: Object) -> list[object]:
+    meta = metadata(obj)
+    return [meta.get("name", ""), meta.get("creationTimestamp") or _ZERO_TIME]
+
+
+def partial_object(scope: RequestScope, obj: Object, version: str = "v1") -> Object:
+    return scope.partial(version).of(obj)
+
+
+def _single_list_meta(obj: Object) -> Object:
+    version = metadata(obj).get("resourceVersion")
+    return {"resourceVersion": version} if version else {}

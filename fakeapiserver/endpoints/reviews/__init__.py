@@ -1,0 +1,1 @@
+"""Reviews: questions to the authenticator and the authorizer, sent by POST and never stored."""

@@ -1,0 +1,1 @@
+"""Connections that stay open: WebSockets, exec, attach, logs, port-forward and proxies."""

@@ -1,0 +1,1 @@
+"""The subresources: status, scale, binding, eviction and tokens."""

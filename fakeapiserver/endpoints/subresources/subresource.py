@@ -1,0 +1,115 @@
+"""Subresources: status and the others that write the whole object, and those that answer a kind of their own.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/<resource>/storage.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_method_not_supported, status_error
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation.body import decode_object, object_media_type
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.verbs.create import creation, match_namespace
+from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
+from fakeapiserver.registry.generic.kind import Kind
+
+Handler = Callable[[Request, RequestScope], Awaitable[Response]]
+Connecter = Callable[[Request, RequestScope, RequestScopes], Awaitable[Response]]
+
+# (resource, subresource) -> module and function; imported with the first request that needs it.
+_CONNECTERS: Final[Mapping[tuple[GroupResource, str], tuple[str, str]]] = {
+    (GroupResource("", "nodes"), "proxy"): ("streams.proxy", "node_proxy"),
+    (GroupResource("", "pods"), "attach"): ("streams.connect", "attach"),
+    (GroupResource("", "pods"), "binding"): ("subresources.binding", "bind"),
+    (GroupResource("", "pods"), "eviction"): ("subresources.eviction", "evict"),
+    (GroupResource("", "pods"), "exec"): ("streams.connect", "exec_"),
+    (GroupResource("", "pods"), "log"): ("streams.connect", "log"),
+    (GroupResource("", "pods"), "portforward"): ("streams.connect", "port_forward"),
+    (GroupResource("", "pods"), "proxy"): ("streams.proxy", "pod_proxy"),
+    (GroupResource("", "serviceaccounts"), "token"): ("subresources.token_request", "token"),
+    (GroupResource("", "services"), "proxy"): ("streams.proxy", "service_proxy"),
+}
+
+
+async def subresource(
+    request: Request, scope: RequestScope, scopes: RequestScopes, handler_of: Callable[[str], Handler | None]
+) -> Response:
+    """StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
+    info = request.info
+    row = scope.resource.subresources[info.subresource]
+    if scope.kind.custom and info.verb not in row.verbs:
+        raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
+    takes_head = scope.kind.custom or info.subresource == "proxy"
+    is_verb = info.verb in row.verbs or (info.subresource == "proxy" and request.method == "OPTIONS")
+    if not is_verb or (request.method == "HEAD" and not takes_head):
+        raise new_generic_method_not_allowed()
+    if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
+        return await connecter(request, scope, scopes)
+    if info.subresource == "scale":
+        from fakeapiserver.endpoints.subresources.scale import scale
+
+        return await scale(request, scope)
+    handler = handler_of(info.verb)
+    if row.gvk == scope.gvk and handler is not None and info.verb in ("get", "update", "patch"):
+        return await handler(request, scope)
+    raise not_built(scope, info.subresource)
+
+
+@cache
+def _connecter_of(resource: GroupResource, name: str) -> Connecter | None:
+    if (resource, name) not in _CONNECTERS:
+        return None
+    module, function = _CONNECTERS[resource, name]
+    found: Connecter = getattr(import_module(f"fakeapiserver.endpoints.{module}"), function)
+    return found
+
+
+def not_built(scope: RequestScope, name: str) -> Exception:
+    return status_error(501, "NotImplemented", f"{scope.resource.gvr.resource}/{name} is not built yet")
+
+
+# ------------------------------------- a POST whose body is acted upon, not stored
+
+
+async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Object, WriteOptions]:
+    """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
+    respond.accepted(request, scope)
+    media_type = object_media_type(request, kind)
+    data = await request.body()
+    options = write_options(request.query, "CreateOptions")
+    obj = decode_object(
+        data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    )
+    if request.audit is not None:
+        request.audit.log_request_object(kind.arrange(obj), request.empties)
+    match_namespace(obj, request, scope)
+    return obj, options
+
+
+async def mutated(
+    request: Request,
+    scopes: RequestScopes,
+    scope: RequestScope,
+    obj: Object,
+    options: WriteOptions,
+    *,
+    kind: GroupVersionKind | None = None,
+) -> Attributes:
+    """Runs mutating admission for the creation of `obj` (of `kind`, by default its own)."""
+    attributes = creation(request, scope, obj, options, kind or GroupVersionKind("", "v1", obj["kind"]))
+    await scopes.admission.admit(attributes)
+    return attributes
+
+
+def success(request: Request, scope: RequestScope) -> Response:
+    """201 with a Status `Success`."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return respond.encoded(request, status, respond.accepted(request, scope), 201)

@@ -1,0 +1,130 @@
+"""POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
+
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation.body import decode_object, object_media_type
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
+from fakeapiserver.registry.generic.empties import restore_empties
+from fakeapiserver.registry.generic.kind import Kind
+from fakeapiserver.registry.generic.write_request import WriteRequest
+
+# Metadata that clients can't set (upstream: WipeObjectMetaSystemFields).
+_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+async def create(request: Request, scope: RequestScope) -> Response:
+    options = write_options(request.query, "CreateOptions")
+    accept = respond.accepted(request, scope)
+    media_type = object_media_type(request, scope.kind)
+    data = await request.body()
+    obj = decode_object(
+        data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    )
+    if request.audit is not None:
+        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
+    match_namespace(obj, request, scope)
+    if duplicates := dedup_owner_references(metadata(obj)):
+        request.warnings.append(duplicates)
+    if scope.virtual is not None:
+        for name in _SYSTEM_FIELDS:
+            metadata(obj).pop(name, None)
+        obj = owned(request, scope, scope.kind, options, obj)
+        if scope.admission is not None:
+            attributes = creation(request, scope, obj, options, scope.gvk)
+            await scope.admission.admit(attributes)
+            await scope.admission.validate(attributes)
+            obj = attributes.object or obj
+        restore_empties(obj, request.empties)  # the answer shows the object as it was sent
+        return respond.unstored_object(request, scope, await scope.virtual.create(request, obj), accept)
+    assert scope.store is not None
+    written = await scope.store.create(write_request(request, scope, options), obj)
+    return respond.stored_object(request, scope, written.value, 201)
+
+
+def creation(
+    request: Request, scope: RequestScope, obj: Object, options: WriteOptions, kind: GroupVersionKind
+) -> Attributes:
+    """The admission attributes of an object that is created but not stored."""
+    info = request.info
+    return Attributes(
+        "CREATE",
+        kind,
+        scope.resource.gvr,
+        info.subresource,
+        info.namespace,
+        info.name or str(metadata(obj).get("name", "")),
+        obj,
+        None,
+        request.user,
+        options.dry_run,
+        wire_options(options, "CreateOptions"),
+        request.warnings,
+        annotations=request.audit,
+    )
+
+
+def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptions, obj: Object) -> Object:
+    """The object with managedFields, which objects that aren't stored have as well."""
+    from fakeapiserver.apimachinery import managedfields
+
+    def in_version(obj: Object, api_version: str) -> Object:
+        raise LookupError(api_version)  # it has no other
+
+    return managedfields.update(
+        None,
+        obj,
+        schema=kind.typed,
+        manager=options.field_manager or manager_of(request.header(b"user-agent")),
+        api_version=str(kind.gvk.group_version),
+        subresource=request.info.subresource,
+        now=rfc3339(scope.clock.now()),
+        convert=in_version,
+        empties=request.empties,
+    )
+
+
+def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:
+    """Gives the object the path's namespace; StatusError 400 for another one."""
+    ensure_namespace(metadata(obj), request.info.namespace if scope.resource.namespaced else "")
+
+
+def write_request(request: Request, scope: RequestScope, options: WriteOptions, name: str = "") -> WriteRequest:
+    return WriteRequest(
+        kind=scope.kind,
+        user=request.user,
+        manager=options.field_manager or manager_of(request.header(b"user-agent")),
+        namespace=request.info.namespace if scope.resource.namespaced else "",
+        name=name,
+        subresource=request.info.subresource,
+        verb=request.info.verb,
+        dry_run=options.dry_run,
+        options=wire_options(options, "CreateOptions"),
+        warnings=request.warnings,
+        empties=request.empties,
+        annotations=request.audit,
+    )
+
+
+def manager_of(user_agent: str) -> str:
+    """The field manager of a client that names none: its user agent up to the slash (upstream: prefixFromUserAgent)."""
+    prefix = user_agent.partition("/")[0][:128]
+    return "".join(character for character in prefix if character.isprintable()) or "unknown"
+
+
+def wire_options(options: WriteOptions, kind: str) -> Object:
+    """The options as admission sees them. The store sets their kind, since it knows whether a PUT or a patch creates."""
+    found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        found["dryRun"] = ["All"]
+    if options.field_manager:
+        found["fieldManager"] = options.field_manager
+    if options.field_validation != "Warn":
+        found["fieldValidation"] = options.field_validation
+    return found

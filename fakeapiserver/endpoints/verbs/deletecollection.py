@@ -1,0 +1,35 @@
+"""DELETE of a collection (upstream: handlers/delete.go DeleteCollection, registry/generic/registry/store.go)."""
+
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs.delete import delete_request, deletion_of, warn_of_orphans
+from fakeapiserver.endpoints.verbs.delete_options import read_delete_options
+from fakeapiserver.endpoints.verbs.list import answer, find
+from fakeapiserver.endpoints.verbs.options import DeleteOptions, list_options
+from fakeapiserver.registry.generic.write_request import WriteRequest
+
+
+async def deletecollection(request: Request, scope: RequestScope) -> Response:
+    """Deletes each object as a DELETE by name would; an object that is gone meanwhile is no error. Answers the list of the objects as
+    they were found."""
+    store = scope.store
+    assert store is not None
+    accept = respond.accepted(request, scope)
+    options = list_options(request.query)
+    deletion = await read_delete_options(request, scope.kind.definitions)
+    warn_of_orphans(request, scope, deletion)
+    found = await find(request, scope, options, pages=True)
+    requests = [
+        _deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in found.items
+    ]
+    await store.delete_collection(requests, deletion_of(deletion))
+    return await answer(request, scope, accept, found, options)
+
+
+def _deletion_request(request: Request, scope: RequestScope, deletion: DeleteOptions, path: str) -> WriteRequest:
+    """The deletion of one object; `path` is its `namespace/name`, or its name."""
+    namespace, _, name = path.rpartition("/")
+    wanted = delete_request(request, scope, deletion, name)
+    wanted.namespace, wanted.of_collection = namespace, True
+    return wanted

@@ -1,0 +1,162 @@
+"""LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_resource_expired
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation import table
+from fakeapiserver.endpoints.negotiation.media_types import CBOR, PROTOBUF, Accept
+from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs import selection
+from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
+from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
+from fakeapiserver.registry.generic.interfaces import NotConverted
+from fakeapiserver.storage import continue_token
+from fakeapiserver.storage.interface import Compacted, ListResult, ResourceVersionTooLarge
+
+_EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
+
+
+async def list_(request: Request, scope: RequestScope) -> Response:
+    accept = respond.accepted(request, scope)
+    options = list_options(request.query)
+    found = await find(request, scope, options)
+    return await answer(request, scope, accept, found, options)
+
+
+async def find(request: Request, scope: RequestScope, options: ListOptions, *, pages: bool = False) -> ListResult:
+    """The objects that the options select. StatusError 400, 410, 429, 504. `pages`: upstream reads page by page (deletecollection)."""
+    store = scope.store
+    assert store is not None
+    prefix = store.collection(request.info.namespace)
+    predicate = selection.predicate(options, request.info, scope) if request.query else None
+    single = _is_single(request, scope)
+    position = _position(options, prefix, single=single)
+    # Only upstream's cache sends Retry-After, and it can't answer for a single object at an exact revision (as with a limit).
+    exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
+    retry_after = int(store.strategy.cached and not (single and exact))
+    try:
+        found = await store.storage.list(
+            prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
+        )
+    except NotConverted as error:
+        # Upstream doesn't need its cache for pages without a selector.
+        raise (
+            error if error.unready is None or (predicate is None and (options.limit > 0 or pages)) else error.unready
+        ) from None
+    except ResourceVersionTooLarge as error:
+        raise too_large(position.revision, error.current, retry_after=retry_after) from None
+    except Compacted as error:
+        raise _expired(options, error.oldest, position.start, prefix) from None
+    if position.minimum > found.revision:
+        raise too_large(position.minimum, found.revision, retry_after=retry_after)
+    return found
+
+
+async def answer(
+    request: Request, scope: RequestScope, accept: Accept, found: ListResult, options: ListOptions
+) -> Response:
+    """The list in the form that the client accepts."""
+    assert scope.store is not None
+    meta = _list_meta(found, scope.store.collection(request.info.namespace), options)
+    if accept.as_kind == "PartialObjectMetadataList":
+        return await _partial(request, scope, accept, found, meta)
+    if accept.as_kind:
+        return _converted(request, scope, accept, found, meta)
+    if scope.kind.custom:
+        meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
+    elif (sharding := selection.shard(options, scope)) is not None:
+        meta["shardInfo"] = {"selector": str(sharding)}
+    if accept.media_type in (PROTOBUF, CBOR):
+        respond.tell(request, lambda: _listing(scope, found, meta))
+    if accept.media_type == PROTOBUF:
+        body = await scope.protobuf.list([item.value for item in found.items], meta)
+        return respond.answer(request, body, PROTOBUF)
+    if accept.media_type == CBOR:
+        return respond.answer(request, scope.cbor.list(_listing(scope, found, meta)), CBOR)
+    return respond.raw(request, _listing(scope, found, meta), accept)
+
+
+def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
+    """The list's bytes: a join of what is stored."""
+    api_version, kind = json.encode(str(scope.gvk.group_version)), json.encode(scope.list_kind)
+    items = scope.listed([item.value for item in found.items])
+    if scope.kind.custom:  # whose keys are all sorted
+        parts = (b'{"apiVersion":', api_version, b',"items":[', items, b'],"kind":', kind, b',"metadata":')
+        return b"".join((*parts, json.encode_sorted(meta), b"}\n"))
+    head = (b'{"kind":', kind, b',"apiVersion":', api_version, b',"metadata":')
+    return b"".join((*head, json.encode(meta), b',"items":[', items, b"]}\n"))
+
+
+async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
+    form, values = scope.partial(accept.as_version), [item.value for item in found.items]
+    if accept.media_type == PROTOBUF:
+        respond.tell(request, lambda: form.list(values, meta))
+        return respond.answer(request, await form.protobuf.list(values, meta), PROTOBUF)
+    return respond.raw(request, form.list(values, meta), accept)
+
+
+def _converted(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
+    objects = [scope.internal(item.value) for item in found.items]
+    return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
+
+
+class Position(Struct, frozen=True):
+    """What of the collection is asked for: at `revision` (0: now), which must be at least `minimum`, from the key `start`
+    on, `limit` objects at most (0: all)."""
+
+    revision: int = 0
+    minimum: int = 0
+    start: str = ""
+    limit: int = 0
+
+
+def _is_single(request: Request, scope: RequestScope) -> bool:
+    """A list that upstream reads as one object: its name, and where it needs one its namespace, are given."""
+    return bool(request.info.name) and (not scope.resource.namespaced or bool(request.info.namespace))
+
+
+def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
+    """Upstream: ValidateListOptions in storage/interfaces.go, computeListLimit in storage/cacher/cacher.go."""
+    limit = max(options.limit, 0)
+    text = options.resource_version
+    if options.continue_:
+        token = continue_token.decode(options.continue_, prefix)
+        if text not in ("", "0"):
+            raise new_bad_request("specifying resource version is not allowed when using continue")
+        return Position(token.revision, 0, token.start, 0 if text else limit)
+    revision = parse_revision(text)
+    if text == "0" or single:
+        limit = 0  # any state will do: upstream hands out all that its cache holds
+    match = options.resource_version_match
+    if match == "Exact" or (not match and limit and revision):
+        return Position(revision, 0, "", limit)
+    return Position(0, revision, "", limit)
+
+
+def _list_meta(found: ListResult, prefix: str, options: ListOptions) -> Object:
+    meta: Object = {"resourceVersion": str(found.revision)} if found.revision else {}
+    if found.more:
+        meta["continue"] = continue_token.encode(found.items[-1].key + "\0", prefix, found.revision)
+        # A shard's are counted as if it were everything.
+        if found.remaining and options.label_selector is None and options.field_selector is None:
+            meta["remainingItemCount"] = found.remaining
+    return meta
+
+
+def _expired(options: ListOptions, oldest: int, start: str, prefix: str) -> StatusError:
+    """410; for a page that came too late with a token that goes on all the same, at the newest state."""
+    if options.continue_:
+        error = new_resource_expired(
+            _EXPIRED
+            + "You can start a new list without the continue parameter, or use the continue token in this response "
+            "to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - "
+            "objects that were created, modified, or deleted between the time the first chunk was returned and now may show "
+            "up in the list."
+        )
+        error.status["metadata"] = {"continue": continue_token.encode(start, prefix, continue_token.INCONSISTENT)}
+        return error
+    return new_resource_expired(f"The resourceVersion for the provided list is too old. ({oldest})")

@@ -1,0 +1,84 @@
+"""Label and field selectors of a request, as one predicate over what storage keeps beside the bytes.
+
+Upstream: k8s.io/apiserver/pkg/storage/selection_predicate.go, k8s.io/apimachinery/pkg/runtime/conversion.go, and listOpts in
+k8s.io/apiserver/pkg/endpoints/handlers/get.go.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fakeapiserver.apimachinery import fields
+from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.endpoints.request_info import RequestInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs.options import ListOptions
+from fakeapiserver.storage.interface import Index, StoredObject
+
+if TYPE_CHECKING:
+    from fakeapiserver.apimachinery.sharding import ShardSelector
+
+Predicate = Callable[[StoredObject], bool]
+_NAME = "metadata.name"
+_NAMESPACE = "metadata.namespace"
+
+
+def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> Predicate | None:
+    """None selects everything. StatusError 400 for fields this kind doesn't select by, and for a selector that
+    contradicts the name in the path."""
+    label_selector, field_selector = options.label_selector, _fields(options, info, scope)
+    sharding = shard(options, scope)
+    if label_selector is None and field_selector is None and sharding is None:
+        return None
+    return lambda stored: (
+        (label_selector is None or label_selector.matches(stored.index.labels))
+        and (field_selector is None or field_selector.matches(stored.index.fields))
+        and (sharding is None or sharding.matches(_sharded_by(sharding, stored.index)))
+    )
+
+
+def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":
+    """The requested shard. StatusError 400 for an invalid shard selector, where upstream answers 500."""
+    if not options.shard_selector or scope.store is None:
+        return None
+    if not scope.store.strategy.features.enabled("ShardedListAndWatch"):
+        return None
+    from fakeapiserver.apimachinery import sharding
+
+    try:
+        return sharding.parse(options.shard_selector)
+    except ValueError as problem:
+        raise new_bad_request(f"invalid shard selector: {problem}") from None
+
+
+def _sharded_by(selector: "ShardSelector", index: Index) -> str:
+    return index.uid if selector.key.endswith("uid") else index.fields.get(_NAMESPACE, "")
+
+
+def _fields(options: ListOptions, info: RequestInfo, scope: RequestScope) -> fields.Selector | None:
+    selector = options.field_selector
+    if selector is not None:
+        selector = _converted(selector, scope)
+    if not info.name:
+        return selector
+    if selector is None:
+        return fields.Selector((fields.Requirement(_NAME, "=", info.name),))
+    if selector.requires_exact_match(_NAME) != info.name:
+        raise new_bad_request("fieldSelector metadata.name doesn't match requested name")
+    return selector
+
+
+def _converted(selector: fields.Selector, scope: RequestScope) -> fields.Selector:
+    """The selector with this version's field labels replaced by those of the stored object."""
+    known = scope.field_labels
+    for requirement in selector.requirements:
+        if requirement.field not in known:
+            raise new_bad_request(_unknown_field(requirement.field, scope))
+    return selector.renamed(known)
+
+
+def _unknown_field(name: str, scope: RequestScope) -> str:
+    assert scope.store is not None
+    if scope.kind.custom or scope.store.strategy.selectable_fields:
+        return scope.store.strategy.unknown_field.format(name, quoted=go_quote(name), kind=scope.gvk)
+    return f'{go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -1,0 +1,303 @@
+"""WATCH: a stream of events, one JSON document a line or one protobuf frame each.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cacher,cache_watcher}.go.
+"""
+
+import random
+from collections.abc import AsyncGenerator
+from math import inf
+from typing import Final
+
+import msgspec
+
+from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
+from fakeapiserver.apimachinery.instruments import Family, exponential
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation import table
+from fakeapiserver.endpoints.negotiation.media_types import (
+    CBOR,
+    CBOR_SEQUENCE,
+    JSON,
+    PROTOBUF,
+    PROTOBUF_STREAM,
+    YAML,
+    Accept,
+    not_streamable,
+)
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs import selection
+from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
+from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
+from fakeapiserver.registry.generic.interfaces import NotConverted
+from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
+
+_BOOKMARK_PERIOD: Final = 60.0
+# The last bookmark is sent so many seconds before the end of a watch.
+_LAST_BOOKMARK: Final = 2.0
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+async def watch(request: Request, scope: RequestScope) -> Response:
+    """StatusErrors are raised before the stream starts; later errors are ERROR events."""
+    store = scope.store
+    assert store is not None
+    accept = respond.accepted(request, scope)
+    watch_list = store.strategy.features.enabled("WatchList")
+    options = list_options(request.query, watch=True, watch_list=watch_list)
+    predicate = selection.predicate(options, request.info, scope)
+    revision = parse_revision(options.resource_version, "")
+    form = Form(request, scope, accept)
+    try:
+        stream = await _stream(scope, store.collection(request.info.namespace), predicate, options, form, revision)
+    except NotConverted as error:
+        raise error.unready or error from None
+    except StatusError as error:
+        # After this point upstream can answer only in the stream.
+        return _answer(form, _only(form.error(error.status)))
+    return _answer(form, stream)
+
+
+def _answer(form: "Form", frames: AsyncGenerator[bytes, None]) -> Response:
+    return Response(200, content_type=form.content_type, stream=frames)
+
+
+async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
+    yield frame
+
+
+async def _stream(
+    scope: RequestScope, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
+) -> AsyncGenerator[bytes, None]:
+    """Opens the watcher. StatusError 410 and 504 for a revision from which one can't watch."""
+    assert scope.store is not None
+    storage = scope.store.storage
+    initial, items, start = options.send_initial_events, list[StoredObject](), revision
+    if initial or (initial is None and not revision):
+        try:
+            found = await storage.list(prefix, predicate=predicate)
+        except NotConverted as error:
+            if error.unready is not None:
+                raise
+            # Upstream watches from a cache, which isn't newer than this.
+            raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
+        if revision > found.revision:
+            raise too_large(revision, found.revision, retry_after=1)
+        items, start = found.items, found.revision
+    elif 0 < revision < scope.watchable_since:
+        raise _too_old(revision, scope.watchable_since)
+    try:
+        watcher = storage.watch(prefix, revision=start or None, predicate=predicate)
+    except Compacted as error:
+        raise _too_old(revision, error.oldest) from None
+    if not form.in_process:
+        scope.watchers_of_clients.add(watcher)
+    return Stream(watcher, form, options, scope.watchers).frames(items, start)
+
+
+def _too_old(revision: int, oldest: int) -> StatusError:
+    return new_resource_expired(f"too old resource version: {revision} ({oldest})")
+
+
+# Upstream: pkg/endpoints/metrics/metrics.go.
+_LABELS: Final = ("group", "resource", "version")
+EVENTS: Final = Family("apiserver_watch_events_total", "Events sent to watches", _LABELS)
+EVENT_SIZES: Final = Family(
+    "apiserver_watch_events_sizes", "Bytes of events sent to watches", _LABELS, exponential(1024, 2, 8)
+)
+
+
+class NoSuchForm(Exception):
+    """A client may ask for events in the form of a list, which doesn't exist: the stream ends with the first event."""
+
+
+class Form:
+    """Writes events with the whole object, its Table or its metadata. All but Tables are encoded once for all watchers and kept with
+    the event."""
+
+    def __init__(self, request: Request, scope: RequestScope, accept: Accept) -> None:
+        self._scope = scope
+        self.clock = scope.clock
+        self.min_request_timeout = scope.min_request_timeout
+        self.in_process = IN_PROCESS_USER in request.scope
+        self._instruments = scope.instruments
+        gvr = scope.resource.gvr
+        self._labels = (gvr.group, gvr.resource, gvr.version)
+        self._accept = accept
+        self._protobuf, self._cbor = accept.media_type == PROTOBUF, accept.media_type == CBOR
+        self._key = (
+            f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type} {accept.as_kind}/{accept.as_version}"
+        )
+        self._columns_sent = False
+        self._include = table.include_object(request) if accept.as_kind == "Table" else ""
+        if accept.media_type == YAML:
+            raise not_streamable(request.supported)
+        self.content_type = PROTOBUF_STREAM if self._protobuf else CBOR_SEQUENCE if self._cbor else JSON
+
+    def sent(self, frames: list[bytes]) -> bytes:
+        """Joins frames into one chunk and counts them."""
+        if frames:
+            self._instruments.count(EVENTS, *self._labels, by=len(frames))
+            for frame in frames:
+                self._instruments.observe(EVENT_SIZES, len(frame), *self._labels)
+        return b"".join(frames)
+
+    def event(self, event: Event) -> bytes:
+        if self._accept.as_kind == "Table":
+            return self._transformed(event.type, self._scope.internal(event.object.value))
+        frame = event.frames.get(self._key)
+        if frame is None:
+            frame = event.frames[self._key] = self._frame(event.type, self._served(event.object.value))
+        return frame
+
+    def added(self, item: StoredObject) -> bytes:
+        if self._accept.as_kind == "Table":
+            return self._transformed("ADDED", self._scope.internal(item.value))
+        return self._frame("ADDED", self._served(item.value))
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        scope = self._scope
+        assert scope.store is not None
+        strategy = scope.store.strategy
+        gvk = scope.store.gvk if scope.converted and not scope.kind.custom else scope.gvk
+        obj: Object = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+        if not scope.kind.custom:
+            scope.store.versions.kind_in(obj["apiVersion"]).decode(obj)
+        if strategy.blank_spec:
+            obj["spec"] |= strategy.blank_spec
+        obj["metadata"] = {"resourceVersion": str(revision)}
+        if annotations or strategy.converted_annotations:
+            obj["metadata"]["annotations"] = {**strategy.converted_annotations, **(annotations or {})}
+        if self._accept.as_kind:
+            return self._transformed("BOOKMARK", obj)
+        return self._frame("BOOKMARK", self._encoded(scope.kind.arrange(scope.served_version(obj))))
+
+    def error(self, status: Status) -> bytes:
+        return self._frame("ERROR", self._encoded(status))
+
+    def _transformed(self, kind: str, obj: Object) -> bytes:
+        shown: Object
+        version = self._accept.as_version
+        if self._accept.as_kind == "Table":
+            include = self._include
+            if include == "None" and _INITIAL_EVENTS_END in (metadata(obj).get("annotations") or {}):
+                include = "Metadata"
+            shown = {
+                "kind": "Table",
+                "apiVersion": f"meta.k8s.io/{version}",
+                "metadata": {"resourceVersion": metadata(obj).get("resourceVersion", "")},
+                "columnDefinitions": self._scope.columns if self._wants_columns() else None,
+                "rows": [table.row(self._scope, obj, include, version)],
+            }
+            self._columns_sent = True
+        else:
+            shown = table.partial_object(self._scope, obj, version)
+        return self._frame(kind, self._encoded(shown))
+
+    def _wants_columns(self) -> bool:
+        """Whether the next Table has its columns: in the first event, and for some kinds in each."""
+        store = self._scope.store
+        return not self._columns_sent or (store is not None and store.strategy.repeats_columns)
+
+    def _served(self, value: bytes) -> bytes:
+        if self._accept.as_kind:
+            form = self._scope.partial(self._accept.as_version)
+            if self._cbor:
+                return self._encoded(msgspec.json.decode(form.object(value)))
+            return form.protobuf.object(value) if self._protobuf else form.object(value)
+        if self._cbor:
+            return self._scope.cbor.object(value)
+        return self._scope.protobuf.object(value) if self._protobuf else self._scope.served(value)
+
+    def _encoded(self, obj: Object) -> bytes:
+        if self._protobuf:
+            from fakeapiserver.endpoints.negotiation import protobuf
+
+            return protobuf.encode(obj)
+        if self._cbor:
+            from fakeapiserver.apimachinery.serializer import cbor
+
+            return cbor.encode(obj)
+        return json.encode(obj)
+
+    def _frame(self, kind: str, obj: bytes) -> bytes:
+        if self._accept.as_kind == "PartialObjectMetadataList" and kind != "ERROR":
+            raise NoSuchForm
+        if self._protobuf:
+            from fakeapiserver.apimachinery.serializer.protobuf import watch_frame
+
+            return watch_frame(kind, obj)
+        if self._cbor:
+            from fakeapiserver.apimachinery.serializer import cbor
+
+            return cbor.watch_frame(kind, obj)
+        return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
+
+
+def _lifetime(timeout_seconds: int | None, minimum: int) -> float:
+    """How many seconds a watch lasts; negative for one that ends before it begins. Go counts nanoseconds in 64 bits."""
+    nanoseconds = (timeout_seconds or 0) * 1_000_000_000
+    nanoseconds = (nanoseconds + 2**63) % 2**64 - 2**63
+    # Not a secret: the random spread only keeps clients from reconnecting all at once.
+    return nanoseconds / 1e9 if nanoseconds else minimum * (1 + random.random())
+
+
+class Stream:
+    """A running watch: initial events, then batches of events with bookmarks in between, until the time is up, the client is gone or
+    the watcher has fallen behind the history."""
+
+    def __init__(self, watcher: Watcher, form: Form, options: ListOptions, running: set[Watcher]) -> None:
+        self._watcher = watcher
+        self._form = form
+        self._options = options
+        self._running = running
+        self._clock = form.clock
+        self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
+        # The newest revision that was sent to the client.
+        self._told = 0
+
+    async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
+        self._running.add(self._watcher)
+        try:
+            if self._lifetime < 0:
+                return
+            self._told = revision
+            end = self._clock.monotonic() + self._lifetime
+            initial = list(map(self._form.added, items))
+            if self._options.send_initial_events and self._options.allow_watch_bookmarks:
+                initial.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
+            # The headers must be sent now, even without events, because clients wait for them.
+            yield self._form.sent(initial)
+            async for chunk in self._live(end):
+                yield chunk
+        except NoSuchForm:
+            return
+        finally:
+            self._running.discard(self._watcher)
+            self._watcher.close()
+
+    async def _live(self, end: float) -> AsyncGenerator[bytes, None]:
+        bookmark_at = self._next_bookmark(end)
+        while True:
+            now = self._clock.monotonic()
+            if now >= end:
+                return
+            events = await self._watcher.next_batch(min(end, bookmark_at) - now)
+            if events is None:
+                return  # fallen behind or shut down: a clean end, the client resumes from its last revision
+            if events:
+                self._told = events[-1].revision
+                yield self._form.sent(list(map(self._form.event, events)))
+            if self._clock.monotonic() >= bookmark_at:
+                bookmark_at = self._next_bookmark(end)
+                if self._watcher.progress > self._told:
+                    self._told = self._watcher.progress
+                    yield self._form.sent([self._form.bookmark(self._told)])
+
+    def _next_bookmark(self, end: float) -> float:
+        """The time of the next bookmark: they come once a minute, and a last time shortly before `end`."""
+        now = self._clock.monotonic()
+        at = min(now + _BOOKMARK_PERIOD, end - _LAST_BOOKMARK)
+        return at if self._options.allow_watch_bookmarks and at > now else inf

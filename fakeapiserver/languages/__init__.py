@@ -1,0 +1,1 @@
+"""Languages that Kubernetes objects contain: CEL, jq and Go templates. Pure."""

@@ -1,0 +1,1 @@
+"""The Common Expression Language as cel-go implements it, with Kubernetes' function libraries."""

@@ -1,0 +1,540 @@
+"""The type checker: gives every expression its type and every call its overloads.
+
+Upstream: github.com/google/cel-go/checker/{checker,types,errors}.go, cel/validator.go
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fakeapiserver.languages.cel import types
+from fakeapiserver.languages.cel.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    Struct,
+    qualified,
+)
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
+from fakeapiserver.languages.cel.errors import CelError, Issue
+from fakeapiserver.languages.cel.escaping import RESERVED
+from fakeapiserver.languages.cel.types import BOOL, DYN, ERROR, Type
+from fakeapiserver.languages.cel.values import type_of
+
+_ANYTHING: Final = frozenset({"dyn", "any", "error"})
+_NULLABLE: Final = frozenset({"opaque", "struct", "duration", "timestamp"})
+_Substitutions = dict[Type, Type]
+
+
+@dataclass(slots=True)
+class Declared:
+    """What an expression may name: variables, the fields of structs by the structs' names, functions; and `makes`, structs that
+    it may make: their names, which stand for all that begin with them and a dot, of any fields if `structs` doesn't tell them.
+    binds: it may name values with cel.bind."""
+
+    variables: Mapping[str, Type]
+    structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=lambda: FUNCTIONS)
+    makes: frozenset[str] = frozenset()
+    binds: bool = False
+
+
+class Checker:
+    """One check. `issues` are its errors; `constants` the types that expressions name; `names` the variables they use."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._structs = declared.structs
+        self._functions = declared.functions
+        self._makes = declared.makes
+        self._scopes: list[dict[str, Type]] = [dict(declared.variables)]
+        self._bound: _Substitutions = {}
+        self._fresh = 0
+        self.issues: list[Issue] = []
+        self.constants: dict[Expr, Type] = {}
+        self.names: set[str] = set()
+        # A type whose name is no value: objects of it can be made, but not compared with it.
+        self.undefined = ""
+        self._nodes: dict[Expr, None] = {}
+
+    def check(self, tree: Expr) -> Type:
+        """The type of the whole, after writing that of each part into it."""
+        self._check(tree)
+        for node in self._nodes:
+            node.type = _substitute(self._bound, node.type, to_dyn=True)
+        if not self.issues:
+            self.issues += _literal_issues(list(self._nodes))
+        return tree.type
+
+    def _issue(self, at: int, message: str) -> None:
+        self.issues.append(Issue(at, message))
+
+    def _check(self, tree: Expr) -> Type:
+        self._nodes[tree] = None
+        tree.type = self._RULES[type(tree)](self, tree)
+        return tree.type
+
+    # ------------------------------------------------------------- names
+
+    def _lookup(self, name: str) -> Type | None:
+        name = name.removeprefix(".")
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def _type_named(self, name: str) -> Type | None:
+        """The type of the name of a type."""
+        if self._is_made(name):
+            return types.type_of(types.struct(name))
+        return types.TYPE_NAMES.get(name)
+
+    def _is_made(self, name: str) -> bool:
+        return name in self._makes or ((first := name.partition(".")[0]) in self._makes and first not in self._structs)
+
+    def _undeclared(self, at: int, name: str) -> Type:
+        self._issue(at, f"undeclared reference to '{name}' (in container '')")
+        return ERROR
+
+    def _ident(self, tree: Ident) -> Type:
+        found = self._lookup(tree.name)
+        tree_name = tree.name.removeprefix(".")
+        if found is not None:
+            self.names.add(tree_name)
+            return found
+        if (constant := self._type_named(tree_name)) is not None:
+            self._name_type(tree, tree_name, constant)
+            return constant
+        return self._undeclared(tree.at, tree.name)
+
+    def _name_type(self, tree: Expr, name: str, constant: Type) -> None:
+        self.constants[tree] = constant.params[0] if constant.params else types.type_of()
+        if self._is_made(name):
+            self.undefined = self.undefined or name
+
+    def _select(self, tree: Select) -> Type:
+        name = qualified(tree)
+        if name is not None and (constant := self._type_named(name)) is not None:
+            self._name_type(tree, name, constant)
+            return constant
+        if name is not None and (declared := self._lookup(name)) is not None:
+            self.names.add(name)
+            return declared
+        found = self._select_field(tree.at, tree.operand, tree.field)
+        return BOOL if tree.is_test else _substitute(self._bound, found)
+
+    def _select_field(self, at: int, operand: Expr, name: str, *, optional: bool = False) -> Type:
+        self._check(operand)
+        target, was_optional = types.unwrap_optional(_substitute(self._bound, operand.type))
+        found = ERROR
+        if target.kind == "map":
+            found = target.params[1]
+        elif target.kind == "struct":
+            found = self._field(at, target.name, name)
+        elif target.kind == "param":
+            self._assigns(DYN, target)
+            found = DYN
+        else:
+            if target.kind not in _ANYTHING:
+                self._issue(at, f"type '{target}' does not support field selection")
+            found = DYN
+        return types.optional_of(found) if optional or was_optional else found
+
+    def _field(self, at: int, struct: str, name: str) -> Type:
+        fields = self._structs.get(struct)
+        if fields is None and struct.partition(".")[0] in self._makes:
+            return DYN
+        if fields is None:
+            self._issue(at, f"unexpected failed resolution of '{struct}'")
+            return ERROR
+        found = fields.get(name)
+        if found is None and name in RESERVED:
+            found = fields.get(f"__{name}__")
+        if found is None:
+            self._issue(at, f"undefined field '{name}'")
+            return ERROR
+        return found
+
+    # ------------------------------------------------------------- calls
+
+    def _call(self, tree: Call) -> Type:
+        if tree.function == "_?._":
+            return _substitute(self._bound, self._optional_select(tree))
+        for arg in tree.args:
+            self._check(arg)
+        if tree.target is not None:
+            prefix = qualified(tree.target)
+            if prefix is not None and f"{prefix}.{tree.function}" in self._functions:
+                tree.function, tree.target = f"{prefix}.{tree.function}", None
+            else:
+                self._check(tree.target)
+        name = tree.function.removeprefix(".")
+        overloads = self._functions.get(name)
+        if overloads is None:
+            return self._undeclared(tree.at, tree.function)
+        tree.function = name
+        if name in ("_&&_", "_||_"):
+            return self._logical(tree)
+        return self._resolve(tree, overloads)
+
+    def _optional_select(self, tree: Call) -> Type:
+        name = tree.args[1]
+        assert isinstance(name, Literal)
+        tree.overloads = ("select_optional_field",)
+        return self._select_field(tree.at, tree.args[0], str(name.value), optional=True)
+
+    def _logical(self, tree: Call) -> Type:
+        wrong = False
+        for arg in tree.args:
+            if not self._assigns(arg.type, BOOL):
+                self._mismatch(arg.at, BOOL, arg.type)
+                wrong = True
+        tree.overloads = ("logical_and" if tree.function == "_&&_" else "logical_or",)
+        return ERROR if wrong else BOOL
+
+    def _resolve(self, tree: Call, overloads: tuple[Overload, ...]) -> Type:
+        args = [arg.type for arg in tree.all_args]
+        result: Type | None = None
+        chosen: list[str] = []
+        for overload in overloads:
+            if overload.is_method != (tree.target is not None) or len(overload.args) != len(args):
+                continue
+            fresh = {types.param(name): self._variable() for name in sorted(overload.params)}
+            wanted = [_substitute(fresh, arg) for arg in overload.args]
+            bound = dict(self._bound)
+            if not all(_is_assignable(bound, arg, want) for arg, want in zip(args, wanted, strict=True)):
+                continue
+            self._bound = bound
+            chosen.append(overload.id)
+            found = _substitute(self._bound, _substitute(fresh, overload.result))
+            if result is None:
+                result = found
+            elif result.kind != "dyn" and found != result:
+                result = DYN
+        if result is None:
+            shown = [str(_substitute(self._bound, arg, to_dyn=True)) for arg in args]
+            signature = f"{shown[0]}.({', '.join(shown[1:])})" if tree.target is not None else f"({', '.join(shown)})"
+            self._issue(tree.at, f"found no matching overload for '{tree.function}' applied to '{signature}'")
+            return ERROR
+        tree.overloads = tuple(chosen)
+        return result
+
+    # ---------------------------------------------------------- literals
+
+    def _literal(self, tree: Literal) -> Type:
+        return type_of(tree.value)
+
+    def _list(self, tree: ListExpr) -> Type:
+        joined: Type | None = None
+        for i, element in enumerate(tree.elements):
+            joined = self._join(joined, self._element(element, i in tree.optionals))
+        return types.list_of(joined or self._variable())
+
+    def _element(self, tree: Expr, optional: bool) -> Type:
+        found = self._check(tree)
+        if not optional:
+            return found
+        inner, was_optional = types.unwrap_optional(found)
+        if not was_optional and inner.kind != "dyn":
+            self._mismatch(tree.at, types.optional_of(inner), inner)
+        return inner
+
+    def _map(self, tree: MapExpr) -> Type:
+        key: Type | None = None
+        value: Type | None = None
+        for entry in tree.entries:
+            key = self._join(key, self._check(entry.key))
+            value = self._join(value, self._element(entry.value, entry.is_optional))
+        return types.map_of(key or self._variable(), value or self._variable())
+
+    def _struct(self, tree: Struct) -> Type:
+        name = tree.name.removeprefix(".")
+        constant = self._type_named(name)
+        variable = self._lookup(name)
+        if variable is not None:
+            self._issue(tree.at, f"'{variable}' is not a type")
+        elif constant is None:
+            return self._undeclared(tree.at, tree.name)
+        elif self._is_made(name):
+            return self._made(tree, types.struct(name))
+        else:
+            self._issue(tree.at, f"'{name}' is not a message type")
+        for entry in tree.entries:
+            if constant is None:
+                self._issue(entry.at, f"unexpected failed resolution of '{name}'")
+            self._check(entry.value)
+        return ERROR
+
+    def _made(self, tree: Struct, made: Type) -> Type:
+        fields = self._structs.get(made.name)
+        for entry in tree.entries:
+            assert isinstance(entry.key, Literal)
+            given = self._element(entry.value, entry.is_optional)
+            wanted = DYN if fields is None else fields.get(str(entry.key.value))
+            if wanted is None or not self._assigns(given, wanted):
+                shown = f"is '{wanted or ''}' but provided type is '{given}'"
+                self._issue(entry.at, f"expected type of field '{entry.key.value}' {shown}")
+        return made
+
+    def _join(self, before: Type | None, found: Type) -> Type:
+        if before is None:
+            return found
+        if self._assigns(before, found):
+            return _most_general(before, found)
+        # Literals of several types are complained about when all else is right.
+        return DYN
+
+    # ---------------------------------------------------- comprehensions
+
+    def _comprehension(self, tree: Comprehension) -> Type:
+        self._check(tree.range)
+        accumulated = self._check(tree.init)
+        over = _substitute(self._bound, tree.range.type)
+        first, second = self._ranged(tree, over)
+        self._scopes.append({tree.accumulator: accumulated})
+        self._scopes.append({tree.variable: first, **({tree.second: second} if tree.second else {})})
+        self._check(tree.condition)
+        self._asserts(tree.condition, BOOL)
+        self._check(tree.step)
+        self._asserts(tree.step, accumulated)
+        self._scopes.pop()
+        self._check(tree.result)
+        self._scopes.pop()
+        return _substitute(self._bound, tree.result.type)
+
+    def _ranged(self, tree: Comprehension, over: Type) -> tuple[Type, Type]:
+        if over.kind == "list":
+            return (types.INT, over.params[0]) if tree.second else (over.params[0], ERROR)
+        if over.kind == "map":
+            return over.params[0], over.params[1]
+        if over.kind in ("dyn", "error", "param"):
+            self._assigns(DYN, over)
+            return DYN, DYN
+        message = f"expression of type '{over}' cannot be range of a comprehension (must be list, map, or dynamic)"
+        self._issue(tree.range.at, message)
+        return ERROR, ERROR
+
+    # ------------------------------------------------------- assignments
+
+    def _variable(self) -> Type:
+        self._fresh += 1
+        return types.param(f"_var{self._fresh - 1}")
+
+    def _assigns(self, given: Type, wanted: Type) -> bool:
+        bound = dict(self._bound)
+        if not _is_assignable(bound, given, wanted):
+            return False
+        self._bound = bound
+        return True
+
+    def _asserts(self, tree: Expr, wanted: Type) -> None:
+        if not self._assigns(wanted, tree.type):
+            self._mismatch(tree.at, wanted, tree.type)
+
+    def _mismatch(self, at: int, expected: Type, found: Type) -> None:
+        self._issue(at, f"expected type '{expected}' but found '{found}'")
+
+    _RULES: Final[dict[type[Expr], Callable[["Checker", Any], Type]]] = {
+        Literal: _literal,
+        Ident: _ident,
+        Select: _select,
+        Call: _call,
+        ListExpr: _list,
+        MapExpr: _map,
+        Struct: _struct,
+        Comprehension: _comprehension,
+    }
+
+
+def _substitute(bound: _Substitutions, t: Type, *, to_dyn: bool = False) -> Type:
+    if t.kind == "param":
+        if (found := bound.get(t)) is not None:
+            return _substitute(bound, found, to_dyn=to_dyn)
+        return DYN if to_dyn else t
+    if not t.params:
+        return t
+    return t._replace(params=tuple(_substitute(bound, p, to_dyn=to_dyn) for p in t.params))
+
+
+def _is_assignable(bound: _Substitutions, given: Type, wanted: Type) -> bool:
+    """Whether a value of the one type can stand for the other; binds type parameters on the way."""
+    if wanted.kind == "param":
+        valid, was_bound = _binds(bound, given, wanted)
+        if valid or was_bound:
+            return valid
+    if given.kind == "param":
+        return _binds(bound, wanted, given)[0]
+    if given.kind in _ANYTHING or wanted.kind in _ANYTHING:
+        return True
+    if given.kind == "null":
+        return wanted.kind in _NULLABLE or wanted.kind == "null"
+    if wanted.kind == "null":
+        return given.kind in _NULLABLE
+    if given.kind == "type":
+        return wanted.kind == "type"
+    if given.kind != wanted.kind or given.name != wanted.name or len(given.params) != len(wanted.params):
+        return False
+    return all(_is_assignable(bound, a, b) for a, b in zip(given.params, wanted.params, strict=True))
+
+
+def _binds(bound: _Substitutions, t: Type, variable: Type) -> tuple[bool, bool]:
+    """Whether a variable can be the type, and whether it already was something."""
+    if t == variable:
+        return True, True
+    before = bound.get(variable)
+    if before is not None:
+        if before == t:
+            return True, True
+        if not _is_assignable(bound, t, before):
+            return False, True
+        general = _most_general(t, before)
+        if _is_free(bound, variable, general):
+            bound[variable] = general
+        return True, True
+    if not _is_free(bound, variable, t):
+        return False, False
+    bound[variable] = t
+    return True, False
+
+
+def _is_free(bound: _Substitutions, variable: Type, t: Type) -> bool:
+    """That the type doesn't contain the variable."""
+    if variable == t:
+        return False
+    if t.kind == "param":
+        return t not in bound or _is_free(bound, variable, bound[t])
+    return all(_is_free(bound, variable, p) for p in t.params)
+
+
+def _most_general(one: Type, other: Type) -> Type:
+    return one if _is_less_specific(one, other) else other
+
+
+def _is_less_specific(one: Type, other: Type) -> bool:
+    if one.kind in ("dyn", "param"):
+        return True
+    if other.kind in ("dyn", "param") or one.kind != other.kind:
+        return False
+    if one.kind == "type":
+        return True
+    if one.kind in ("opaque", "list", "map"):
+        same = one.name == other.name and len(one.params) == len(other.params)
+        return same and all(_is_less_specific(a, b) for a, b in zip(one.params, other.params, strict=True))
+    return one == other
+
+
+# ------------------------------------------------- what types don't tell
+
+
+def _literal_issues(nodes: list[Expr]) -> list[Issue]:
+    """Durations, timestamps, patterns and templates that can't be read; lists and maps of several types."""
+    free: set[Expr] = set()
+    for node in nodes:
+        if isinstance(node, Call) and node.function == "format":
+            free.update(_inside(node))
+    return [
+        *_argument_issues(nodes),
+        *_mixed_issues([node for node in nodes if node not in free]),
+        *_format_issues(nodes),
+    ]
+
+
+def _inside(node: Expr) -> Iterator[Expr]:
+    """An expression and all in it."""
+    yield node
+    match node:
+        case Select():
+            below = [node.operand]
+        case Call():
+            below = node.all_args
+        case ListExpr():
+            below = node.elements
+        case MapExpr():
+            below = [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Comprehension():
+            below = [node.range, node.init, node.condition, node.step, node.result]
+        case _:
+            below = []
+    for part in below:
+        yield from _inside(part)
+
+
+def _format_issues(nodes: list[Expr]) -> Iterator[Issue]:
+    from fakeapiserver.languages.cel.text import template_issues
+
+    for node in nodes:
+        if isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal) and node.args:
+            args = node.args[0]
+            if isinstance(args, ListExpr):
+                given = [list(_written(element)) for element in args.elements]
+                for at, message in template_issues(str(node.target.value), given):
+                    yield Issue(node.at if at is None else at, message)
+
+
+def _written(node: Expr) -> Iterator[tuple[int, Type]]:
+    """The place and type of an expression, and of what is inside if it is a list or a map that is written out."""
+    yield node.at, node.type
+    if isinstance(node, ListExpr):
+        for element in node.elements:
+            yield from _written(element)
+    elif isinstance(node, MapExpr):
+        for entry in node.entries:
+            yield from _written(entry.key)
+            yield from _written(entry.value)
+
+
+def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:
+    from fakeapiserver.languages.cel.functions import CONVERSIONS
+    from fakeapiserver.languages.cel.text import compile_pattern
+
+    checks: dict[str, Callable[[Any], object]] = {
+        "duration": CONVERSIONS["duration"],
+        "timestamp": CONVERSIONS["timestamp"],
+        "matches": compile_pattern,
+    }
+    for node in nodes:
+        if not isinstance(node, Call) or node.function not in checks or not node.args:
+            continue
+        arg = node.args[0]
+        if not isinstance(arg, Literal):
+            continue
+        with suppress(CelError):
+            checks[node.function](arg.value)
+            continue
+        yield Issue(arg.at, f"invalid {node.function} argument")
+
+
+def _mixed_issues(nodes: list[Expr]) -> Iterator[Issue]:
+    for node in nodes:
+        if isinstance(node, ListExpr):
+            found = [
+                (e.at, types.unwrap_optional(e.type)[0] if i in node.optionals else e.type)
+                for i, e in enumerate(node.elements)
+            ]
+            yield from _first_mixed(found)
+        elif isinstance(node, MapExpr) and node.entries:
+            first = node.entries[0]
+            for entry in node.entries[1:]:
+                for one, other in ((first.key, entry.key), (first.value, entry.value)):
+                    expected = (
+                        types.unwrap_optional(one.type)[0] if first.is_optional and one is first.value else one.type
+                    )
+                    t = (
+                        types.unwrap_optional(other.type)[0]
+                        if entry.is_optional and other is entry.value
+                        else other.type
+                    )
+                    if expected != t:
+                        yield Issue(other.at, f"expected type '{expected}' but found '{t}'")
+
+
+def _first_mixed(found: list[tuple[int, Type]]) -> Iterator[Issue]:
+    for at, t in found[1:]:
+        if found[0][1] != t:
+            yield Issue(at, f"expected type '{found[0][1]}' but found '{t}'")
+            return

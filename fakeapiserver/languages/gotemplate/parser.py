@@ -1,0 +1,501 @@
+"""From text to a tree (upstream: text/template/parse/{lex,parse}.go)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
+
+from fakeapiserver.languages.gotemplate.values import Function, TemplateError
+
+_MAX_DEPTH: Final = 100
+_SPACE: Final = " \t\r\n"
+_TOKEN: Final = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<comment>/\*.*?\*/)
+    |(?P<string>"(?:[^"\\\n]|\\.)*")
+    |(?P<raw>`[^`]*`)
+    |(?P<char>'(?:[^'\\\n]|\\.)+')
+    |(?P<number>[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))
+    |(?P<field>\.[^\W\d]\w*)
+    |(?P<variable>\$\w*)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<operator>:=|[.|(),=])
+    """,
+    re.X | re.S,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.S)
+
+
+class Token(NamedTuple):
+    """Of an action. `end` closes it. `line`: where it stands, from 1."""
+
+    kind: str
+    text: str
+    line: int
+
+
+# ------------------------------------------------------------------------- tree
+
+
+class Literal(Struct, frozen=True):
+    """A constant; `is_nil` for the word nil."""
+
+    value: Any
+    is_nil: bool = False
+
+
+class Dot(Struct, frozen=True):
+    """`.`"""
+
+
+class Call(Struct, frozen=True):
+    """A function's name."""
+
+    function: Function
+
+
+class Variable(Struct, frozen=True):
+    """`$name`"""
+
+    name: str
+
+
+class Fields(Struct, frozen=True):
+    """`.a.b` of a term."""
+
+    of: "Term"
+    names: Sequence[str]
+
+
+class Pipe(Struct, frozen=True):
+    """`$x, $y := command | command`. `assigns`: with =."""
+
+    commands: Sequence[Sequence["Term"]]
+    variables: Sequence[str] = ()
+    assigns: bool = False
+    line: int = 0
+
+
+Term = Literal | Dot | Call | Variable | Fields | Pipe
+
+
+class Text(Struct, frozen=True):
+    """Outside of actions."""
+
+    text: str
+
+
+class Action(Struct, frozen=True):
+    """Writes a pipeline's value, unless it sets variables."""
+
+    pipe: Pipe
+
+
+class Branch(Struct, frozen=True):
+    """if, with and range."""
+
+    word: str
+    pipe: Pipe
+    body: Sequence["Node"]
+    otherwise: Sequence["Node"]
+
+
+class Include(Struct, frozen=True):
+    """{{template "name" pipe}}"""
+
+    name: str
+    pipe: Pipe | None
+    line: int
+
+
+class Leave(Struct, frozen=True):
+    """break and continue."""
+
+    word: str
+
+
+Node = Text | Action | Branch | Include | Leave
+
+
+class Tree(Struct):
+    """`defined`: by {{define}} and {{block}}."""
+
+    body: Sequence[Node]
+    defined: dict[str, Sequence[Node]] = field(default_factory=dict)
+
+
+def parse_tree(text: str, functions: Mapping[str, Function]) -> Tree:
+    """TemplateError."""
+    try:
+        return _Parser(_lex(text), functions).tree()
+    except RecursionError:
+        raise TemplateError("the template is nested too deep") from None
+
+
+# ------------------------------------------------------------------------- words
+
+
+def _lex(text: str) -> list[Token]:
+    """Tokens of texts (kind text) and of actions, each action closed by an `end`."""
+    found: list[Token] = []
+    at, line, trims = 0, 1, False
+    while at < len(text):
+        start = text.find("{{", at)
+        piece = text[at:] if start < 0 else text[at:start]
+        begin = line
+        line += piece.count("\n")
+        if trims:
+            piece = piece.lstrip(_SPACE)
+        if start < 0:
+            if piece:
+                found.append(Token("text", piece, begin))
+            break
+        at = start + 2
+        if text[at : at + 1] == "-" and text[at + 1 : at + 2] in tuple(_SPACE):
+            piece = piece.rstrip(_SPACE)
+            at += 2
+        if piece:
+            found.append(Token("text", piece, begin))
+        at, trims, line = _lex_action(text, at, line, found)
+    found.append(Token("eof", "", line))
+    return found
+
+
+def _lex_action(text: str, at: int, line: int, found: list[Token]) -> tuple[int, bool, int]:
+    """(behind it, whether it trims what follows, the line there)"""
+    count, last, commented = len(found), "", False
+    while True:
+        if text.startswith("}}", at) or (text[at : at + 1] in tuple(_SPACE) and text.startswith("-}}", at + 1)):
+            trims = not text.startswith("}}", at)
+            if len(found) > count or not commented:
+                found.append(Token("end", "}}", line))
+            return at + (4 if trims else 2), trims, line
+        if text.startswith("-}}", at) and not last:
+            return at + 3, True, line
+        match = _TOKEN.match(text, at)
+        if match is None:
+            rest = text[at : at + 1]
+            if not rest:
+                raise TemplateError(f"template: _:{line}: unclosed action")
+            what = "unterminated quoted string" if rest in "\"'`" else f"unexpected {rest!r} in command"
+            raise TemplateError(f"template: _:{line}: {what}")
+        kind, word = match.lastgroup or "", match.group()
+        if (
+            kind in ("field", "number", "string", "name")
+            and last in ("number", "string", "raw", "char", "name")
+            and kind != "field"
+        ):
+            raise TemplateError(f"template: _:{line}: bad character {word[0]!r} in command")
+        commented = commented or kind == "comment"
+        if kind == "comment" and len(found) > count:
+            raise TemplateError(f"template: _:{line}: unexpected comment in command")
+        if (kind == "field" and last not in ("", "space", "operator")) or (
+            kind == "field" and last == "operator" and found[-1].text == ")"
+        ):
+            found.append(Token("chained", word, line))
+        elif kind not in ("space", "comment"):
+            found.append(Token(kind, word, line))
+        if kind == "space" and last and found[-1].kind != "space":
+            found.append(Token("space", " ", line))
+        line += word.count("\n")
+        last = "" if kind == "comment" else kind
+        at = match.end()
+
+
+def _unquoted(text: str) -> str:
+    def char(match: re.Match[str]) -> str:
+        two, four, eight, octal, other = match.groups()
+        if two or four or eight:
+            return chr(int(two or four or eight, 16))
+        return chr(int(octal, 8)) if octal else _ESCAPES.get(other, other)
+
+    return _ESCAPE.sub(char, text[1:-1])
+
+
+# ------------------------------------------------------------------------ parser
+
+
+class _Parser:
+    def __init__(self, tokens: Sequence[Token], functions: Mapping[str, Function]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._functions = functions
+        self._variables = ["$"]
+        self._ranges = 0
+        self._depth = 0
+        self._defined: dict[str, Sequence[Node]] = {}
+
+    def tree(self) -> Tree:
+        body, stopped = self._list(top=True)
+        if stopped:
+            raise self._error(f"unexpected {{{{{stopped}}}}}")
+        return Tree(body, self._defined)
+
+    def _error(self, message: str) -> TemplateError:
+        return TemplateError(f"template: _:{self._tokens[min(self._at, len(self._tokens) - 1)].line}: {message}")
+
+    def _skip_space(self) -> None:
+        while self._tokens[self._at].kind == "space":
+            self._at += 1
+
+    def _next(self) -> Token:
+        self._skip_space()
+        found = self._tokens[self._at]
+        self._at += 1
+        return found
+
+    def _peek(self) -> Token:
+        self._skip_space()
+        return self._tokens[self._at]
+
+    def _list(self, *, top: bool = False) -> tuple[list[Node], str]:
+        """Up to {{end}} or {{else}} (which of them is told, and is taken up to its word) or the end."""
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise self._error("the template is nested too deep")
+        found: list[Node] = []
+        while True:
+            token = self._tokens[self._at]
+            if token.kind == "eof":
+                if not top:
+                    raise self._error("unexpected EOF")
+                self._depth -= 1
+                return found, ""
+            if token.kind == "text":
+                self._at += 1
+                found.append(Text(token.text))
+                continue
+            word = self._peek().text if self._peek().kind == "name" else ""
+            if word in ("end", "else"):
+                self._next()
+                if word == "end":
+                    self._close()
+                self._depth -= 1
+                return found, word
+            node = self._action(word, top=top)
+            if node is not None:
+                found.append(node)
+
+    def _close(self) -> None:
+        if self._next().kind != "end":
+            self._at -= 1
+            raise self._error(f"unexpected <{self._tokens[self._at].text}> in end")
+
+    def _action(self, word: str, *, top: bool) -> Node | None:
+        if word in ("if", "with", "range"):
+            self._next()
+            return self._branch(word)
+        if word in ("break", "continue"):
+            self._next()
+            if not self._ranges:
+                raise self._error(f"{{{{{word}}}}} outside {{{{range}}}}")
+            self._close()
+            return Leave(word)
+        if word == "template":
+            return self._include()
+        if word in ("define", "block"):
+            return self._definition(word, top=top)
+        line = self._peek().line
+        pipe = self._pipeline("command", "end")
+        self._next()
+        return Action(Pipe(pipe.commands, pipe.variables, pipe.assigns, line))
+
+    def _branch(self, word: str) -> Branch:
+        known = len(self._variables)
+        pipe = self._pipeline(word, "end")
+        self._next()
+        self._ranges += word == "range"
+        body, stopped = self._list()
+        self._ranges -= word == "range"
+        otherwise: Sequence[Node] = ()
+        if stopped == "else":
+            following = self._peek()
+            if following.kind == "name" and following.text in ("if", "with") and following.text == word:
+                self._next()
+                otherwise = [self._branch(word)]
+            else:
+                self._close()
+                otherwise, stopped = self._list()
+                if stopped != "end":
+                    raise self._error("expected end; found {{else}}")
+        del self._variables[known:]
+        return Branch(word, pipe, body, otherwise)
+
+    def _include(self) -> Include:
+        token = self._next()
+        name = self._name("template")
+        pipe = None
+        if self._peek().kind != "end":
+            pipe = self._pipeline("template", "end")
+        self._next()
+        return Include(name, pipe, token.line)
+
+    def _name(self, context: str) -> str:
+        token = self._next()
+        if token.kind not in ("string", "raw"):
+            raise self._error(f"unexpected <{token.text}> in {context} clause")
+        return _unquoted(token.text) if token.kind == "string" else token.text[1:-1]
+
+    def _definition(self, word: str, *, top: bool) -> Node | None:
+        token = self._next()
+        if word == "define" and not top:
+            raise self._error("unexpected {{define}}")
+        name = self._name(f"{word} clause")
+        pipe = None
+        if word == "block":
+            pipe = self._pipeline("block clause", "end")
+        self._close()
+        variables, self._variables, ranges, self._ranges = self._variables, ["$"], self._ranges, 0
+        body, stopped = self._list()
+        self._variables, self._ranges = variables, ranges
+        if stopped != "end":
+            raise self._error(f"unexpected {{{{else}}}} in {word} clause")
+        self._defined[name] = body
+        return Include(name, pipe, token.line) if word == "block" else None
+
+    # --------------------------------------------------------------- pipelines
+
+    def _pipeline(self, context: str, closing: str) -> Pipe:
+        variables, assigns = self._declared(context)
+        line = self._peek().line
+        commands: list[Sequence[Term]] = []
+        while True:
+            token = self._peek()
+            if token.kind == "end" or (token.kind == "operator" and token.text == ")"):
+                wanted = token.kind if token.kind == "end" else ")"
+                if wanted != closing:
+                    raise self._error(f"unexpected {'right paren' if wanted == ')' else 'end of action'} in {context}")
+                break
+            if token.kind == "eof":
+                raise self._error("unexpected EOF")
+            commands.append(self._command(context))
+        if not commands:
+            raise self._error(f"missing value for {context}")
+        for command in commands[1:]:
+            if isinstance(command[0], Literal | Dot):
+                raise self._error("non executable command in pipeline")
+        if not assigns:
+            self._variables += variables
+        return Pipe(commands, variables, assigns, line)
+
+    def _declared(self, context: str) -> tuple[list[str], bool]:
+        """`$x :=`, `$x, $y :=`, `$x =`; nothing where the pipeline doesn't begin so."""
+        start = self._at
+        names: list[str] = []
+        while self._peek().kind == "variable":
+            names.append(self._next().text)
+            following = self._peek()
+            if following.kind == "operator" and following.text in (":=", "="):
+                self._next()
+                assigns = following.text == "="
+                if assigns and (unknown := [name for name in names if name not in self._variables]):
+                    raise self._error(f'undefined variable "{unknown[0]}"')
+                return names, assigns
+            if not (following.kind == "operator" and following.text == "," and context == "range" and len(names) < 2):
+                break
+            self._next()
+        self._at = start
+        return [], False
+
+    def _command(self, context: str) -> Sequence[Term]:
+        found: list[Term] = []
+        while True:
+            self._skip_space()
+            found.append(self._operand(context))
+            token = self._tokens[self._at]
+            if token.kind == "space":
+                token = self._peek()
+                if token.kind == "operator" and token.text == "|":
+                    self._at += 1
+                    self._need_command(context)
+                    return found
+                if token.kind == "end" or token.text == ")":
+                    return found
+                continue
+            if token.kind == "operator" and token.text == "|":
+                self._at += 1
+                self._need_command(context)
+                return found
+            if token.kind == "end" or (token.kind == "operator" and token.text == ")"):
+                return found
+            raise self._error(f"unexpected <{token.text}> in operand")
+
+    def _need_command(self, context: str) -> None:
+        token = self._peek()
+        if token.kind == "end" or token.text == ")":
+            raise self._error(f"missing value for {context}")
+
+    def _operand(self, context: str) -> Term:
+        term = self._term(context)
+        names = []
+        while self._tokens[self._at].kind == "chained":
+            names.append(self._tokens[self._at].text[1:])
+            self._at += 1
+        if not names:
+            return term
+        if isinstance(term, Literal):
+            what = "nil" if term.is_nil else repr(term.value)
+            raise self._error(f"unexpected . after term {what}")
+        if isinstance(term, Fields):
+            return Fields(term.of, (*term.names, *names))
+        return Fields(term, names)
+
+    def _term(self, context: str) -> Term:
+        token = self._next()
+        match token.kind:
+            case "name":
+                return self._word(token)
+            case "field":
+                return Fields(Dot(), [token.text[1:]])
+            case "variable":
+                if token.text not in self._variables:
+                    raise self._error(f'undefined variable "{token.text}"')
+                return Variable(token.text)
+            case "string":
+                return Literal(_unquoted(token.text))
+            case "raw":
+                return Literal(token.text[1:-1])
+            case "number":
+                return Literal(self._number(token.text))
+            case "char":
+                return Literal(ord(_unquoted(token.text)[:1] or "\0"))
+            case "operator" if token.text == ".":
+                return Dot()
+            case "operator" if token.text == "(":
+                self._depth += 1
+                if self._depth > _MAX_DEPTH:
+                    raise self._error("the template is nested too deep")
+                pipe = self._pipeline("parenthesized pipeline", ")")
+                self._next()
+                self._depth -= 1
+                return pipe
+        self._at -= 1
+        raise self._error(f"unexpected <{token.text}> in {context}")
+
+    def _word(self, token: Token) -> Term:
+        if token.text in ("true", "false"):
+            return Literal(token.text == "true")
+        if token.text == "nil":
+            return Literal(None, is_nil=True)
+        found = self._functions.get(token.text)
+        if found is None:
+            raise self._error(f'function "{token.text}" not defined')
+        return Call(found)
+
+    def _number(self, text: str) -> int | float:
+        try:
+            whole = int(text, 0) if not re.fullmatch(r"[+-]?0\d+", text) else int(text, 8)
+        except ValueError:
+            return self._fraction(text)
+        if not -(1 << 63) <= whole < 1 << 63:
+            raise self._error(f"{text} overflows int")
+        return whole
+
+    def _fraction(self, text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            raise self._error(f"bad number syntax: {text!r}") from None
+        return found

@@ -1,0 +1,1 @@
+"""Nodes, and the rules for selecting them."""

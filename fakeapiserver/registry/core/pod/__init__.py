@@ -1,0 +1,1 @@
+"""Pods, and the rules that everything with a pod template shares."""

@@ -1,0 +1,124 @@
+"""What a pod may say of the devices that it claims, and what its status may say of them.
+
+Upstream: pkg/apis/core/validation/validation.go (validatePodResourceClaims, validatePodResourceClaimStatuses,
+validatePodExtendedResourceClaimStatus, validateNodeAllocatableResourceClaimStatus).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.registry.core.field_formats import duplicate_errors, name_errors
+from fakeapiserver.registry.core.pod.mirror_pod import NOWHERE
+from fakeapiserver.registry.core.resource_list import quantity
+
+_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+_NEITHER: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+_UNKNOWN: Final = "must match the name of an entry in `spec.resourceClaims`"
+_NO_CONTAINER: Final = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+_NO_REQUEST: Final = (
+    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+    "spec.containers.resources.requests"
+)
+
+
+def resource_claim_errors(claims: Sequence[Object], path: Path, *, is_static: bool) -> ErrorList:
+    errors: ErrorList = []
+    seen: set[str] = set()
+    for i, claim in enumerate(claims):
+        if is_static:
+            errors.append(field.forbidden(NOWHERE, "static pods do not support resource claims"))
+        else:
+            errors += _claim_errors(claim, seen, path.index(i))
+    return errors
+
+
+def _claim_errors(claim: Object, seen: set[str], path: Path) -> ErrorList:
+    name = claim.get("name", "")
+    if not name:
+        errors: ErrorList = [field.required(path.child("name"))]
+    else:
+        errors = duplicate_errors(name, seen, path.child("name"))
+        errors = errors or name_errors(name, names.is_dns1123_label, path.child("name"))
+    given = [source for source in _SOURCES if source in claim]
+    if len(given) != 1:
+        errors.append(field.invalid(path, internal_form(claim, "PodResourceClaim"), _BOTH if given else _NEITHER))
+    for source in given:
+        errors += name_errors(claim[source], names.is_dns1123_subdomain, path.child(source))
+    return errors
+
+
+def claim_status_errors(statuses: Sequence[Object], claims: Sequence[Object], path: Path) -> ErrorList:
+    known = {claim.get("name", "") for claim in claims}
+    errors: ErrorList = []
+    seen: set[str] = set()
+    for i, status in enumerate(statuses):
+        at, name = path.index(i), status.get("name", "")
+        if name not in known:
+            errors.append(field.invalid(at.child("name"), name, _UNKNOWN))
+        errors += duplicate_errors(name, seen, at.child("name"))
+        if "resourceClaimName" in status:
+            claim = status["resourceClaimName"]
+            errors += name_errors(claim, names.is_dns1123_subdomain, at.child("resourceClaimName"))
+    return errors
+
+
+def extended_claim_status_errors(status: Object | None, spec: Object, path: Path) -> ErrorList:
+    """The errors in the status about the claim for containers' extended resources."""
+    if status is None:
+        return []
+    containers = {
+        container.get("name", ""): container
+        for kind in ("initContainers", "containers")
+        for container in spec.get(kind) or ()
+    }
+    mappings, at = status.get("requestMappings") or (), path.child("requestMappings")
+    errors = [] if mappings else [field.required(at, "at least one request mapping is required")]
+    seen: set[tuple[str, ...]] = set()
+    for i, mapping in enumerate(mappings):
+        key = tuple(mapping.get(name, "") for name in ("containerName", "resourceName", "requestName"))
+        container, resource, request = key
+        place = at.index(i)
+        if container not in containers:
+            errors.append(field.invalid(place.child("containerName"), container, _NO_CONTAINER))
+        elif resource not in ((containers[container].get("resources") or {}).get("requests") or {}):
+            errors.append(field.invalid(place.child("resourceName"), resource, _NO_REQUEST))
+        errors += name_errors(request, names.is_dns1123_label, path.child("requestName"))
+        if key in seen:
+            told = ("containerName", "resourceName", "requestName")
+            errors += [field.duplicate(place.child(name), value) for name, value in zip(told, key, strict=True)]
+        seen.add(key)
+    name = status.get("resourceClaimName", "")
+    if not name:
+        return [*errors, field.required(path.child("resourceClaimName"))]
+    return errors + name_errors(name, names.is_dns1123_subdomain, path.child("resourceClaimName"))
+
+
+def node_allocatable_status_errors(status: Object, claims: Sequence[Object], path: Path) -> ErrorList:
+    """Of what claims take of a node's own resources. A claim is the pod's, or was made for it from a template."""
+    known = [claim.get("resourceClaimName") for claim in (*claims, *(status.get("resourceClaimStatuses") or ()))]
+    errors: ErrorList = []
+    for i, row in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
+        at, name = path.index(i), row.get("resourceClaimName", "")
+        if not name:
+            errors.append(field.required(at.child("resourceClaimName"), "must not be empty"))
+        if name not in known:
+            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
+        errors += [
+            field.required(at.child(told), "must not be empty")
+            for told in ("containers", "resources")
+            if not row.get(told)
+        ]
+        for resource, amount in sorted((row.get("resources") or {}).items()):
+            place = at.child("resources").key(resource)
+            if "/" in resource and "kubernetes.io/" not in resource:
+                errors.append(
+                    field.invalid(place, field.json_text(resource), "must be a node allocatable resource name")
+                )
+            if quantity(str(amount)) < 0:
+                errors.append(field.invalid(place, amount, "must be non-negative"))
+    return errors

@@ -1,0 +1,103 @@
+"""What a pod's resources make of it: its quality of service, and the defaults of resources for all of it.
+
+Upstream: pkg/apis/core/helper/qos/qos.go, pkg/apis/core/v1/defaults.go, k8s.io/component-helpers/resource/helpers.go.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Final
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.pod.options import DEFAULT_OPTIONS, PodOptions
+from fakeapiserver.registry.core.resource_list import quantity, total
+
+_COMPUTE: Final = ("cpu", "memory")
+_HUGE_PAGES: Final = "hugepages-"
+
+
+def qos_class(spec: Object, options: PodOptions = DEFAULT_OPTIONS) -> str:
+    """Guaranteed: everything is limited to what it asks for; BestEffort: nothing asks; else Burstable."""
+    if "resources" in spec and options.pod_level_resources:
+        owners = [spec["resources"]]
+    else:
+        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        owners = [container.get("resources") or {} for container in containers]
+    requests = _compute_sums(owner.get("requests") or {} for owner in owners)
+    limits = _compute_sums(owner.get("limits") or {} for owner in owners)
+    if not requests and not limits:
+        return "BestEffort"
+    all_limited = all(len(_compute_sums([owner.get("limits") or {}])) == len(_COMPUTE) for owner in owners)
+    return "Guaranteed" if all_limited and requests == limits else "Burstable"
+
+
+def _compute_sums(lists: Iterable[Mapping[str, str]]) -> dict[str, Decimal]:
+    found: dict[str, Decimal] = {}
+    for quantities in lists:
+        for name in _COMPUTE:
+            amount = quantity(quantities.get(name, "0"))
+            if amount > 0:
+                found[name] = found.get(name, Decimal(0)) + amount
+    return found
+
+
+def default_pod_resources(spec: Object) -> None:
+    """Resources said of the whole pod are completed from what its containers say, in place."""
+    resources: Object | None = spec.get("resources")
+    if resources is None:
+        return
+    if resources.get("limits") or resources.get("requests"):
+        _default_huge_page_limits(spec, resources)
+    if limits := resources.get("limits"):
+        requests: dict[str, str] = dict(resources.get("requests") or {})
+        for name, text in _aggregate(spec, "requests").items():
+            if name in _COMPUTE:
+                requests.setdefault(name, text)
+        for name, text in limits.items():
+            if _is_pod_level(name):
+                requests.setdefault(name, text)
+        if requests:
+            resources["requests"] = requests
+
+
+def _default_huge_page_limits(spec: Object, resources: Object) -> None:
+    limits: dict[str, str] = dict(resources.get("limits") or {})
+    for name, text in _aggregate(spec, "limits").items():
+        if name.startswith(_HUGE_PAGES) and name not in (resources.get("requests") or {}):
+            limits.setdefault(name, text)
+    if limits:
+        resources["limits"] = limits
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in _COMPUTE or name.startswith(_HUGE_PAGES)
+
+
+def _aggregate(spec: Object, kind: str) -> dict[str, str]:
+    """What all containers take together: the sum of those that run on, or the largest of those that run before them."""
+    running: list[Mapping[str, str]] = [_of(container, kind) for container in spec.get("containers") or ()]
+    before: list[Mapping[str, str]] = []
+    sidecars: list[Mapping[str, str]] = []
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            sidecars.append(_of(container, kind))
+            before.append(_sum(sidecars))
+        else:
+            before.append(_sum([*sidecars, _of(container, kind)]))
+    found = _sum([*running, *sidecars])
+    for quantities in before:
+        for name, text in quantities.items():
+            if name not in found or quantity(text) > quantity(found[name]):
+                found[name] = text
+    return found
+
+
+def _of(container: Object, kind: str) -> Mapping[str, str]:
+    return (container.get("resources") or {}).get(kind) or {}
+
+
+def _sum(lists: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for quantities in lists:
+        for name, text in quantities.items():
+            found.setdefault(name, []).append(text)
+    return {name: texts[0] if len(texts) == 1 else total(texts) for name, texts in found.items()}

@@ -1,0 +1,1 @@
+"""Services, and the addresses and ports that the server allocates to them."""

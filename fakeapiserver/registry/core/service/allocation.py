@@ -1,0 +1,448 @@
+"""Which addresses, address families and ports a service gets, and what it gives back.
+
+Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are Invalid by themselves, before validation.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Final, Protocol
+
+import msgspec
+
+from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.gvk import GroupKind
+from fakeapiserver.apimachinery.ip_addresses import canonical_ip
+from fakeapiserver.apimachinery.meta import Object, metadata, name
+from fakeapiserver.registry.core.service.ips import (
+    IP_ADDRESSES,
+    AllocationError,
+    ClusterIPs,
+    FullError,
+    Objects,
+    family_of,
+    new_ip_address,
+)
+from fakeapiserver.registry.core.service.ports import (
+    DEFAULT_RANGE,
+    NodePorts,
+    PortOperation,
+    held_ports,
+    needs_health_check,
+    node_ports,
+)
+from fakeapiserver.registry.core.service.validation import cluster_ip_errors
+
+_SPEC: Final = Path("spec")
+_IPS: Final = _SPEC.child("clusterIPs")
+_POLICY: Final = _SPEC.child("ipFamilyPolicy")
+_KIND: Final = GroupKind("", "Service")
+_OTHER: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
+_IP_KINDS: Final = ("ClusterIP", "NodePort", "LoadBalancer")
+_SINGLE: Final = "SingleStack"
+_ALLOCATED: Final = "provided IP is already allocated"
+
+
+class Writer(Protocol):
+    """Writes objects as the server itself; resources are called by their plural and group."""
+
+    async def create(self, resource: str, obj: Object) -> None:
+        """StatusError as POST has it."""
+
+    async def remove(self, resource: str, namespace: str, name: str) -> None:
+        """StatusError as DELETE has it."""
+
+
+class Operation(msgspec.Struct):
+    """What one write takes and gives up: addresses, and a share of the ports."""
+
+    families: tuple[str, ...]
+    ips: ClusterIPs
+    ports: PortOperation
+    taken: list[str] = msgspec.field(default_factory=list)
+    given_up: list[str] = msgspec.field(default_factory=list)
+
+    @property
+    def dry_run(self) -> bool:
+        return self.ports.dry_run
+
+    def allocate(self, family: str, ip: str) -> None:
+        """AllocationError."""
+        if self.dry_run:
+            self.ips.try_out(family, ip)
+        else:
+            self.ips.promise(family, ip)
+            self.taken.append(ip)
+
+    def allocate_next(self, family: str) -> str:
+        """AllocationError."""
+        if self.dry_run:
+            return self.ips.try_out_next(family)
+        ip = self.ips.promise_next(family)
+        self.taken.append(ip)
+        return ip
+
+
+class ServiceAllocation:
+    """Of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
+
+    def __init__(
+        self, families: Sequence[str], objects: Objects, writer: Writer, node_ports: range = DEFAULT_RANGE
+    ) -> None:
+        self._families = tuple(families)
+        self._ips = ClusterIPs(objects)
+        self._ports = NodePorts(node_ports)
+        self._writer = writer
+
+    def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        """Around the creation of a service, whose spec it fills in. StatusError."""
+        operation = self.operation(dry_run)
+        return self._carried_out(operation, obj, lambda: allocate_for_create(operation, obj))
+
+    def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        """Around an update, as `creating`."""
+        operation = self.operation(dry_run)
+        return self._carried_out(operation, obj, lambda: allocate_for_update(operation, obj, old))
+
+    async def release(self, obj: Object) -> None:
+        """The service is gone."""
+        for port in held_ports(obj):
+            self._ports.release(port)
+        await self._release(ip for ip in (obj.get("spec") or {}).get("clusterIPs") or () if ip != "None")
+
+    def restore(self, services: Iterable[Object]) -> None:
+        """These are all the services there are now; addresses are objects of their own."""
+        self._ports.restore(services)
+
+    def operation(self, dry_run: bool = False) -> Operation:
+        return Operation(self._families, self._ips, PortOperation(self._ports, dry_run))
+
+    @asynccontextmanager
+    async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
+        made: list[str] = []
+        try:
+            plan()
+            for ip in operation.taken:
+                await self._make(obj, ip)
+                made.append(ip)
+            yield
+        except BaseException:
+            operation.ports.revert()
+            await self._release(made)
+            raise
+        finally:
+            for ip in operation.taken:
+                self._ips.keep(ip)
+        operation.ports.commit()
+        if not operation.dry_run:
+            await self._release(operation.given_up)
+
+    async def _make(self, obj: Object, ip: str) -> None:
+        """Its IPAddress, which admission may refuse."""
+        meta = metadata(obj)
+        try:
+            await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta["name"]))
+        except StatusError as error:
+            problem = _ALLOCATED if error.reason == "AlreadyExists" else error.message
+            raise _invalid_ips(obj, f"failed to allocate IP {ip}: {problem}") from None
+
+    async def _release(self, ips: Iterable[str]) -> None:
+        for ip in ips:
+            if self._ips.is_in_range(ip):
+                with suppress(StatusError):  # it is gone already, or mustn't go
+                    await self._writer.remove(IP_ADDRESSES, "", canonical_ip(ip))
+
+
+def allocate_for_create(operation: Operation, obj: Object) -> None:
+    """Fills in a new service's families, addresses and ports, in place."""
+    spec = obj["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    if spec["type"] != "ExternalName":
+        _init_families(operation.families, obj, None)
+        _allocate_addresses(operation, obj)
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        _init_node_ports(operation.ports, obj)
+    if needs_health_check(spec):
+        _allocate_health_check(operation.ports, spec)
+
+
+def allocate_for_update(operation: Operation, obj: Object, old: Object) -> None:
+    """As for create; what the client left out stays what it is."""
+    spec, before = obj["spec"], old.get("spec") or {}
+    _keep_allocated(spec, before)
+    _match_singular(spec, before)
+    if not _keeps_dual_stack(spec, before):
+        if spec["type"] != "ExternalName":
+            _init_families(operation.families, obj, before)
+        _update_addresses(operation, obj, before)
+    if before["type"] in ("NodePort", "LoadBalancer") and spec["type"] in ("ExternalName", "ClusterIP"):
+        operation.ports.given_up += node_ports(before)
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        _update_node_ports(operation.ports, obj, before)
+    if needs_health_check(spec) and not needs_health_check(before):
+        _allocate_health_check(operation.ports, spec)
+    elif needs_health_check(before) and not needs_health_check(spec):
+        operation.ports.given_up.append(before.get("healthCheckNodePort", 0))
+
+
+def _allocates_node_ports(spec: Object) -> bool:
+    return spec["type"] == "NodePort" or (
+        spec["type"] == "LoadBalancer" and bool(spec.get("allocateLoadBalancerNodePorts", True))
+    )
+
+
+def _invalid(obj: Object, errors: ErrorList) -> StatusError:
+    return new_invalid(_KIND, name(obj), errors)
+
+
+def _invalid_ips(obj: Object, detail: str) -> StatusError:
+    return _invalid(obj, [field.invalid(_IPS, obj["spec"].get("clusterIPs"), detail)])
+
+
+# -------------------------------------------------------------- what an update leaves out
+
+
+def _keep_allocated(spec: Object, before: Object) -> None:
+    """Upstream: patchAllocatedValues."""
+    if before["type"] != "ExternalName" and spec["type"] != "ExternalName":
+        if not spec.get("clusterIP") and before.get("clusterIP"):
+            spec["clusterIP"] = before["clusterIP"]
+        if not spec.get("clusterIPs") and before.get("clusterIPs"):
+            spec["clusterIPs"] = list(before["clusterIPs"])
+    if _allocates_node_ports(before) and _allocates_node_ports(spec):
+        used = set(node_ports(before)) & set(node_ports(spec))
+        known = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
+        for port in spec.get("ports") or ():
+            number = known.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and number and number not in used:
+                port["nodePort"] = number
+    if needs_health_check(before) and needs_health_check(spec) and before.get("healthCheckNodePort"):
+        spec.setdefault("healthCheckNodePort", before["healthCheckNodePort"])
+
+
+def _match_singular(spec: Object, before: Object) -> None:
+    """clusterIP is the first of clusterIPs; clients that know only one of them must not break the other."""
+    one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    old_one, old_several = before.get("clusterIP", ""), before.get("clusterIPs") or []
+    if old_several and not several and one == old_one:
+        spec["clusterIPs"] = list(old_several)
+    elif one != old_one and several == old_several:
+        if one:
+            spec["clusterIPs"] = [one]
+        elif old_one:
+            spec.pop("clusterIPs", None)
+
+
+def _keeps_dual_stack(spec: Object, before: Object) -> bool:
+    """A PreferDualStack service isn't changed by what the cluster has become since."""
+    return (
+        spec.get("ipFamilyPolicy") == "PreferDualStack"
+        and before.get("ipFamilyPolicy") in (None, "PreferDualStack")
+        and spec["type"] == before["type"]
+        and spec["type"] in _IP_KINDS
+        and (spec.get("clusterIPs") or []) == (before.get("clusterIPs") or [])
+        and (spec.get("ipFamilies") or []) == (before.get("ipFamilies") or [])
+    )
+
+
+# ---------------------------------------------------------------------------- families
+
+
+def _init_families(families: Sequence[str], obj: Object, before: Object | None) -> None:
+    spec = obj["spec"]
+    headless = spec.get("clusterIP") == "None" and not spec.get("selector")
+    if "ipFamilyPolicy" not in spec:
+        inherited = (before or {}).get("ipFamilyPolicy")
+        spec["ipFamilyPolicy"] = inherited or ("RequireDualStack" if headless else _SINGLE)
+    if errors := cluster_ip_errors(spec, before or {}):
+        raise _invalid(obj, errors)
+    errors = _reduce(spec, before) if before is not None else []
+    errors += _check_policy(spec) + _infer_families(families, spec)
+    if errors:
+        raise _invalid(obj, errors)
+    if not headless and (errors := _check_cluster(families, spec)):
+        raise _invalid(obj, errors)
+    found = list(spec.get("ipFamilies") or families[:1])
+    dual = spec["ipFamilyPolicy"] != _SINGLE and (headless or len(families) == 2)
+    if dual and len(found) == 1:
+        found.append(_OTHER[found[0]])
+    spec["ipFamilies"] = found
+
+
+def _reduce(spec: Object, before: Object) -> ErrorList:
+    """Releases the second address and family if the policy is SingleStack; the errors if a list is shortened without that."""
+    errors: ErrorList = []
+    for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        now, then = spec.get(key) or [], before.get(key) or []
+        if spec["ipFamilyPolicy"] == _SINGLE:
+            if now == then and len(now) > 1:
+                spec[key] = now[:1]
+        elif now and len(now) < len(then):
+            detail = f"must be 'SingleStack' to release the secondary {what}"
+            errors.append(field.invalid(_POLICY, spec["ipFamilyPolicy"], detail))
+    return errors
+
+
+def _check_policy(spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    if spec["ipFamilyPolicy"] == _SINGLE:
+        for key, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):
+            if len(spec.get(key) or ()) == 2:
+                detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+                errors.append(field.invalid(_POLICY, _SINGLE, detail))
+    return errors
+
+
+def _infer_families(families: Sequence[str], spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    addresses: list[str] = spec.get("clusterIPs") or []
+    for i, ip in enumerate(addresses):
+        if ip == "None":
+            break
+        if i < len(spec.get("ipFamilies") or ()):
+            continue
+        family = family_of(ip)
+        if family in families:
+            spec["ipFamilies"] = [*(spec.get("ipFamilies") or ()), family]
+        else:
+            detail = f"{family} is not configured on this cluster"
+            errors.append(field.invalid(_SPEC.child("clusterIPs").index(i), addresses, detail))
+    return errors
+
+
+def _check_cluster(families: Sequence[str], spec: Object) -> ErrorList:
+    errors: ErrorList = []
+    if spec["ipFamilyPolicy"] == "RequireDualStack" and len(families) < 2:
+        detail = "this cluster is not configured for dual-stack services"
+        errors.append(field.invalid(_POLICY, spec["ipFamilyPolicy"], detail))
+    for i, family in enumerate(spec.get("ipFamilies") or ()):
+        if family not in families:
+            path = _SPEC.child("ipFamilies").index(i)
+            errors.append(field.invalid(path, family, "not configured on this cluster"))
+    return errors
+
+
+# --------------------------------------------------------------------------- addresses
+
+
+def _allocate_addresses(operation: Operation, obj: Object) -> None:
+    """One address a family."""
+    spec = obj["spec"]
+    addresses: list[str] = list(spec.get("clusterIPs") or ())
+    if addresses[:1] == ["None"]:
+        return
+    spec["clusterIPs"] = addresses + [""] * (len(spec["ipFamilies"]) - len(addresses))
+    for i, family in enumerate(spec["ipFamilies"]):
+        _allocate_address(operation, obj, family, i)
+    spec["clusterIP"] = spec["clusterIPs"][0]
+
+
+def _update_addresses(operation: Operation, obj: Object, before: Object) -> None:
+    """A first address is only given to a service that was an ExternalName; a second one comes and goes with its family."""
+    spec, held = obj["spec"], before.get("clusterIPs") or []
+    if before["type"] == "ExternalName":
+        if spec["type"] != "ExternalName":
+            _allocate_addresses(operation, obj)
+        return
+    if held[:1] == ["None"]:
+        return
+    if spec["type"] == "ExternalName":
+        operation.given_up += held
+        return
+    now, then = len(spec["ipFamilies"]), len(before.get("ipFamilies") or ())
+    if (then, now) == (1, 2):
+        addresses = spec.get("clusterIPs") or []
+        spec["clusterIPs"] = addresses + [""] * (2 - len(addresses))
+        if spec["ipFamilies"][1] in operation.families:
+            _allocate_address(operation, obj, spec["ipFamilies"][1], 1)
+    elif (then, now) == (2, 1):
+        operation.given_up += held[1:]
+
+
+def _allocate_address(operation: Operation, obj: Object, family: str, i: int) -> None:
+    """Allocates the address that the service requests at this position, or any."""
+    addresses = obj["spec"]["clusterIPs"]
+    wanted = addresses[i]
+    try:
+        if wanted:
+            operation.allocate(family, wanted)
+        else:
+            addresses[i] = operation.allocate_next(family)
+    except FullError as error:
+        message = f"failed to allocate a serviceIP for Service {field.go_quote(name(obj))}: {error}"
+        raise new_internal_error(message) from None
+    except AllocationError as error:
+        raise _invalid_ips(obj, f"failed to allocate IP{' ' if wanted else ''}{wanted}: {error}") from None
+
+
+# ------------------------------------------------------------------------------- ports
+
+
+def _init_node_ports(operation: PortOperation, obj: Object) -> None:
+    """Ports of one number with several protocols share a node port."""
+    spec = obj["spec"]
+    ports = spec.get("ports") or ()
+    shared: dict[int, int] = {}
+    for i, port in enumerate(ports):
+        if not port.get("nodePort") and not _allocates_node_ports(spec):
+            continue
+        number, wanted = port.get("port", 0), port.get("nodePort", 0)
+        if not shared.get(number):
+            wanted = next((p["nodePort"] for p in ports if p.get("port", 0) == number and p.get("nodePort")), 0)
+            if wanted:
+                _allocate_port(operation, obj, i, wanted)
+            port["nodePort"] = shared[number] = wanted or _next_port(operation)
+        elif not wanted:
+            port["nodePort"] = shared[number]
+        elif wanted != shared[number]:
+            _allocate_port(operation, obj, i, wanted)
+
+
+def _update_node_ports(operation: PortOperation, obj: Object, before: Object) -> None:
+    spec, held = obj["spec"], node_ports(before)
+    taken: set[int] = set()
+    seen: set[tuple[str, int]] = set()
+    for i, port in enumerate(spec.get("ports") or ()):
+        wanted = port.get("nodePort", 0)
+        if not wanted and not _allocates_node_ports(spec):
+            continue
+        if not wanted:
+            port["nodePort"] = _next_port(operation)
+        elif wanted not in held and wanted not in taken:
+            _allocate_port(operation, obj, i, wanted)
+            taken.add(wanted)
+        key = (port.get("protocol", ""), port["nodePort"])
+        if key in seen:
+            raise new_bad_request(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
+        seen.add(key)
+    now = node_ports(spec)
+    operation.given_up += [port for port in held if port not in now]
+
+
+def _allocate_port(operation: PortOperation, obj: Object, i: int, number: int) -> None:
+    try:
+        operation.allocate(number)
+    except AllocationError as error:
+        path = _SPEC.child("ports").index(i).child("nodePort")
+        raise _invalid(obj, [field.invalid(path, number, str(error))]) from None
+
+
+def _next_port(operation: PortOperation) -> int:
+    try:
+        return operation.allocate_next()
+    except FullError as error:
+        raise new_internal_error(f"failed to allocate a nodePort: {error}") from None
+
+
+def _allocate_health_check(operation: PortOperation, spec: Object) -> None:
+    wanted = spec.get("healthCheckNodePort")
+    try:
+        if wanted:
+            operation.allocate(wanted)
+        else:
+            spec["healthCheckNodePort"] = operation.allocate_next()
+    except AllocationError as error:
+        what = f"requested HealthCheck NodePort {wanted}" if wanted else "a HealthCheck NodePort 0"
+        raise new_internal_error(f"failed to allocate {what}: {error}") from None

@@ -1,0 +1,111 @@
+"""The node ports that services hold.
+
+Upstream: pkg/registry/core/service/portallocator/{allocator,operation}.go.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct, field
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.registry.core.service.ips import AllocationError, FullError, candidates
+
+DEFAULT_RANGE: Final = range(30000, 32768)
+_ALLOCATED: Final = "provided port is already allocated"
+# A dry run counts on from here.
+_BEFORE_DRY_RUN: Final = 32768
+
+
+class NodePorts:
+    """Those of one server, out of `ports` (--service-node-port-range)."""
+
+    def __init__(self, ports: range = DEFAULT_RANGE) -> None:
+        self._ports = ports
+        self._held: set[int] = set()
+
+    def allocate(self, port: int) -> None:
+        """This one. AllocationError."""
+        if port not in self._ports:
+            valid = f"{self._ports.start}-{self._ports.stop - 1}" if self._ports else ""
+            message = f"provided port is not in the valid range. The range of valid ports is {valid}"
+            raise AllocationError(message)
+        if port in self._held:
+            raise AllocationError(_ALLOCATED)
+        self._held.add(port)
+
+    def allocate_next(self) -> int:
+        """Any. FullError."""
+        first, last = self._ports.start, self._ports.stop - 1
+        for port in candidates(first, first + _offset(len(self._ports)), last):
+            if port not in self._held:
+                self._held.add(port)
+                return port
+        raise FullError
+
+    def release(self, port: int) -> None:
+        self._held.discard(port)
+
+    def has(self, port: int) -> bool:
+        return port in self._held
+
+    def restore(self, services: Iterable[Object]) -> None:
+        """Those of these services are held, and no others."""
+        self._held = {port for service in services for port in held_ports(service) if port in self._ports}
+
+
+class PortOperation(Struct):
+    """One write's share: what it takes it has at once, what it gives back it gives back at the end. A dry run takes nothing."""
+
+    ports: NodePorts
+    dry_run: bool
+    taken: list[int] = field(default_factory=list)
+    given_up: list[int] = field(default_factory=list)
+
+    def allocate(self, port: int) -> None:
+        """AllocationError."""
+        if not self.dry_run:
+            self.ports.allocate(port)
+        elif self.ports.has(port) or port in self.taken:
+            raise AllocationError(_ALLOCATED)
+        self.taken.append(port)
+
+    def allocate_next(self) -> int:
+        """FullError. A dry run's ports are made up."""
+        made_up = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
+        port = made_up if self.dry_run else self.ports.allocate_next()
+        self.taken.append(port)
+        return port
+
+    def commit(self) -> None:
+        self._release(self.given_up)
+
+    def revert(self) -> None:
+        self._release(self.taken)
+
+    def _release(self, ports: list[int]) -> None:
+        if not self.dry_run:
+            for port in ports:
+                self.ports.release(port)
+
+
+def node_ports(spec: Object) -> list[int]:
+    """The node ports of a service's ports, without those that have none."""
+    return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+
+
+def needs_health_check(spec: Object) -> bool:
+    """Upstream: pkg/api/service/util.go, NeedsHealthCheck."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def held_ports(service: Object) -> list[int]:
+    """All ports that a stored service holds."""
+    spec = service.get("spec") or {}
+    health_check = spec.get("healthCheckNodePort", 0) if needs_health_check(spec) else 0
+    return [*node_ports(spec), *([health_check] if health_check else [])]
+
+
+def _offset(size: int) -> int:
+    """How much of the range is reserved for services that request a port (calculateRangeOffset)."""
+    return 0 if size <= 16 else max(16, min(128, size // 32))

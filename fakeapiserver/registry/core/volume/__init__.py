@@ -1,0 +1,1 @@
+"""Persistent volumes, their claims, and the volumes of pods."""

@@ -1,0 +1,123 @@
+"""The part of the test control that is about metrics (see control.py)."""
+
+from typing import Annotated, Protocol
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from fakeapiserver.server.control.controllers import refused
+from fakeapiserver.server.control.errors import Body
+from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+
+Amount = Annotated[str | int | float, Field(description="A quantity, such as 250m, 64Mi, 3")]
+Name = Annotated[str, Field(description="Of one object; empty: of all")]
+Selector = Annotated[str, Field(description="A label selector, as kubectl's -l")]
+
+
+class Controlled(Protocol):
+    """The part of an API server that has metrics."""
+
+    @property
+    def metrics_apis(self) -> MetricsAPIs: ...
+
+
+class Served(Body):
+    """Which metrics APIs there are: resource (metrics.k8s.io), custom, external; `*` is all."""
+
+    served: list[str]
+
+
+class PodUsage(Body):
+    """What each of these pods uses; in all, or in one container. Of what is said of a pod, the last word counts."""
+
+    namespace: str = ""
+    name: Name = ""
+    selector: Selector = ""
+    container: str = ""
+    usage: dict[str, Amount] = Field(default_factory=dict, description="By resource: cpu, memory")
+    missing: bool = Field(default=False, description="Nothing is known of them")
+
+
+class NodeUsage(Body):
+    """What each of these nodes uses; else it is what their pods do, and a little."""
+
+    name: Name = ""
+    selector: Selector = ""
+    usage: dict[str, Amount] = Field(default_factory=dict, description="By resource: cpu, memory")
+    missing: bool = Field(default=False, description="Nothing is known of them")
+
+
+class CustomMetric(Body):
+    """A metric of objects: of pods, or of an object that is named. null: they have it no more."""
+
+    metric: str
+    value: Amount | None
+    resource: str = Field(default="pods", description="As in pods, services, ingresses.networking.k8s.io")
+    namespace: str = ""
+    name: Name = ""
+    selector: Selector = ""
+    labels: dict[str, str] = Field(default_factory=dict, description="That tell series of the metric apart")
+
+
+class ExternalMetric(Body):
+    """A series of a metric that has nothing to do with the cluster. null: it is there no more."""
+
+    metric: str
+    value: Amount | None
+    namespace: str = Field(default="", description="Whose autoscalers see it; empty: all namespaces'")
+    labels: dict[str, str] = Field(default_factory=dict, description="That tell series of the metric apart")
+
+
+def router(server: Controlled) -> APIRouter:
+    """Its paths, without the prefix."""
+    found = APIRouter(prefix="/metrics")
+    apis = server.metrics_apis
+
+    @found.get("")
+    async def get_served() -> Served:
+        """Which metrics APIs there are."""
+        return Served(served=[*apis.served])
+
+    @found.put("")
+    async def set_served(wanted: Served) -> Served:
+        """Serves these metrics APIs, and no others."""
+        with refused():
+            await apis.serve(wanted.served)
+        return Served(served=[*apis.served])
+
+    @found.post("/pods", status_code=201)
+    async def set_pods(said: PodUsage) -> PodUsage:
+        """Says what pods use, those that come later too."""
+        with refused():
+            apis.require("resource")
+            apis.values.set_pod(**said.model_dump())
+        return said
+
+    @found.post("/nodes", status_code=201)
+    async def set_nodes(said: NodeUsage) -> NodeUsage:
+        """Says what nodes use."""
+        with refused():
+            apis.require("resource")
+            apis.values.set_node(**said.model_dump())
+        return said
+
+    @found.post("/custom", status_code=201)
+    async def set_custom(said: CustomMetric) -> CustomMetric:
+        """Gives objects a metric."""
+        with refused():
+            apis.set_custom(**said.model_dump())
+        return said
+
+    @found.post("/external", status_code=201)
+    async def set_external(said: ExternalMetric) -> ExternalMetric:
+        """Gives a metric a value."""
+        with refused():
+            apis.set_external(**said.model_dump())
+        return said
+
+    @found.delete("", status_code=204)
+    async def clear() -> None:
+        """Forgets all values; the APIs stay."""
+        apis.clear()
+
+    return found

@@ -1,0 +1,1 @@
+"""The filters that a request passes before its handler: deadline, audit, impersonation, priority and fairness."""

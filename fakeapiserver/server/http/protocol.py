@@ -1,0 +1,480 @@
+"""HTTP/1.1 as Go's server speaks it: refusals and deadlines on top of uvicorn's httptools protocol. An exchange (exchange.py) is one
+request of a connection.
+
+Upstream: net/http (server.go, request.go, transfer.go); k8s.io/apiserver/pkg/server/secure_serving.go
+"""
+
+import asyncio
+import logging
+import re
+import time
+from asyncio import AbstractEventLoop
+from collections import deque
+from email.utils import formatdate
+from typing import Any
+
+import httptools
+from msgspec import Struct
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from fakeapiserver.endpoints.request import HIJACK
+from fakeapiserver.server.http.exchange import Exchange
+from fakeapiserver.server.http.request_head import (
+    BAD_EXPECTATION,
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    Headers,
+    Refusal,
+    check_hosts,
+    check_transfer,
+    decode_path,
+    judge,
+    split_target,
+)
+
+logger = logging.getLogger("fakeapiserver.server")
+
+
+class Limits(Struct, frozen=True):
+    """What one connection may cost. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
+
+    header_timeout: float = 32.0  # silent peers, unfinished handshakes and headers
+    body_timeout: float = 90.0  # unfinished bodies; longer than a request may take, so that it is answered
+    idle_timeout: float = 90.0  # between two requests of a kept connection
+    write_timeout: float = 60.0  # a reader that takes nothing for so long is cut
+    linger_timeout: float = 0.5  # how long a body nobody wants is swallowed, so that the answer is not lost to a reset
+    max_header_bytes: int = (1 << 20) + 4096  # request line and headers
+    max_body_bytes: int = 3 << 20  # told to the application, which answers 413
+    max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
+
+
+# what the parser knows as a method; any other token is one too, for Go
+_METHODS = frozenset(
+    b"DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND UNBIND "
+    b"ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK UNLINK SOURCE "
+    b"QUERY PRI".split()
+)
+_REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]*) HTTP/1\.([0-9])\r?\n")
+_RAW_BYTES = re.compile(rb"[\x80-\xff]")
+_VERSIONS = frozenset((b"HTTP/1.1\r", b"HTTP/1.0\r"))
+_CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
+
+
+class EdgeState(ServerState):
+    """What the connections of one server share."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self.limits = limits
+        self._second = 0
+        self._date_line = b""
+
+    def date_line(self) -> bytes:
+        """The `date` header line, made once a second."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._date_line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
+        return self._date_line
+
+
+async def _server_options(scope: Any, receive: Any, send: Any) -> None:
+    """`OPTIONS *` asks about the server itself; Go's answers before anybody sees it."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class EdgeProtocol(HttpToolsProtocol):
+    """One connection. Deadlines are plain numbers here; the server's sweep compares them with the time."""
+
+    server_state: EdgeState
+
+    def __init__(self, config: Config, state: EdgeState, loop: AbstractEventLoop) -> None:
+        super().__init__(config=config, server_state=state, app_state={}, _loop=loop)
+        self.limits = state.limits
+        self.deadline: float | None = None  # for the peer's next byte, header or body
+        self.stalled_since: float | None = None  # the peer takes no bytes since then
+        self.active: Exchange | None = None  # the one being answered
+        self.incoming: Exchange | None = (
+            None  # the one whose body is being read; the same unless requests are pipelined
+        )
+        self.waiting: deque[Exchange] = deque()
+        self._extensions: dict[str, Any] = {}
+        self._header_bytes = 0
+        self._in_headers = True
+        self._checked: list[tuple[bytes, bytes]] = []
+        self._refused = False
+        self._owed: Refusal | None = None  # the answer to a bad request behind others
+        self._upgrade: Exchange | None = None  # the one whose request asks for another protocol
+        self._rest = b""  # what came after that request
+        self._taken_over: Exchange | None = None
+        self._framing = b""  # the header that says how long the request's body is
+        self._head = b""  # what has come of the request that begins
+        self._begun = 0  # requests since then
+        self._method = ""  # of the request that begins, where the parser doesn't know it
+
+    # connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.deadline = self.loop.time() + self.limits.header_timeout
+        self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}, HIJACK: {}}
+        connection = transport.get_extra_info("ssl_object")
+        if connection is not None:
+            peer_certificates = getattr(connection, "peer_certificates", None)
+            chain: tuple[bytes, ...] = peer_certificates() if peer_certificates else ()
+            self._extensions["tls"] = describe_tls(connection, chain)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connections.discard(self)
+        self.deadline = self.stalled_since = None
+        for exchange in (self.active, *self.waiting):
+            if exchange is not None and not exchange.response_complete:
+                exchange.disconnect()
+        self.waiting.clear()
+        self.flow.resume_writing()
+        self.parser = None  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.parser is None:
+            return
+        if self._upgrade is not None:
+            self._receive_rest(self._upgrade, data)
+            return
+        if self._in_headers:
+            if self._header_bytes == 0:
+                self.deadline = self.loop.time() + self.limits.header_timeout
+                self._head, self._begun = data, 0
+                data = self._known(data)
+            else:
+                self._head += data
+            self._header_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            rest = data[upgrade.args[0] :]
+            if self.incoming is not None and self._framing:
+                self._read_body(self.incoming, rest)
+            elif self.incoming is not None:
+                self._upgrade, self._rest = self.incoming, b""
+                self._receive_rest(self.incoming, rest)
+        except httptools.HttpParserError as error:
+            self.refuse(self._refusal_of(error))
+        else:
+            if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
+                self.refuse(HEADERS_TOO_LARGE)
+
+    def _read_body(self, exchange: Exchange, data: bytes) -> None:
+        """httptools takes a body for the other protocol's bytes; a parser that is handed the body's framing reads it."""
+        exchange.more_body = True
+        self.deadline = self.loop.time() + self.limits.body_timeout
+        self.parser = _new_parser(_BodyCallbacks(self))
+        self._in_headers = False
+        self.data_received(b"POST / HTTP/1.1\r\n%b\r\n\r\n%b" % (self._framing, data))
+
+    def _receive_rest(self, exchange: Exchange, data: bytes) -> None:
+        """What follows a request for another protocol: only the application knows what it is."""
+        if exchange is self._taken_over:
+            exchange.receive_raw(data)
+            return
+        self._rest += data
+        if len(self._rest) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def take_over(self) -> bytes:
+        """The active exchange has the connection from now on; what has come for it already."""
+        self.deadline = None
+        self._upgrade = self._taken_over = self.active
+        rest, self._rest = self._rest, b""
+        return rest
+
+    def _known(self, data: bytes) -> bytes:
+        """The start of a request with a method, a target and a version that the parser takes; its method is kept in `_method`."""
+        end = data.find(b"\n")
+        if data[: data.find(b" ")] in _METHODS and data[end - 9 : end] in _VERSIONS and data[:end].isascii():
+            return data
+        line = _REQUEST_LINE.match(data)
+        if line is None:
+            return data
+        method, target, minor = line.groups()
+        if method not in _METHODS:
+            self._method, method = method.decode("ascii"), b"POST"
+        target = _RAW_BYTES.sub(lambda byte: b"%%%02X" % byte[0][0], target)
+        return b"%b %b HTTP/1.%d\r\n%b" % (method, target, minor != b"0", data[line.end() :])
+
+    def _refusal_of(self, error: httptools.HttpParserError) -> Refusal:
+        """The answer to what the parser, or one of our callbacks, did not take."""
+        cause = error.__context__
+        return cause if isinstance(cause, Refusal) else self._judged()
+
+    def _judged(self) -> Refusal:
+        """What Go says about the head; of one that came behind another request in the same piece we don't know the start."""
+        return judge(self._head) if self._in_headers and self._begun <= 1 else BAD_REQUEST
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer without the application and close, after the answers that are owed to earlier requests."""
+        self._refused = True
+        exchange = self.incoming
+        if self.transport.is_closing():
+            return
+        if exchange is not None and not self._in_headers:
+            if exchange.response_complete:
+                self._close_after_rest()
+            else:  # the application may answer without the body
+                exchange.broken, exchange.keep_alive = refusal, False
+                exchange.wake()
+        elif exchange is not None and not exchange.response_complete:
+            self._owed = refusal
+        else:
+            self._send_refusal(refusal)
+
+    def _send_refusal(self, refusal: Refusal) -> None:
+        self.transport.write(refusal.encode())
+        if refusal is HEADERS_TOO_LARGE:
+            self._close_after_rest()
+        else:
+            self.transport.close()
+
+    def answer_broken(self, exchange: Exchange, refusal: Refusal) -> None:
+        """The application wants the body that is none."""
+        if not (exchange.response_started or exchange.disconnected):
+            self.transport.write(refusal.encode())
+        exchange.disconnect()
+        self._close_after_rest()
+
+    def _close_after_rest(self) -> None:
+        """Swallow what the peer is still sending for a moment: closing over unread bytes resets the connection,
+        and the peer would lose the answer."""
+        self._refused = True
+        self.deadline = None
+        self.flow.resume_reading()
+        self.loop.call_later(self.limits.linger_timeout, self.transport.close)
+
+    def eof_received(self) -> None:
+        if self._refused:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        self.stalled_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self.stalled_since = None
+        super().resume_writing()
+
+    def sweep(self, now: float) -> None:
+        """Cut the connection if one of its deadlines has passed."""
+        if self.stalled_since is not None and now - self.stalled_since > self.limits.write_timeout:
+            self.transport.abort()
+        elif self.deadline is not None and now > self.deadline:
+            if self.flow.read_paused:  # it is the application that does not read
+                self.deadline = now + self.limits.header_timeout
+            elif self.transport.is_closing():
+                self.transport.abort()
+            else:
+                self.transport.close()
+                self.deadline = now + self.limits.linger_timeout
+
+    # parser callbacks
+
+    def on_message_begin(self) -> None:
+        self._begun += 1
+        self.url = b""
+        self.headers = []
+        self._checked = []
+        self._in_headers = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_headers:
+            return  # a trailer: behind the body it's too late to say who one is
+        name = name.lower()
+        header = (name, value.rstrip(b" \t"))  # the parser leaves what stands behind a value
+        self.headers.append(header)
+        if name in _CHECKED_HEADERS:
+            self._checked.append(header)
+
+    def on_headers_complete(self) -> None:
+        parser = self.parser
+        version: str = parser.get_http_version()
+        raw_path, query = split_target(self.url)
+        path = decode_path(raw_path)
+        expects = self._check_request(version)
+        self._in_headers = False
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": self.headers,
+            "state": {},
+            "method": self._method or parser.get_method().decode("ascii"),
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "target": self.url,
+            "extensions": self._extensions,
+        }
+        self._method = ""
+        self._start(Exchange(self, scope, expects, parser.should_keep_alive()))
+
+    def _start(self, exchange: Exchange) -> None:
+        self.incoming = exchange
+        # the body's time; cleared as soon as it is complete, mostly in this same turn
+        self.deadline = self.loop.time() + self.limits.body_timeout
+        if self.active is None or self.active.response_complete:
+            self._run(exchange)
+        else:
+            self.flow.pause_reading()
+            self.waiting.append(exchange)
+
+    def _run(self, exchange: Exchange) -> None:
+        self.active = exchange
+        star = exchange.scope["path"] == "*" and exchange.scope["method"] == "OPTIONS"
+        task = self.loop.create_task(exchange.run_asgi(_server_options if star else self.app))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _check_request(self, version: str) -> bool:
+        """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
+        if self._header_bytes > self.limits.max_header_bytes and self._header_size() > self.limits.max_header_bytes:
+            raise HEADERS_TOO_LARGE
+        seen: Headers = {}
+        for name, value in self._checked:
+            seen.setdefault(name, []).append(value)
+        check_transfer(seen, version)
+        if version not in ("1.1", "1.0"):
+            raise self._judged()
+        check_hosts(seen, self.parser.get_method(), version)
+        framing = b"content-length" if b"content-length" in seen else b"transfer-encoding"
+        self._framing = b"%b: %b" % (framing, seen[framing][0]) if framing in seen else b""
+        expect = seen[b"expect"][0].lower() if b"expect" in seen else b""
+        if expect and expect != b"100-continue":
+            raise BAD_EXPECTATION
+        return bool(expect) and version == "1.1"
+
+    def _header_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self.incoming
+        if exchange is None or self._refused:
+            return
+        if exchange.response_complete:
+            exchange.discarded += len(body)
+            if exchange.discarded > self.limits.max_discard_bytes:
+                self._close_after_rest()
+            return
+        exchange.body += body
+        if len(exchange.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        exchange.wake()
+
+    def on_message_complete(self) -> None:
+        self._header_bytes = 0
+        self._in_headers = True
+        exchange = self.incoming
+        if exchange is None or self._refused:
+            return
+        exchange.more_body = False
+        if exchange.response_complete:
+            self._after_both(exchange)
+        else:
+            self.deadline = None
+            exchange.wake()
+
+    # after a response
+
+    def on_exchange_complete(self, exchange: Exchange) -> None:
+        """The application has answered: go on with the next request, wait for one, or close."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if not exchange.more_body:
+            self._after_both(exchange)
+        elif exchange is self._taken_over:
+            self.transport.close()
+        elif not exchange.keep_alive:
+            self._close_after_rest()
+
+    def _after_both(self, exchange: Exchange) -> None:
+        if not exchange.keep_alive:
+            self.transport.close()
+        elif self.waiting:
+            self._run(self.waiting.popleft())
+        elif self._owed is not None:
+            self._send_refusal(self._owed)
+        elif self.incoming is exchange:
+            self.deadline = self.loop.time() + self.limits.idle_timeout
+            if self._upgrade is exchange:
+                self._go_on_with_http()
+
+    def _go_on_with_http(self) -> None:
+        """The request for another protocol was answered in plain HTTP; the old parser reads no further."""
+        self.parser = _new_parser(self)
+        rest, self._upgrade, self._rest = self._rest, None, b""
+        if rest:
+            self.data_received(rest)
+
+    def shutdown(self) -> None:
+        """No further request: close now when idle, else after the running response."""
+        self.waiting.clear()
+        if self.active is None or self.active.response_complete:
+            self.transport.close()
+        else:
+            self.active.keep_alive = False
+
+
+class _BodyCallbacks:
+    """A parser's callbacks where the head of the first request is none: only its body, and what follows, counts."""
+
+    def __init__(self, protocol: EdgeProtocol) -> None:
+        self._protocol = protocol
+        self.on_body = protocol.on_body
+        self.on_message_complete = protocol.on_message_complete
+        self._in_body = False
+
+    def on_message_begin(self) -> None:
+        if self._in_body:
+            self._protocol.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if self._in_body:
+            self._protocol.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_body:
+            self._protocol.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._in_body:
+            self._protocol.on_headers_complete()
+        self._in_body = True
+
+
+def _new_parser(callbacks: Any) -> httptools.HttpRequestParser:
+    """As uvicorn makes its own: bytes after a last request are no error."""
+    parser = httptools.HttpRequestParser(callbacks)
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
+
+
+def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:
+    """The ASGI TLS extension of one connection, shared by all its requests; `client_cert_der` is an addition of ours."""
+    from ssl import DER_cert_to_PEM_cert
+
+    return {
+        "server_cert": None,
+        "client_cert_chain": tuple(DER_cert_to_PEM_cert(der) for der in chain),
+        "client_cert_name": None,
+        "client_cert_error": None,
+        "tls_version": {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}.get(connection.version()),
+        "cipher_suite": None,
+        "client_cert_der": chain,
+    }

@@ -1,0 +1,1 @@
+"""What flags and configuration files ask for: authenticators, authorizers and the admission chain are built here."""

@@ -1,0 +1,121 @@
+"""Builds the authorizer and the admission chain that a configuration asks for.
+
+Upstream: pkg/kubeapiserver/options/{authorization,admission}.go.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fakeapiserver.admission.chain import Chain
+from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
+from fakeapiserver.admission.options import exactly, new_chain
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apis.feature_gates import FeatureGates
+from fakeapiserver.auth.authorizers.rbac import RBAC
+from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
+from fakeapiserver.clock import Clock
+from fakeapiserver.controller_manager.descriptor import selected
+from fakeapiserver.server.options.admission_configuration import read_admission_configuration
+from fakeapiserver.server.options.config import Config
+
+if TYPE_CHECKING:
+    from fakeapiserver.registry.generic.write_request import Guard
+    from fakeapiserver.server.filters.access_log import AccessLog
+    from fakeapiserver.transport.webhook import Idle
+
+log = logging.getLogger(__name__)
+
+
+# The plugin that refuses pods without an account, and the controller that makes accounts.
+_SERVICE_ACCOUNT: Final = "ServiceAccount"
+_ACCOUNTS: Final = "serviceaccount-controller"
+
+
+class Objects(Getter, ObjectReader, Protocol):
+    """What plugins and authorizers read through."""
+
+
+_WITH_PARAMS: Final = (
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
+
+_GRANULAR: Final = "DRAResourceClaimGranularStatusAuthorization"
+
+
+def guards(
+    authorizer: Authorizer,
+    rbac: RBAC,
+    objects: Getter,
+    versions: Versions,
+    features: FeatureGates,
+    log: "AccessLog | None",
+) -> Callable[[GroupResource], "Guard | None"]:
+    """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, who names params must be
+    allowed to read them, who claims devices that others use must be in a namespace for that, telling which devices a claim
+    has takes a right of its own, and so does answering a request for a pod's certificate. `log` is told which rights that took."""
+    asked = log.beside(lambda _: True) if log is not None else authorizer
+
+    def guard(resource: GroupResource) -> "Guard | None":
+        if resource.group == "admissionregistration.k8s.io" and resource.resource in _WITH_PARAMS:
+            from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
+
+            return ParamAccess(resource.resource, asked, objects, versions.resource_of)
+        if resource.group == "resource.k8s.io" and resource.resource in ("resourceclaims", "resourceclaimtemplates"):
+            from fakeapiserver.registry.resource.claim_access import ClaimAccess
+
+            return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None, features.version)
+        if resource.group == "certificates.k8s.io" and resource.resource == "podcertificaterequests":
+            from fakeapiserver.registry.certificates.signer_access import SignerAccess
+
+            return SignerAccess(asked)
+        if resource.group != "rbac.authorization.k8s.io":
+            return None
+        from fakeapiserver.registry.rbac.policybased import PolicyBased
+
+        return PolicyBased(resource.resource, authorizer, rbac, objects, log.granted if log is not None else None)
+
+    return guard
+
+
+def admission(
+    config: Config,
+    features: FeatureGates,
+    objects: Getter,
+    versions: Versions,
+    writer: Writer,
+    clock: Clock,
+    authorizer: Authorizer,
+    instruments: Instruments,
+    idle: "Idle",
+) -> Chain:
+    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
+    and configurations that won't do.
+    What is accepted and not built yet is logged as a warning."""
+    configuration = read_admission_configuration(config.admission_control_config_file)
+    initializer = Initializer(
+        objects,
+        versions,
+        configuration,
+        writer,
+        clock,
+        authorizer,
+        features=features,
+        instruments=instruments,
+        idle=idle,
+    )
+    enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
+    if "admission-control" in config.given:
+        named = {"enable-admission-plugins", "disable-admission-plugins"} & set(config.given)
+        enable, disable = exactly(config.admission_control, others_are_named=bool(named))
+    elif disable is None:
+        accounts = any(found.name == _ACCOUNTS for found in selected(config.controllers))
+        disable = () if accounts or _SERVICE_ACCOUNT in enable else (_SERVICE_ACCOUNT,)
+    chain, warning = new_chain(initializer, enable, disable)
+    if warning:
+        log.warning(warning)
+    return chain

@@ -1,0 +1,237 @@
+"""Builds the authorizers that a configuration asks for, from flags or from a file that is read again when it changes.
+
+Upstream: pkg/kubeapiserver/options/authorization.go, pkg/kubeapiserver/authorizer/{config,reload}.go.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
+
+from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apis import bootstrap
+from fakeapiserver.apis.scheme import Scheme
+from fakeapiserver.auth.authorizers import always
+from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
+from fakeapiserver.auth.authorizers.rbac import RBAC
+from fakeapiserver.auth.authorizers.union import Union
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, ObjectReader, RuleResolver, UserInfo
+from fakeapiserver.clock import Clock
+from fakeapiserver.server.options.config import Config
+
+if TYPE_CHECKING:
+    from fakeapiserver.auth.authorization_config import AuthorizerConfiguration, WebhookConfiguration
+
+log = logging.getLogger(__name__)
+
+MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+_NODE_ROLE: Final = "system:node"
+_WEBHOOK_FLAGS: Final = (
+    "authorization-webhook-config-file",
+    "authorization-webhook-version",
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+)
+_CONTRADICTION: Final = (
+    "--authorization-config can not be specified when "
+    "--authorization-mode or --authorization-webhook-* flags are defined"
+)
+_Rules = tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]
+
+
+class Reloadable:
+    """The authorizers in use now."""
+
+    def __init__(self, current: Union) -> None:
+        self.current = current
+
+    async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
+        return await self.current.authorize(attributes)
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> _Rules:
+        return await self.current.rules_for(user, namespace)
+
+
+class Authorization(Struct, frozen=True):
+    """`background` runs beside requests, until it is cancelled."""
+
+    authorizer: Union | Reloadable
+    background: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
+
+
+def authorization(
+    config: Config,
+    scheme: Scheme,
+    rbac: RBAC,
+    objects: ObjectReader,
+    clock: Clock,
+    decisions: Decisions | None = None,
+    instruments: Instruments | None = None,
+) -> Authorization:
+    """`decisions` counts who decided what. ValueError and OSError in upstream's words for flags and files that can't be used."""
+    decisions = Decisions() if decisions is None else decisions
+    instruments = instruments or Instruments()
+    if config.authorization_config is None:
+        _check_flags(config)
+        builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
+        return Authorization(builder.plain() or builder.union(_from_flags(config)))
+    if "authorization-mode" in config.given or not config.given.isdisjoint(_WEBHOOK_FLAGS):
+        raise ValueError(_CONTRADICTION)
+    from fakeapiserver.auth import authorization_config
+    from fakeapiserver.server.options.config_reloads import ConfigReloads
+    from fakeapiserver.server.options.watched_file import WatchedFile
+
+    path = config.authorization_config
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
+    builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
+    rows = authorization_config.read(data)
+    found = Reloadable(builder.union(rows))
+    needed = frozenset(row.type for row in rows if row.type != "Webhook")
+    reloads = ConfigReloads("authorization", instruments, clock)
+    reloads.loaded(data)
+
+    async def reload(content: bytes) -> None:
+        """What can't be used changes nothing."""
+        try:
+            found.current = builder.union(authorization_config.read(content, needed))
+            reloads.succeeded(content)
+        except (ValueError, OSError) as error:
+            reloads.failed()
+            log.error("the authorization configuration %s stays as it was: %s", path, error)
+
+    return Authorization(found, (WatchedFile(path, data, reload).run,))
+
+
+def _check_flags(config: Config) -> None:
+    modes, errors = config.authorization_mode, list[str]()
+    if not modes:
+        errors.append("at least one authorization-mode must be passed")
+    for mode in modes:
+        if mode not in MODES:
+            errors.append(f"authorization-mode {go_quote(mode)} is not a valid mode")
+        if mode == "ABAC" and config.authorization_policy_file is None:
+            errors.append("authorization-mode ABAC's authorization policy file not passed")
+        if mode == "Webhook" and config.authorization_webhook_config_file is None:
+            errors.append("authorization-mode Webhook's authorization config file not passed")
+    if config.authorization_policy_file is not None and "ABAC" not in modes:
+        errors.append("cannot specify --authorization-policy-file without mode ABAC")
+    if config.authorization_webhook_config_file is not None and "Webhook" not in modes:
+        errors.append("cannot specify --authorization-webhook-config-file without mode Webhook")
+    if len(set(modes)) != len(modes):
+        shown = " ".join(map(go_quote, modes))
+        errors.append(f"authorization-mode [{shown}] has mode specified more than once")
+    if errors:
+        raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def _from_flags(config: Config) -> "Sequence[AuthorizerConfiguration]":
+    from fakeapiserver.auth.authorization_config import WebhookConfiguration, from_modes
+
+    webhook = WebhookConfiguration(
+        authorized_ttl=config.authorization_webhook_cache_authorized_ttl,
+        unauthorized_ttl=config.authorization_webhook_cache_unauthorized_ttl,
+        version=config.authorization_webhook_version,
+        kubeconfig=config.authorization_webhook_config_file,
+    )
+    return from_modes(config.authorization_mode, webhook)
+
+
+class _Builder(Struct):
+    """Keeps what outlives a reload: the graph of the nodes, the policies."""
+
+    config: Config
+    scheme: Scheme
+    rbac: RBAC
+    objects: ObjectReader
+    clock: Clock
+    decisions: Decisions
+    instruments: Instruments
+    _kept: dict[str, Authorizer] = field(default_factory=dict)
+
+    def plain(self) -> Union | None:
+        """Of modes that take no file: what is needed at most starts, without a look at the configuration's module."""
+        modes = self.config.authorization_mode
+        if not {"ABAC", "Webhook"}.isdisjoint(modes):
+            return None
+        return _union([(mode, mode.lower(), self._mode(mode)) for mode in modes], self.decisions)
+
+    def union(self, rows: "Sequence[AuthorizerConfiguration]") -> Union:
+        """ValueError and OSError."""
+        found: list[tuple[str, str, Authorizer]] = []
+        for row in rows:
+            try:
+                mode = self._mode(row.type) if row.webhook is None else self._webhook(row.webhook, row.name)
+                found.append((row.type, row.name, mode))
+            except (ValueError, OSError) as error:
+                raise ValueError(f"invalid authorization config: {error}") from error
+        return _union(found, self.decisions)
+
+    def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
+        return _webhook(settings, name, self.clock, self.instruments)
+
+    def _mode(self, mode: str) -> Authorizer:
+        if mode not in self._kept:
+            self._kept[mode] = self._make(mode)
+        return self._kept[mode]
+
+    def _make(self, mode: str) -> Authorizer:
+        match mode:
+            case "RBAC":
+                return self.rbac
+            case "Node":
+                from fakeapiserver.auth.authorizers.node import Node
+
+                return Node(self.objects, partial(_node_rules, self.scheme))
+            case "ABAC":
+                from fakeapiserver.auth.authorizers.abac import load_policy_file
+
+                if self.config.authorization_policy_file is None:
+                    raise OSError("open : no such file or directory")
+                return load_policy_file(self.config.authorization_policy_file)
+        return always.AlwaysAllow() if mode == "AlwaysAllow" else always.AlwaysDeny()
+
+
+def _union(modes: Sequence[tuple[str, str, Authorizer]], decisions: Decisions) -> Union:
+    """Types, names and authorizers, behind system:masters, who may do everything."""
+    resolvers = [mode for _, _, mode in modes if isinstance(mode, RuleResolver)]
+    counted = [Instrumented(kind, name, mode, decisions) for kind, name, mode in modes]
+    return Union([always.PrivilegedGroups(), *counted], resolvers)
+
+
+def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments) -> Authorizer:
+    from fakeapiserver.auth.authorizers.webhook import Settings, Webhook
+    from fakeapiserver.auth.match_conditions import MatchConditions
+    from fakeapiserver.server.options.webhook_clients import remote
+
+    if settings.version not in ("v1", "v1beta1"):
+        supported = '"v1", "v1beta1"'
+        raise ValueError(
+            f"unsupported webhook authorizer version {go_quote(settings.version)}, supported versions are {supported}"
+        )
+    if settings.kubeconfig is None:
+        raise ValueError("connectionInfo of type InClusterConfig needs a cluster around the server")
+    webhook = remote(settings.kubeconfig, settings.timeout, clock)
+    asked = Settings(
+        version=settings.version,
+        authorized_ttl=settings.authorized_ttl,
+        unauthorized_ttl=settings.unauthorized_ttl,
+        on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
+        name=name,
+    )
+    conditions = MatchConditions(settings.match_conditions) if settings.match_conditions else None
+    return Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
+
+
+def _node_rules(scheme: Scheme) -> list[dict[str, list[str]]]:
+    """What every node may do: the recorded role has the rules that upstream compiles in."""
+    for obj in bootstrap.objects(scheme):
+        if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == _NODE_ROLE:
+            rules: list[dict[str, list[str]]] = obj["rules"]
+            return rules
+    return []

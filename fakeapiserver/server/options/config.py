@@ -1,0 +1,221 @@
+"""A server's configuration. Its fields have the names of kube-apiserver's flags.
+
+Upstream: cmd/kube-apiserver/app/options.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+
+from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.server.filters.audit.options import AuditOptions
+from fakeapiserver.server.projects.manifests import Sources
+
+DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+# The feature gates that have an effect here (upstream: k8s.io/apiserver/pkg/features, pkg/features).
+CBOR_SERVING_AND_STORAGE: Final = "CBORServingAndStorage"
+# The one controller of kube-controller-manager that runs in the API server, if --controllers includes it.
+POLICY_STATUS: Final = "validatingadmissionpolicy-status-controller"
+FEATURE_GATES: Final = (
+    CBOR_SERVING_AND_STORAGE,
+    "APIResponseCompression",
+    "APIServerIdentity",
+    "AllAlpha",
+    "AllBeta",
+    "AllowInsecureKubeletCertificateSigningRequests",
+    "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
+    "AuthorizePodWebsocketUpgradeCreatePermission",
+    "CRDObservedGenerationTracking",
+    "ClearingNominatedNodeNameAfterBinding",
+    "ClusterTrustBundle",
+    "ClusterTrustBundleProjection",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ConstrainedImpersonation",
+    "ContainerRestartRules",
+    "ContainerStopSignals",
+    "CoordinatedLeaderElection",
+    "CrossNamespaceVolumeDataSource",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+    "DRADeviceTaintRules",
+    "DRADeviceTaints",
+    "DRAExtendedResource",
+    "DRAListTypeAttributes",
+    "DRANodeAllocatableResources",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+    "DRAResourceClaimDeviceStatus",
+    "DRAResourceClaimGranularStatusAuthorization",
+    "DRAResourcePoolStatus",
+    "DRAWorkloadResourceClaims",
+    "DeploymentReplicaSetTerminatingReplicas",
+    "EnvFiles",
+    "GenericWorkload",
+    "HPAConfigurableTolerance",
+    "HPAScaleToZero",
+    "HostnameOverride",
+    "ImageVolumeWithDigest",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "KubeletServiceAccountTokenForCredentialProviders",
+    "ManifestBasedAdmissionControlConfig",
+    "MatchLabelKeysInPodTopologySpread",
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge",
+    "MaxUnavailableStatefulSet",
+    "MutablePVNodeAffinity",
+    "MutablePodResourcesForSuspendedJobs",
+    "MutableSchedulingDirectivesForSuspendedJobs",
+    "MutatingAdmissionPolicy",
+    "NodeDeclaredFeatures",
+    "OpenAPIEnums",
+    "PodCertificateRequest",
+    "PodDeletionCost",
+    "PodLevelResources",
+    "PodLogsQuerySplitStreams",
+    "PodTopologyLabelsAdmission",
+    "RelaxedServiceNameValidation",
+    "RemoteRequestHeaderUID",
+    "ResourceHealthStatus",
+    "ResourceHealthStatusMessage",
+    "RestartAllContainersOnContainerExits",
+    "SELinuxMount",
+    "ServiceAccountNodeAudienceRestriction",
+    "ServiceCIDRStatusFieldWiping",
+    "ShardedListAndWatch",
+    "StorageVersionAPI",
+    "StorageVersionHash",
+    "StorageVersionMigrator",
+    "StrictIPCIDRValidation",
+    "TaintTolerationComparisonOperators",
+    "TokenRequestServiceAccountUIDValidation",
+    "TopologyAwareWorkloadScheduling",
+    "UnknownVersionInteroperabilityProxy",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeLimitScaling",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
+    "WorkloadAwarePreemption",
+    "WorkloadWithJob",
+)
+# Those that change something in older versions only: in the newest they are locked, or gone.
+OLDER_FEATURE_GATES: Final = (
+    "CSIServiceAccountTokenSecrets",
+    "DRAAdminAccess",
+    "DynamicResourceAllocation",
+    "ImageVolume",
+    "InPlacePodVerticalScaling",
+    "JobManagedBy",
+    "JobPodReplacementPolicy",
+    "MutableCSINodeAllocatableCount",
+    "PodLifecycleSleepAction",
+    "PodObservedGenerationTracking",
+    "PreferSameTrafficDistribution",
+    "ProcMountType",
+    "RecoverVolumeExpansionFailure",
+    "SELinuxMountReadWriteOncePod",
+    "SupplementalGroupsPolicy",
+    "UserNamespacesSupport",
+    "VolumeAttributesClass",
+)
+
+
+class Config(Struct, kw_only=True):
+    """All fields have defaults that work: loopback, a free port, a CA made at start."""
+
+    bind_address: str = "127.0.0.1"
+    # Seconds. History is forgotten after one to two such intervals, as when etcd is compacted; 0: only when it is too large.
+    etcd_compaction_interval: float = 0.0
+    advertise_address: str = ""  # where clients in the cluster reach the server; none by default
+    secure_port: int = 0
+    cert_dir: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    token_auth_file: Path | None = None
+    # Without a certificate and a CA, the server makes a front proxy of its own, with kubeadm's names.
+    proxy_client_cert_file: Path | None = None
+    proxy_client_key_file: Path | None = None
+    requestheader_client_ca_file: Path | None = None
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ()
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ()
+    requestheader_extra_headers_prefix: tuple[str, ...] = ()
+    kubelet_client_certificate: Path | None = None
+    kubelet_client_key: Path | None = None
+    kubelet_certificate_authority: Path | None = None
+    kubelet_preferred_address_types: tuple[str, ...] = ()
+    enable_aggregator_routing: bool = False
+    aggregator_reject_forwarding_redirect: bool = True
+    anonymous_auth: bool = True
+    enable_bootstrap_token_auth: bool = False
+    authentication_config: Path | None = None
+    authentication_token_webhook_config_file: Path | None = None
+    authentication_token_webhook_version: str = "v1beta1"
+    authentication_token_webhook_cache_ttl: float = 120.0  # seconds
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    oidc_ca_file: Path | None = None
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_required_claim: Mapping[str, str] = field(default_factory=dict)
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
+    authorization_mode: tuple[str, ...] = ("Node", "RBAC")
+    authorization_config: Path | None = None
+    authorization_policy_file: Path | None = None
+    authorization_webhook_config_file: Path | None = None
+    authorization_webhook_version: str = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: float = 300.0  # seconds
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0  # seconds
+    service_cluster_ip_range: str = "10.0.0.0/24"
+    service_node_port_range: range = range(30000, 32768)
+    kubernetes_service_node_port: int = 0  # 0: the service `kubernetes` has none
+    service_account_issuer: tuple[str, ...] = (DEFAULT_ISSUER,)  # the first signs, all are known
+    service_account_key_file: tuple[Path, ...] = ()
+    service_account_signing_key_file: Path | None = None
+    service_account_extend_token_expiration: bool = True
+    service_account_jwks_uri: str = ""
+    service_account_lookup: bool = True
+    service_account_max_token_expiration: float = 0.0  # seconds; 0: as long as is asked for
+    api_audiences: tuple[str, ...] = ()
+    # The older flag: these plugins and no others.
+    admission_control: tuple[str, ...] = ()
+    admission_control_config_file: Path | None = None
+    enable_admission_plugins: tuple[str, ...] = ()
+    # None: ServiceAccount is disabled if no controller makes the accounts that it requires, as in envtest.
+    disable_admission_plugins: tuple[str, ...] | None = None
+    controllers: tuple[str, ...] = ("*",)
+    step_controllers: tuple[str, ...] = ()
+    nodes: int = 0
+    local_storage: bool = False  # a default storage class, and who makes its volumes
+    load_balancers: bool = False  # services of that type get addresses
+    metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
+    stages: Sources = ()  # KWOK's Stage objects, which say what becomes of nodes and pods
+    enable_priority_and_fairness: bool = True
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    request_timeout: float = 60.0  # seconds
+    min_request_timeout: int = 1800  # seconds; what a watch lives at least
+    audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
+    kubernetes_version: str = NEWEST  # or an older minor version: 1.35, v1.35
+    runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
+    records_requests: bool = False  # the last requests of clients are kept (server/filters/request_log.py)
+    records_access: bool = False  # what is allowed and denied is kept for whoever asks (server/filters/access_log.py)
+    crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
+    webhooks: Sources = ()
+    webhook_port: int = 0  # where their server is asked; 0 takes a free one
+    webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
+    context_name: str = "fakeapiserver"  # of the context, cluster and user in kubeconfigs
+    given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say
+
+    @property
+    def service_ranges(self) -> tuple[str, ...]:
+        """The parts of service_cluster_ip_range; by default, addresses come from the first."""
+        return tuple(filter(None, self.service_cluster_ip_range.split(",")))

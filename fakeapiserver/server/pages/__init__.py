@@ -1,0 +1,1 @@
+"""The paths that are not resources: health, version, status, metrics, debug and OpenID pages."""

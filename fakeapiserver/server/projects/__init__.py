@@ -1,0 +1,1 @@
+"""The manifests and webhooks of a project under test, loaded from its files."""

@@ -1,0 +1,134 @@
+"""Webhooks whose server runs on this machine: their configurations as a project has them, led to a local port with a certificate.
+
+Upstream: sigs.k8s.io/controller-runtime/pkg/envtest/{webhook,crd}.go.
+"""
+
+import itertools
+import os
+import socket
+import ssl
+import tempfile
+import time
+from base64 import b64encode
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from fakeapiserver.admission.interfaces import Versions, Writer
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.server.projects import manifests
+from fakeapiserver.server.projects.manifests import Sources
+from fakeapiserver.transport.certificates import create_authority, issue_server, write_file
+
+_HOST: Final = "127.0.0.1"
+_NAMES: Final = (_HOST, "localhost", "::1")
+# Below those that a system gives to connections, and to who asks for any: nobody else gets one of these before the webhook server is
+# started, and nobody who looks whether it is there yet connects to itself.
+_PORTS: Final = range(20_000, 30_000)
+_given: Final = itertools.count()
+_PAUSE: Final = 0.02  # seconds
+_GROUP: Final = "admissionregistration.k8s.io"
+_CONFIGURATIONS: Final = {
+    f"{sort}WebhookConfiguration": f"{sort.lower()}webhookconfigurations.{_GROUP}"
+    for sort in ("Mutating", "Validating")
+}
+_DEFINITION: Final = "CustomResourceDefinition"
+_VERSIONS: Final = {**dict.fromkeys(_CONFIGURATIONS, f"{_GROUP}/v1"), _DEFINITION: "apiextensions.k8s.io/v1"}
+_RESOURCES: Final = {**_CONFIGURATIONS, _DEFINITION: "customresourcedefinitions.apiextensions.k8s.io"}
+
+
+class LocalWebhooks:
+    """`cluster.webhooks`: where a test's webhook server is asked, and what it shows.
+
+    `cert_dir` holds `tls.crt` and `tls.key`, as controller-runtime's server expects them, and `ca.crt`, their authority. The server may
+    be started at any time; until then, what it is asked fails as its failure policy says."""
+
+    def __init__(self, folder: Path | None = None, port: int = 0) -> None:
+        """`folder` None: one that goes with `close`; `port` 0: a free one. OSError."""
+        self._temporary = tempfile.TemporaryDirectory(prefix="fakeapiserver-webhooks-") if folder is None else None
+        self.cert_dir = str(folder) if self._temporary is None else self._temporary.name
+        self.host = _HOST
+        self.port = port or _free_port()
+        authority = create_authority("fakeapiserver-webhooks-ca")
+        serving = issue_server(authority, _NAMES, "fakeapiserver-webhooks")
+        self.ca = authority.certificate
+        place = Path(self.cert_dir)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(place / "tls.key", serving.key, 0o600)
+        write_file(place / "tls.crt", serving.certificate)
+        write_file(place / "ca.crt", authority.certificate)
+
+    @property
+    def url(self) -> str:
+        """`https://127.0.0.1:PORT`."""
+        return f"https://{self.host}:{self.port}"
+
+    def close(self) -> None:
+        """Removes what it has written, unless it was told where to."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def wait(self, timeout: float = 10.0) -> None:
+        """Until the webhook server answers with its certificate. TimeoutError after so many seconds, with what was wrong last."""
+        context = ssl.create_default_context(cadata=self.ca.decode())
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                with socket.create_connection((self.host, self.port), timeout=timeout) as plain:
+                    context.wrap_socket(plain, server_hostname=self.host).close()
+                return
+            except OSError as error:
+                if time.monotonic() >= end:
+                    where = f"at {self.url}, with the certificate in {self.cert_dir}"
+                    raise TimeoutError(f"no webhook server {where}, within {timeout:g} seconds: {error}") from error
+            time.sleep(_PAUSE)
+
+    def localized(self, obj: Object) -> Object:
+        """The same configuration or definition, but the services it names are on this machine."""
+        if obj["kind"] in _CONFIGURATIONS:
+            return {**obj, "webhooks": [self._led_here(hook) for hook in obj.get("webhooks") or ()]}
+        spec = obj.get("spec") or {}
+        conversion = spec.get("conversion") or {}
+        if conversion.get("strategy") != "Webhook" or not conversion.get("webhook"):
+            return obj
+        return {**obj, "spec": {**spec, "conversion": {**conversion, "webhook": self._led_here(conversion["webhook"])}}}
+
+    def _led_here(self, hook: Object) -> Object:
+        client = hook.get("clientConfig") or {}
+        bundle = b64encode(self.ca).decode()
+        if (service := client.get("service")) is not None:
+            path = (service.get("path") or "").lstrip("/")
+            return {**hook, "clientConfig": {"url": f"{self.url}/{path}", "caBundle": bundle}}
+        # Whoever names an address and no authority means this one.
+        return {**hook, "clientConfig": {"caBundle": bundle, **client}}
+
+
+async def install(
+    webhooks: LocalWebhooks, configurations: Sources, definitions: Sources, versions: Versions, writer: Writer
+) -> None:
+    """Stores what files, folders and objects have of these, led to `webhooks`. OSError, ValueError with what the server says to
+    one that won't do."""
+    objects = [*manifests.read(definitions, _DEFINITION), *manifests.read(configurations, *_CONFIGURATIONS)]
+    for obj in objects:
+        served = _VERSIONS[obj["kind"]]
+        if obj.get("apiVersion") != served:
+            raise ValueError(f"{manifests.title(obj)}: there is only {served}, not {obj.get('apiVersion')}")
+        try:
+            versions.settle(obj, GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"]))
+            await writer.create(_RESOURCES[obj["kind"]], webhooks.localized(obj))
+        except StatusError as error:
+            raise ValueError(f"{manifests.title(obj)}: {error.message}") from None
+        except ValueError as error:
+            raise ValueError(f"{manifests.title(obj)}: {error}") from None
+
+
+def _free_port() -> int:
+    """Another each time, and elsewhere than what runs beside this process. OSError when none is free."""
+    for _ in _PORTS:
+        port = _PORTS[(os.getpid() * 97 + next(_given)) % len(_PORTS)]
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind((_HOST, port))
+            return port
+    raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")

@@ -1,0 +1,1 @@
+"""The objects that the server itself creates and keeps: default objects, addresses, Leases, statuses."""

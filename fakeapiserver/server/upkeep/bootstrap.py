@@ -1,0 +1,142 @@
+"""What a fresh server holds: namespaces, roles, priority classes, the service `kubernetes` ..., recorded from the real one.
+
+Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/registry/flowcontrol/rest.
+"""
+
+import ipaddress
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apis import bootstrap
+from fakeapiserver.apis.scheme import Scheme
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.options.config import Config
+
+# Says since when unused service account tokens are looked for.
+_TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
+_DEFAULT_PORT: Final = 6443
+_CONDITION_TIMES: Final = ("lastTransitionTime",)
+_SERVICE: Final = "kubernetes"
+_FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
+
+
+def wanted(scheme: Scheme, config: Config) -> Iterator[Object]:
+    """What a server has from the start; fresh copies. The service `kubernetes` leads to its port (0: upstream's default) and has
+    the first address of the first range."""
+    address = ipaddress.ip_network(config.service_ranges[0])[1]
+    family = f"IPv{address.version}"
+    for obj in bootstrap.objects(scheme):
+        match obj["kind"]:
+            case "Service":
+                obj["spec"]["ports"][0]["targetPort"] = config.secure_port or _DEFAULT_PORT
+                if config.kubernetes_service_node_port:
+                    _give_node_port(obj, config.kubernetes_service_node_port)
+                obj["spec"] |= {"clusterIP": str(address), "clusterIPs": [str(address)], "ipFamilies": [family]}
+            case "ServiceCIDR":
+                obj["spec"]["cidrs"] = [*config.service_ranges]
+            case "IPAddress":
+                obj["metadata"] |= {"name": str(address), "labels": {**obj["metadata"]["labels"], _FAMILY: family}}
+        yield obj
+
+
+def _give_node_port(service: Object, port: int) -> None:
+    """As its creator has asked for it."""
+    service["spec"] |= {"type": "NodePort", "externalTrafficPolicy": "Cluster"}
+    service["spec"]["ports"][0]["nodePort"] = port
+    fields = service["metadata"]["managedFields"][0]["fieldsV1"]
+    fields["f:spec"] = dict(sorted({**fields["f:spec"], "f:externalTrafficPolicy": {}}.items()))
+    owned = fields["f:spec"]["f:ports"]
+    for key in owned.keys() - {"."}:
+        owned[key] = dict(sorted({**owned[key], "f:nodePort": {}}.items()))
+
+
+async def store_objects(scopes: RequestScopes, now: float, config: Config) -> None:
+    """Straight into storage: they are as the real server stored them, but for identity, time and where the service is that leads
+    to this one. The service has endpoints where an address is advertised."""
+    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, config)]
+    # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
+    address = config.advertise_address
+    if address and not ipaddress.ip_address(address).is_loopback:
+        objects += _endpoints(address, config.secure_port or _DEFAULT_PORT, stamp)
+    for obj in objects:
+        if obj["metadata"]["name"] == _TOKEN_TRACKING:
+            obj["data"] = {"since": stamp[:10]}
+    await store_all(scopes, objects, now)
+
+
+def _endpoints(address: str, port: int, stamp: str) -> list[Object]:
+    """Where the service `kubernetes` leads (upstream: pkg/controlplane/reconcilers/endpointsadapter.go)."""
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    endpoints: Object = {
+        "kind": "Endpoints",
+        "apiVersion": "v1",
+        "metadata": _published("v1", "endpointslice.kubernetes.io/skip-mirror", "true", ("subsets",), stamp),
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    }
+    fields = ("addressType", "endpoints", "ports")
+    endpoint_slice: Object = {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {
+            **_published("discovery.k8s.io/v1", "kubernetes.io/service-name", _SERVICE, fields, stamp),
+            "generation": 1,
+        },
+        "addressType": f"IPv{ipaddress.ip_address(address).version}",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": ports,
+    }
+    return [endpoints, endpoint_slice]
+
+
+def _published(api_version: str, label: str, value: str, fields: Sequence[str], stamp: str) -> Object:
+    """Metadata of an object of these fields, written by the server itself with one label."""
+    owned: Object = {f"f:{name}": {} for name in fields}
+    owned["f:metadata"] = {"f:labels": {".": {}, f"f:{label}": {}}}
+    entry = {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": api_version,
+        "time": stamp,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": dict(sorted(owned.items())),
+    }
+    return {"name": _SERVICE, "namespace": "default", "labels": {label: value}, "managedFields": [entry]}
+
+
+async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:
+    """Each where its kind is stored; kinds that aren't served are left out."""
+    stamp = rfc3339(now)
+    for obj in objects:
+        gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
+        row = scopes.table.for_kind(gvk)
+        scope = scopes.lookup(*row.gvr) if row is not None else None
+        if scope is None or scope.store is None:
+            continue
+        await store_object(scope, obj, stamp)
+
+
+async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
+    """One object as it is, with a fresh identity and `stamp` for its times."""
+    assert scope.store is not None
+    _stamp(obj, stamp)
+    meta = metadata(obj)
+    key = scope.store.key(meta.get("namespace", ""), meta["name"])
+    encoded = scope.store.versions.encode(obj)
+    await scope.store.storage.create(key, encoded.value, encoded.offset, scope.store.index(obj))
+    scope.store.strategy.on_created(obj)
+
+
+def _stamp(obj: Object, stamp: str) -> None:
+    meta = obj["metadata"]
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = stamp
+    for entry in meta.get("managedFields", ()):
+        entry["time"] = stamp
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        for name in _CONDITION_TIMES:
+            condition[name] = stamp

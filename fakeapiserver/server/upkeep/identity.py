@@ -1,0 +1,146 @@
+"""The Lease that says that this API server lives, renewed every ten seconds; those of servers that died are collected.
+
+Upstream: k8s.io/apiserver/pkg/server/config.go (APIServerID), pkg/controlplane/apiserver/server.go,
+k8s.io/component-helpers/apimachinery/lease, pkg/controlplane/controller/apiserverleasegc.
+"""
+
+import asyncio
+import base64
+import hashlib
+import logging
+import socket
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro, seconds_of
+from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.deletion import Deletion
+from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.server.upkeep.bootstrap import store_object
+
+log = logging.getLogger(__name__)
+
+# The gate.
+IDENTITY: Final = "APIServerIdentity"
+
+_LEASES: Final = GroupResource("coordination.k8s.io", "leases")
+_NAMESPACE: Final = "kube-system"
+_COMPONENT: Final = "kube-apiserver"
+_IDENTITY: Final = "apiserver.kubernetes.io/identity"
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_PEER_ADDRESS: Final = "kubernetes.io/peer-advertise-address"
+_DURATION: Final = 3600
+_RENEW_INTERVAL: Final = 10.0
+_COLLECT_INTERVAL: Final = 3600.0
+_USER: Final = UserInfo("system:apiserver", groups=("system:masters",))
+_OWNED: Final = {
+    "f:metadata": {
+        "f:annotations": {".": {}, f"f:{_PEER_ADDRESS}": {}},
+        "f:labels": {".": {}, f"f:{_IDENTITY}": {}, f"f:{_HOSTNAME}": {}},
+    },
+    "f:spec": {"f:holderIdentity": {}, "f:leaseDurationSeconds": {}, "f:renewTime": {}},
+}
+
+
+def api_server_id(hostname: str) -> str:
+    """The same after a restart on the same machine: `apiserver-` and a hash.
+
+    >>> api_server_id("vm")
+    'apiserver-wlv32tlttr4jl3gtroqexyxapa'
+    """
+    told = b"".join(len(part).to_bytes(2, "big") + part for part in (hostname.encode(), _COMPONENT.encode()))
+    return "apiserver-" + base64.b32encode(hashlib.sha256(told).digest()[:16]).decode().rstrip("=").lower()
+
+
+class IdentityLease:
+    """`address` tells host:port of this server as it is now; `name` is the server's ID."""
+
+    def __init__(self, scopes: RequestScopes, address: Callable[[], str]) -> None:
+        self._scopes = scopes
+        self._address = address
+        self._hostname = socket.gethostname()
+        self.name = api_server_id(self._hostname)
+        self._holder = f"{self.name}_{uuid.uuid4()}"
+
+    async def create(self) -> None:
+        """Straight into storage, as a server that starts has it."""
+        now = self._scopes.clock.now()
+        entry: Object = {
+            "manager": _COMPONENT,
+            "operation": "Update",
+            "apiVersion": "coordination.k8s.io/v1",
+            "time": "",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _OWNED,
+        }
+        lease = self._lease({"metadata": {"name": self.name, "namespace": _NAMESPACE}}, now)
+        lease["metadata"]["managedFields"] = [entry]
+        await store_object(self._scope(), lease, rfc3339(now))
+
+    async def run(self) -> None:
+        """Renews and collects until cancelled."""
+        clock = self._scopes.clock
+        collect_at = clock.monotonic() + _COLLECT_INTERVAL
+        while True:
+            await asyncio.sleep(_RENEW_INTERVAL)
+            await self.renew()
+            if clock.monotonic() >= collect_at:
+                collect_at = clock.monotonic() + _COLLECT_INTERVAL
+                await self.collect()
+
+    async def renew(self) -> None:
+        """Makes it again where somebody has removed it."""
+        scope = self._scope()
+        assert scope.store is not None
+
+        def renewed(current: Object | None) -> Object:
+            found = current or {
+                "kind": scope.gvk.kind,
+                "apiVersion": str(scope.gvk.group_version),
+                "metadata": {"name": self.name, "namespace": _NAMESPACE},
+            }
+            return self._lease(found, self._scopes.clock.now())
+
+        request = WriteRequest(scope.kind, _USER, _COMPONENT, _NAMESPACE, self.name)
+        try:
+            await scope.store.update(request, renewed, create=True)
+        except StatusError as error:
+            log.warning("the lease of this server could not be renewed: %s", error)
+
+    async def collect(self) -> None:
+        """Removes the leases of servers that have not renewed theirs in time."""
+        store = self._scope().store
+        assert store is not None
+        for item in store.storage.list_now(store.collection(_NAMESPACE)).items:
+            lease = store.decode(item.value)
+            of_a_server = (metadata(lease).get("labels") or {}).get(_IDENTITY) == _COMPONENT
+            if of_a_server and _is_expired(lease.get("spec") or {}, self._scopes.clock.now()):
+                await store.remove(_NAMESPACE, metadata(lease)["name"], Deletion())
+
+    def _scope(self) -> RequestScope:
+        scope = self._scopes.lookup(_LEASES.group, "v1", _LEASES.resource)
+        assert scope is not None
+        return scope
+
+    def _lease(self, found: Object, now: float) -> dict[str, Any]:
+        meta = metadata(found)
+        labels = {**(meta.get("labels") or {}), _IDENTITY: _COMPONENT, _HOSTNAME: self._hostname}
+        annotations = {**(meta.get("annotations") or {}), _PEER_ADDRESS: self._address()}
+        spec = {
+            **(found.get("spec") or {}),
+            "holderIdentity": self._holder,
+            "leaseDurationSeconds": _DURATION,
+            "renewTime": rfc3339_micro(now),
+        }
+        return {**found, "metadata": {**meta, "labels": labels, "annotations": annotations}, "spec": spec}
+
+
+def _is_expired(spec: Object, now: float) -> bool:
+    renewed, duration = seconds_of(spec.get("renewTime") or ""), spec.get("leaseDurationSeconds")
+    return renewed is None or duration is None or renewed + duration < now

@@ -1,0 +1,80 @@
+"""What this server stores each built-in resource as, told in StorageVersions before it is ready (the gate StorageVersionAPI).
+
+Nothing that waits for that is refused here, as upstream's filter does with writes that come earlier: there are none.
+
+Upstream: k8s.io/apiserver/pkg/storageversion/{manager,updater}.go, pkg/endpoints/filters/storageversion.go.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apis.recorded import read_table
+from fakeapiserver.apis.scheme import Scheme
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.upkeep.bootstrap import store_object
+
+GATE: Final = "StorageVersionAPI"
+_GROUP, _VERSION, _RESOURCE = "internal.apiserver.k8s.io", "v1alpha1", "storageversions"
+_CORE: Final = "core"
+
+
+def check(scheme: Scheme) -> None:
+    """ValueError where they can't be written: upstream's server waits for that for half a minute, and ends."""
+    gvr = GroupVersionResource(_GROUP, _VERSION, _RESOURCE)
+    if scheme.features.enabled(GATE) and gvr not in scheme.resources:
+        raise ValueError(
+            f"--feature-gates={GATE}=true needs --runtime-config={_GROUP}/{_VERSION}=true: {_RESOURCE} aren't served"
+        )
+
+
+async def publish(scopes: RequestScopes, server_id: str) -> None:
+    """Straight into storage, as a fresh server has them."""
+    scope = scopes.lookup(_GROUP, _VERSION, _RESOURCE)
+    assert scope is not None
+    stamp = rfc3339(scopes.clock.now())
+    for obj in storage_versions(scopes.table.scheme, server_id):
+        await store_object(scope, obj, stamp)
+
+
+def storage_versions(scheme: Scheme, server_id: str) -> Iterator[Object]:
+    """One of each resource that is served; the table is recorded by conformance.record.storage_versions."""
+    for name, row in read_table(scheme.version, "storage_versions.json").items():
+        group, _, resource = name.rpartition(".")
+        served = _served(scheme, GroupResource("" if group == _CORE else group, resource))
+        if served:
+            yield _storage_version(name, server_id, row["encoding"], row["decodable"], served)
+
+
+def _served(scheme: Scheme, resource: GroupResource) -> list[str]:
+    """Its versions, those that clients prefer first."""
+    gvrs = (
+        GroupVersionResource(resource.group, version, resource.resource)
+        for version in scheme.groups.get(resource.group, ())
+    )
+    return [str(gvr.group_version) for gvr in gvrs if gvr in scheme.resources]
+
+
+def _storage_version(name: str, server_id: str, encoding: str, decodable: list[str], served: list[str]) -> Object:
+    own = {
+        "apiServerID": server_id,
+        "encodingVersion": encoding,
+        "decodableVersions": decodable,
+        "servedVersions": served,
+    }
+    condition = {
+        "type": "AllEncodingVersionsEqual",
+        "status": "True",
+        "lastTransitionTime": "",
+        "reason": "CommonEncodingVersionSet",
+        "message": "Common encoding version set",
+    }
+    return {
+        "kind": "StorageVersion",
+        "apiVersion": f"{_GROUP}/{_VERSION}",
+        "metadata": {"name": name},
+        "spec": {},
+        "status": {"storageVersions": [own], "commonEncodingVersion": encoding, "conditions": [condition]},
+    }

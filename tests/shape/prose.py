@@ -1,0 +1,119 @@
+"""Finds sentences that are not plain English: `python tests/shape/prose.py [--names] PATH ...` prints one line for each.
+
+Reads the comments and docstrings of Python files and the text of Markdown files outside of code. An entry is flagged for a word of the
+project's former private idiom (`REFUSED`), or because a docstring begins with a word that makes it a fragment (`FRAGMENTS`).
+With `--names` it also prints the functions that have a local variable called `found` or like it (`NAMES`).
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+REFUSED: Final = re.compile(
+    r"""\b(
+    told | tells | tell | nobody | somebody | whoever | whom | whomever | anew | dear | heed | heeds | heeded | heeding
+    | (?:is|are|was|were|be) \s (?-i:none) | (?:of|for|to|with) \s (?:one|ones|those|what|who) \s (?:that|who|is|are|it|they)
+    | of \s what | stands? \s for \s itself | speaks? \s of | its \s like | at \s all \s times | (?:may|can) \s he
+    | say, | , \s say\b | hereby | therein | thereof | whither | naught | aught | lest | hitherto
+    | knows? \s of \s no | he \s (?:may|is|has|can|knows|asks|wants)
+    | answers? \s (?:None|True|False|the|a|an|whether|what|how|which|all|every|nothing|it|its)\b
+    )\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+FRAGMENTS: Final = frozenset(
+    "Of What Who Whom Whose Those It As One Ones Where Nothing None How Which That Such They He So And Or But Else Also".split()
+)
+NAMES: Final = frozenset(("found", "told", "shown", "wanted", "said", "made", "bad", "place"))
+
+
+class Entry(NamedTuple):
+    """One docstring, comment or Markdown paragraph. `kind` is `docstring`, `comment` or `text`; `line` counts from 1."""
+
+    path: Path
+    line: int
+    kind: str
+    text: str
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """Yields the prose of one file; code in backticks and quoted text are blanked out."""
+    source = path.read_text()
+    if path.suffix == ".md":
+        yield from _markdown(path, source)
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            text := ast.get_docstring(node)
+        ):
+            yield Entry(path, node.body[0].lineno, "docstring", _plain(text))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not token.string.startswith(("#!", "# type:", "# noqa")):
+            yield Entry(path, token.start[0], "comment", _plain(token.string.lstrip("# ")))
+
+
+def problems(entry: Entry) -> Iterator[str]:
+    """Yields what is wrong with an entry, in a few words each."""
+    for match in REFUSED.finditer(entry.text):
+        yield f"refused: {match[0]!r}"
+    first = entry.text.lstrip().partition(" ")[0].rstrip(",.:;")
+    if entry.kind == "docstring" and first in FRAGMENTS:
+        yield f"begins with {first!r}"
+
+
+def names(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yields (line, function, name) for each function with a local variable that has one of `NAMES`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            stored = {
+                inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+            }
+            for name in sorted(stored & NAMES):
+                yield node.lineno, node.name, name
+
+
+def sources(places: list[Path]) -> Iterator[Path]:
+    """Yields the Python and Markdown files at and below these places, without following links."""
+    for place in places:
+        yield from (
+            [place]
+            if place.is_file()
+            else sorted(
+                path for suffix in ("*.py", "*.md") for path in place.rglob(suffix) if "__pycache__" not in path.parts
+            )
+        )
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"``?[^`]*``?", "`code`", re.sub(r"[\"“][^\"”]*[\"”]", '"quoted"', text))
+
+
+def _markdown(path: Path, source: str) -> Iterator[Entry]:
+    fenced = False
+    for number, line in enumerate(source.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and line.strip():
+            yield Entry(path, number, "text", _plain(line))
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the problems below the places given; the exit code is 1 if there are any."""
+    flagged = 0
+    for path in sources([Path(argument) for argument in arguments if not argument.startswith("--")]):
+        for entry in entries(path):
+            for problem in problems(entry):
+                flagged += 1
+                print(f"{path}:{entry.line}: {entry.kind} {problem}: {' '.join(entry.text.split())[:140]}")
+        if "--names" in arguments and path.suffix == ".py":
+            for line, function, name in names(path):
+                print(f"{path}:{line}: {function} has a local called {name!r}")
+    return 1 if flagged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

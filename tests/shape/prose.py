@@ -26,7 +26,33 @@ REFUSED: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 FRAGMENTS: Final = frozenset(
-    "Of What Who Whom Whose Those It As One Ones Where Nothing None How Which That Such They He So And Or But Else Also".split()
+    (
+        "Of",
+        "What",
+        "Who",
+        "Whom",
+        "Whose",
+        "Those",
+        "It",
+        "As",
+        "One",
+        "Ones",
+        "Where",
+        "Nothing",
+        "None",
+        "How",
+        "Which",
+        "That",
+        "Such",
+        "They",
+        "He",
+        "So",
+        "And",
+        "Or",
+        "But",
+        "Else",
+        "Also",
+    )
 )
 NAMES: Final = frozenset(("found", "told", "shown", "wanted", "said", "made", "bad", "place"))
 

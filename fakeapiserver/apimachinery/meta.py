@@ -1,10 +1,13 @@
 """Access to an object's metadata. Objects are plain JSON dicts in wire case (upstream: k8s.io/apimachinery/pkg/api/meta)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fakeapiserver.apimachinery.errors import new_bad_request
 
+# A Kubernetes object as decoded JSON; FrozenObject where it must not be changed.
 Object = dict[str, Any]
+FrozenObject = Mapping[str, Any]
 # Field names from the object down; "*" stands for every item of a list.
 FieldPath = tuple[str, ...]
 

@@ -10,9 +10,8 @@ from functools import cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion_autoscaling, conversion_resource
-
-Object = dict[str, Any]
 
 CORE_EVENT: Final = GroupVersionKind("", "v1", "Event")
 EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")

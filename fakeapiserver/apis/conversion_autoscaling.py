@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-Object = dict[str, Any]
+from fakeapiserver.apimachinery.meta import Object
 
 
 class StatusV1(Object):

@@ -5,9 +5,9 @@ Upstream: k8s.io/kubernetes/pkg/apis/resource/v1beta1/conversion.go
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-Object = dict[str, Any]
+from fakeapiserver.apimachinery.meta import Object
 
 # Of the group, those that have this shape.
 OLDER_VERSIONS: Final = ("v1alpha3", "v1beta1")

@@ -8,13 +8,11 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.jsonpath import compile_path
-from fakeapiserver.apimachinery.meta import is_terminating
+from fakeapiserver.apimachinery.meta import Object, is_terminating
 from fakeapiserver.apis.custom_definitions import CustomDefinitions, definition_name
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource, Subresource, storage_version_hash
 from fakeapiserver.apis.version_priority import kube_aware_key
-
-Object = dict[str, Any]
 
 VERBS: Final = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
 SUBRESOURCE_VERBS: Final = frozenset({"get", "patch", "update"})

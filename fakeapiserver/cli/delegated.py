@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
 from fakeapiserver.auth.authenticators.requestheader import RequestHeader, RequestHeaderConfig
@@ -35,7 +36,6 @@ from fakeapiserver.auth.union import Union
 from fakeapiserver.client.cache.shared_informer import ResourceEventHandlerFuncs, SharedInformer
 from fakeapiserver.client.dynamic import DynamicClient, ListOptions
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
-from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import Clock
 from fakeapiserver.transport.certificates import check_bundle
 from fakeapiserver.transport.files import read_file

@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
 from fakeapiserver.client.event_correlator import CACHE_SIZE, EventCorrelator, Recent, combined
 from fakeapiserver.client.record import object_reference
-from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import SystemClock, Timers, sleep
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError
-from fakeapiserver.client.rest import JSON, Object, RESTClient
+from fakeapiserver.client.rest import JSON, RESTClient
 
 __all__ = [
     "APIGroup",

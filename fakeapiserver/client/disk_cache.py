@@ -17,8 +17,8 @@ from typing import Final, Protocol
 
 import msgspec
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.discovery import APIGroup, Documents, groups_of
-from fakeapiserver.client.rest import Object
 
 _SECONDS: Final = 6 * 60 * 60.0
 _ODD: Final = re.compile(r"[^(\w/.)]", re.ASCII)

@@ -12,7 +12,8 @@ from typing import Any, Final, Self, TypedDict, Unpack
 import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.rest import JSON, Object, OnAnswer, RESTClient, WatchEvent, resource_path
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.rest import JSON, OnAnswer, RESTClient, WatchEvent, resource_path
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

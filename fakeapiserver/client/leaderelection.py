@@ -18,10 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found
-from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import SystemClock, Timer, Timers, sleep
 
 __all__ = [

@@ -1,16 +1,16 @@
 """Long lists, a page at a time (upstream: k8s.io/client-go/tools/pager)."""
 
 from collections.abc import AsyncGenerator, Iterator
-from typing import Any, Protocol, Unpack, cast
+from typing import Protocol, Unpack, cast
 
 import msgspec
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
 from fakeapiserver.client.errors import StatusError, is_expired, is_gone
 
 __all__ = ["PAGE_SIZE", "Lister", "Object", "decode_items", "each_item", "items", "pages", "whole"]
 
-Object = dict[str, Any]
 PAGE_SIZE = 500
 
 

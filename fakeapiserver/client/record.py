@@ -15,12 +15,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.names import is_dns1123_subdomain
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
 from fakeapiserver.client.event_correlator import EventCorrelator, combined
-from fakeapiserver.client.rest import Object
 from fakeapiserver.clock import Clock, SystemClock
 
 __all__ = ["EVENTS", "NORMAL", "WARNING", "EventBroadcaster", "EventRecorder", "object_reference"]

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 import msgspec
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
@@ -44,7 +45,6 @@ __all__ = [
     "resource_path",
 ]
 
-Object = dict[str, Any]
 # A query's values; a bool becomes true or false, None, False and empty ones are left out. A sequence may name a key again.
 Params = Mapping[str, "str | int | bool | None"] | Sequence[tuple[str, str]]
 # Called with the headers of an answer, whose names are in lower case.

@@ -21,10 +21,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import dynamic, kubeconfig, pager, streams, wait
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
-from fakeapiserver.client.rest import Object, RESTClient, WatchEvent
+from fakeapiserver.client.rest import RESTClient, WatchEvent
 from fakeapiserver.client.rest_mapper import RESTMapper
 
 __all__ = ["Client", "Resource", "connect"]

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar, Unpack
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.reflector import ListerWatcher
 from fakeapiserver.client.dynamic import ListOptions
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Object = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
 _TRIES: Final = 5
 # Between a watch that ended and the next one.

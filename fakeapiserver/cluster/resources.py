@@ -6,6 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.client import wait
 from fakeapiserver.client.config import RESTConfig
@@ -18,7 +19,6 @@ from fakeapiserver.server.in_process import InProcessRoundTripper
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.projects import manifests
 
-Object = dict[str, Any]
 DEFAULT_NAMESPACE: Final = "default"
 _DEFINITION: Final = "CustomResourceDefinition"
 # These are applied before everything else, in this order.

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.projects.manifests import Sources
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster.resources import Resources
 
-Object = dict[str, Any]
 Objects = list[Object]  # inside the class, `list` is the verb
 Resource = str | Mapping[str, Any]
 Predicate = Callable[[Object], object]

@@ -10,11 +10,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.jsonpath import compile_path
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.client import wait
 from fakeapiserver.cluster.resources import Reference, Resources
-
-Object = dict[str, Any]
 
 _MOST_LINES: Final = 60  # of the object
 _MOST_EVENTS: Final = 5

@@ -6,8 +6,8 @@ Upstream: k8s.io/apimachinery/pkg/api/meta/conditions.go, pkg/api/v1/pod/util.go
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import Object
 
 Condition = Mapping[str, Any]
 

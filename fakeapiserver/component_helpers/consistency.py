@@ -6,7 +6,8 @@ as an event, which asks for another look.
 
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object, meta_namespace_key
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import meta_namespace_key
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 

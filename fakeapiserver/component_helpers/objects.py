@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.errors import StatusError
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")

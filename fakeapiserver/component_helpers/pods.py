@@ -10,9 +10,10 @@ from functools import cmp_to_key
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Indexer, IndexFunc, Object
+from fakeapiserver.client.cache.indexer import Indexer, IndexFunc
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.objects import controller_of
 

@@ -6,7 +6,7 @@ Upstream: k8s.io/dynamic-resource-allocation/resourceclaim (claim.go, devicetole
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.objects import controller_of
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"

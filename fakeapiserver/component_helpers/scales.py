@@ -5,7 +5,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import DynamicClient
 
 # How label selectors say what selectors may say in several ways.

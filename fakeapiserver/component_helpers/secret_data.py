@@ -2,8 +2,8 @@
 
 import base64
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 
 
 def secret_bytes(secret: Object, key: str) -> bytes:

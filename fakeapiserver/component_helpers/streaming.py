@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.transport.pipe import Pipe
 
 Write = Callable[[bytes], Awaitable[None]]

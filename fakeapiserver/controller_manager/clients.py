@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
-from fakeapiserver.client.rest import Answer, HTTPRoundTripper, Object, RequestMetrics, RESTClient, RoundTripper
+from fakeapiserver.client.rest import Answer, HTTPRoundTripper, RequestMetrics, RESTClient, RoundTripper
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.component_helpers.objects import SERVICE_ACCOUNTS
 from fakeapiserver.transport.certificates import KeyPair

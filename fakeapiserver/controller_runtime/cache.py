@@ -12,8 +12,9 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.cache.shared_informer import (
     Registration,
     ResourceEventHandler,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, overload
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import (
     MERGE_PATCH,
     DeleteOptions,
@@ -19,7 +20,7 @@ from fakeapiserver.client.dynamic import (
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.pager import decode_items, each_item
 from fakeapiserver.client.rest_mapper import RESTMapper
-from fakeapiserver.controller_runtime.scheme import Kind, Object, from_object, gvk_for, to_object
+from fakeapiserver.controller_runtime.scheme import Kind, from_object, gvk_for, to_object
 
 __all__ = [
     "APIReader",

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.client import Client

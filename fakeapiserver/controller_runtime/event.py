@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 __all__ = [
     "CreateEvent",

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controller_runtime.client import Client
 
 __all__ = ["Finalize", "FinalizerResult", "Finalizers"]

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
 from fakeapiserver.controller_runtime.reconcile import Request

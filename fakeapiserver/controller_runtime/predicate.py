@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, object_of
 
 __all__ = [

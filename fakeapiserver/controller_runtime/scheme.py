@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 
 __all__ = [
     "Kind",
@@ -21,7 +22,6 @@ __all__ = [
     "to_object",
 ]
 
-Object = dict[str, Any]
 T = TypeVar("T")
 # How a kind is named: by its type, or by its GroupVersionKind, which stands for plain dicts.
 Kind = GroupVersionKind | type[Any]

@@ -9,7 +9,8 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.cache.shared_informer import Registration, SharedInformer, Tombstone
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.controller_runtime.cache import Cache, Informers

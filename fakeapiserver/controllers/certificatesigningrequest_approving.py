@@ -6,7 +6,7 @@ Upstream: pkg/controller/certificates/approver/sarapprove.go.
 from collections.abc import Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.certificate_requests import (
     common_name,
     conditions_of,

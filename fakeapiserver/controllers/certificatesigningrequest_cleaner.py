@@ -5,8 +5,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.certificate_requests import conditions_of
 from fakeapiserver.component_helpers.controller_context import ControllerContext, Periodic

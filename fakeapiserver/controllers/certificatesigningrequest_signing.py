@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.certificate_requests import (
     conditions_of,
     controller_of_requests,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.labels import from_label_selector
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_unsupported_media_type
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CLUSTER_ROLES, labels_of

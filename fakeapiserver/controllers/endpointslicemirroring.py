@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.apis.pod_references import secrets_and_config_maps
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext, Periodic
 from fakeapiserver.component_helpers.objects import (

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration

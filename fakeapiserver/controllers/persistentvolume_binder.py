@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.cache.shared_informer import strip_managed_fields
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.record import object_reference

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from fakeapiserver.component_helpers.volumes.csi_migration import DRIVERS, PLUGINS

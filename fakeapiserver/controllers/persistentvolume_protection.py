@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import PERSISTENT_VOLUMES
 from fakeapiserver.component_helpers.volumes.protection import PV_PROTECTION, Protection

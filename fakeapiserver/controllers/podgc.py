@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
 from fakeapiserver.component_helpers.conditions import Condition, find_condition, pod_condition_patch

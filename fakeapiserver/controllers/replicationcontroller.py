@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector, from_label_selector
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import REPLICATION_CONTROLLERS
 from fakeapiserver.component_helpers.workloads.replica_sets import ReplicaSetController

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import ZERO
 from fakeapiserver.apis.pod_resources import ResourceList, add, resource_list
 from fakeapiserver.apis.quota.evaluators import (
@@ -22,7 +23,7 @@ from fakeapiserver.apis.quota.evaluators import (
     has_ended,
 )
 from fakeapiserver.apis.quota.scopes import is_terminating, selectors_of
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer
 from fakeapiserver.client.cache.shared_informer import Tombstone
 from fakeapiserver.client.discovery import APIResource
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found

@@ -6,7 +6,8 @@ Upstream: pkg/controller/serviceaccount/tokens_controller.go, pkg/serviceaccount
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import SECRETS, SERVICE_ACCOUNTS

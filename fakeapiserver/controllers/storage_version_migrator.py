@@ -13,8 +13,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.cache.shared_informer import Tombstone
 from fakeapiserver.client.discovery import APIResource
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found, is_too_many_requests

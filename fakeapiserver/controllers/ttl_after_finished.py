@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import JOBS, is_terminating

@@ -6,7 +6,7 @@ Upstream: pkg/controller/volume/vacprotection/vac_protection_controller.go.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUME_CLAIMS,

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.objects import controller_of, labels_of
 from fakeapiserver.nodes.commands import Process, process_of, run_of
 from fakeapiserver.nodes.images import name_problem, pull_problem

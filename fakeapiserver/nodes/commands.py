@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.nodes.images import image_of
 from fakeapiserver.nodes.shell.events import Endless, Read, Sleep, Steps, Surroundings, Write
 from fakeapiserver.nodes.shell.interpreter import Shell

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found

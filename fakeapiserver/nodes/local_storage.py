@@ -9,7 +9,7 @@ rancher/local-path-provisioner.
 from collections.abc import Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions
 from fakeapiserver.nodes.behaviour import Lines, Log
 from fakeapiserver.nodes.commands import Process

@@ -6,7 +6,7 @@ Upstream: pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/nodeshutdown.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controller_runtime.reconcile import Request, Result

@@ -4,8 +4,8 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import node_reference
 from fakeapiserver.nodes.pod_lifecycle.eviction import Pressure
 

@@ -8,7 +8,7 @@ Upstream: pkg/kubelet/volumemanager, pkg/volume/csi/nodeinfomanager, pkg/kubelet
 
 from collections.abc import Iterable, Sequence
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext

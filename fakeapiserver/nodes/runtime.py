@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Streams, Write
 from fakeapiserver.controller_runtime.reconcile import Request

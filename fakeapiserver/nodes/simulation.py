@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct, field
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import parse
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.nodes.node import CAPACITY
 from fakeapiserver.nodes.shell.events import Surroundings

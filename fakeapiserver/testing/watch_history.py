@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-Object = dict[str, Any]
+from fakeapiserver.apimachinery.meta import Object
+
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 

@@ -13,10 +13,10 @@ import pytest
 from conformance.bench.servers import free_port
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cli import nodes
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.client import kubeconfig, streams, synchronous, wait
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.rest import RESTClient

@@ -2,12 +2,12 @@
 
 import pytest
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.delta_fifo import DeltaFIFO, DeltaType
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
     DeletedFinalStateUnknown,
     Indexer,
-    Object,
     namespace_index,
     split_meta_namespace_key,
 )

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.core_events import CoreEventBroadcaster
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient, WriteOptions
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.client.record import EventBroadcaster, object_reference
-from fakeapiserver.client.rest import Object
 
 POD: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"}}
 

@@ -27,12 +27,12 @@ import pytest
 from conformance.bench.servers import free_port
 from fakeapiserver.apimachinery.errors import new_resource_expired, status_error
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
     Indexer,
     IndexFunc,
-    Object,
     deletion_handling_key,
     meta_namespace_key,
     namespace_index,

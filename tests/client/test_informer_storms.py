@@ -12,7 +12,8 @@ from typing import Any, Unpack
 import pytest
 
 from fakeapiserver.apimachinery.errors import new_resource_expired, status_error
-from fakeapiserver.client.cache.indexer import Object, deletion_handling_key, meta_namespace_key
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import deletion_handling_key, meta_namespace_key
 from fakeapiserver.client.cache.shared_informer import SharedInformer, Tombstone
 from fakeapiserver.client.dynamic import ListOptions, RawList
 from fakeapiserver.client.errors import TransportError

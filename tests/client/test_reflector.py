@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 import pytest
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache import reflector
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import ListOptions, RawList
 from fakeapiserver.client.rest import WatchEvent
 from tests.client.test_leaderelection import VirtualTime

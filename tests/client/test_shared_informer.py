@@ -10,8 +10,9 @@ import pytest
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.errors import new_forbidden, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import kubeconfig
-from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object, deletion_handling_key
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, deletion_handling_key
 from fakeapiserver.client.cache.shared_informer import (
     FilteringResourceEventHandler,
     ResourceEventHandlerFuncs,

@@ -9,7 +9,7 @@ import pytest
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.errors import new_invalid, new_not_found
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.workloads.controller_ref_manager import AdoptionRefused, ControllerRefManager
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.workloads.pod_template import compute_hash, safe_encoded, same_templates
 
 HASH = "pod-template-hash"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers import pods
 
 NOW = 1_800_000_000.0

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import kubeconfig
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.errors import new_forbidden
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import kubeconfig
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import JSON_PATCH, STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import (

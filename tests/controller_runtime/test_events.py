@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.workqueue import WorkQueue
 from fakeapiserver.controller_runtime import Request, gvk, predicate
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent

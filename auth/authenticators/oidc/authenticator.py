@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import aggregated
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.auth import jose
-from fakeapiserver.auth.authenticators.oidc.configuration import ALGORITHMS, Object, compile_jwt
+from fakeapiserver.auth.authenticators.oidc.configuration import ALGORITHMS, compile_jwt
 from fakeapiserver.auth.authenticators.oidc.expressions import check_rules, claims_value, strings_of, user_value
 from fakeapiserver.auth.authenticators.oidc.verifier import ProviderError, RemoteKeys, Verifier, discover
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
@@ -28,7 +29,7 @@ class JWTAuthenticator:
     """One issuer's tokens. `jwt` is its entry in the AuthenticationConfiguration; `run` finds the issuer, and until it has,
     tokens are refused. ValueError for an entry that is wrong."""
 
-    def __init__(self, jwt: Object, algorithms: Sequence[str], disallowed: Collection[str], clock: Clock) -> None:
+    def __init__(self, jwt: FrozenObject, algorithms: Sequence[str], disallowed: Collection[str], clock: Clock) -> None:
         self._jwt = jwt
         self._issuer: str = jwt["issuer"]["url"]
         self._audiences: list[str] = jwt["issuer"]["audiences"]

@@ -3,18 +3,18 @@
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import field as fields
 from fakeapiserver.apimachinery import go_url, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.auth.authenticators.oidc.expressions import Expression, of_claims, of_user
 from fakeapiserver.transport.certificates import check_bundle
 
-Object = Mapping[str, Any]
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 _MOST: Final = 64
 _RESERVED: Final = ("kubernetes.io", "k8s.io")
@@ -39,10 +39,10 @@ class Mapper(Struct):
         return bool(self.username or self.groups or self.uid or self.extra or self.claim_rules)
 
 
-def validate(config: Object, disallowed: Collection[str] = ()) -> ErrorList:
+def validate(config: FrozenObject, disallowed: Collection[str] = ()) -> ErrorList:
     """`disallowed` are issuers that this server is itself."""
     root, errors = Path("jwt"), []
-    jwts: Sequence[Object] = config.get("jwt") or ()
+    jwts: Sequence[FrozenObject] = config.get("jwt") or ()
     if len(jwts) > _MOST:
         return [fields.too_many(root, len(jwts), _MOST)]
     urls: set[str] = set()
@@ -63,7 +63,7 @@ def validate(config: Object, disallowed: Collection[str] = ()) -> ErrorList:
     return errors
 
 
-def compile_jwt(jwt: Object, path: Path | None, disallowed: Collection[str]) -> tuple[Mapper, ErrorList]:
+def compile_jwt(jwt: FrozenObject, path: Path | None, disallowed: Collection[str]) -> tuple[Mapper, ErrorList]:
     """One issuer's expressions, and what is wrong with it. `path` is None for an issuer by itself."""
 
     def place(name: str) -> Path:
@@ -77,7 +77,7 @@ def compile_jwt(jwt: Object, path: Path | None, disallowed: Collection[str]) -> 
     return mapper, errors
 
 
-def _issuer(issuer: Object, path: Path, disallowed: Collection[str]) -> ErrorList:
+def _issuer(issuer: FrozenObject, path: Path, disallowed: Collection[str]) -> ErrorList:
     url, discovery = issuer.get("url") or "", issuer.get("discoveryURL") or ""
     errors = _url(url, path.child("url"), disallowed) if url else [fields.required(path.child("url"))]
     if discovery:
@@ -119,7 +119,7 @@ def _url(url: str, path: Path, disallowed: Collection[str]) -> ErrorList:
     return errors
 
 
-def _audiences(issuer: Object, path: Path) -> ErrorList:
+def _audiences(issuer: FrozenObject, path: Path) -> ErrorList:
     where, audiences, policy = (
         path.child("audiences"),
         issuer.get("audiences") or (),
@@ -142,7 +142,7 @@ def _audiences(issuer: Object, path: Path) -> ErrorList:
     return errors
 
 
-def _claim_rules(rules: Sequence[Object], root: Path, mapper: Mapper) -> ErrorList:
+def _claim_rules(rules: Sequence[FrozenObject], root: Path, mapper: Mapper) -> ErrorList:
     errors: ErrorList = []
     claims: set[str] = set()
     expressions: set[str] = set()
@@ -173,7 +173,7 @@ def _claim_rules(rules: Sequence[Object], root: Path, mapper: Mapper) -> ErrorLi
     return errors
 
 
-def _mappings(mappings: Object, path: Path, mapper: Mapper) -> ErrorList:
+def _mappings(mappings: FrozenObject, path: Path, mapper: Mapper) -> ErrorList:
     username = mappings.get("username") or {}
     mapper.username, errors = _prefixed(username, path.child("username"), is_required=True)
     mapper.groups, more = _prefixed(mappings.get("groups") or {}, path.child("groups"), is_required=False)
@@ -192,7 +192,7 @@ def _mappings(mappings: Object, path: Path, mapper: Mapper) -> ErrorList:
     return errors
 
 
-def _prefixed(mapping: Object, path: Path, *, is_required: bool) -> tuple[Expression | None, ErrorList]:
+def _prefixed(mapping: FrozenObject, path: Path, *, is_required: bool) -> tuple[Expression | None, ErrorList]:
     claim, text, prefix = mapping.get("claim") or "", mapping.get("expression") or "", mapping.get("prefix")
     if text and claim:
         return None, [fields.invalid(path, "", "claim and expression can't both be set")]
@@ -214,7 +214,7 @@ def _expression(text: str, path: Path) -> tuple[Expression | None, ErrorList]:
         return None, [fields.invalid(path, text, str(error))]
 
 
-def _extra(mappings: Sequence[Object], root: Path, mapper: Mapper) -> ErrorList:
+def _extra(mappings: Sequence[FrozenObject], root: Path, mapper: Mapper) -> ErrorList:
     errors: ErrorList = []
     seen: set[str] = set()
     for i, mapping in enumerate(mappings):
@@ -241,7 +241,7 @@ def _extra(mappings: Sequence[Object], root: Path, mapper: Mapper) -> ErrorList:
     return errors
 
 
-def _user_rules(rules: Sequence[Object], root: Path, mapper: Mapper) -> ErrorList:
+def _user_rules(rules: Sequence[FrozenObject], root: Path, mapper: Mapper) -> ErrorList:
     errors: ErrorList = []
     seen: set[str] = set()
     for i, rule in enumerate(rules):

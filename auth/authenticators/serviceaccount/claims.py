@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth import jose
-from fakeapiserver.auth.authenticators.serviceaccount.getter import Object, Objects, find, service_account
+from fakeapiserver.auth.authenticators.serviceaccount.getter import Objects, find, service_account
 from fakeapiserver.auth.interfaces import RefusedError, UserInfo
 from fakeapiserver.clock import Clock
 
@@ -82,7 +83,7 @@ class BoundValidator(Struct, frozen=True):
             extra[f"{_EXTRA}credential-id"] = (f"JTI={claims['jti']}",)
         return account_user(namespace, name, uid, extra)
 
-    def _check_object(self, resource: str, namespace: str, name: str, uid: str, found: Object | None) -> None:
+    def _check_object(self, resource: str, namespace: str, name: str, uid: str, found: FrozenObject | None) -> None:
         if found is None:
             raise RefusedError(_INVALIDATED)
         meta = found["metadata"]

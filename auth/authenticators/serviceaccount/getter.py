@@ -3,29 +3,27 @@
 Upstream: pkg/controller/serviceaccount/tokengetter.go, k8s.io/client-go/rest/request.go.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.auth.interfaces import RefusedError
-
-Object = Mapping[str, Any]
 
 
 class Objects(Protocol):
     """Stored objects; they must not be changed."""
 
-    def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
+    def get(self, resource: str, namespace: str, name: str) -> FrozenObject | None: ...
 
 
-def find(objects: Objects, resource: str, namespace: str, name: str) -> Object | None:
+def find(objects: Objects, resource: str, namespace: str, name: str) -> FrozenObject | None:
     """None for what can't exist as well."""
     impossible = not name or names.path_segment_name(name, False) or names.path_segment_name(namespace, False)
     return None if impossible else objects.get(resource, namespace, name)
 
 
-def service_account(objects: Objects, namespace: str, name: str) -> Object:
+def service_account(objects: Objects, namespace: str, name: str) -> FrozenObject:
     """RefusedError in the words that client-go has for what can't be asked for."""
     if not name:
         raise RefusedError("resource name may not be empty")

@@ -11,12 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from fakeapiserver.client.cache.indexer import (
-    DeletedFinalStateUnknown,
-    Object,
-    deletion_handling_key,
-    meta_namespace_key,
-)
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, deletion_handling_key, meta_namespace_key
 
 __all__ = [
     "Delta",

@@ -5,9 +5,11 @@ Upstream: k8s.io/client-go/tools/cache/{store,index,thread_safe_store}.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
+
+from fakeapiserver.apimachinery.meta import Object
 
 __all__ = [
     "NAMESPACE_INDEX",
@@ -21,7 +23,6 @@ __all__ = [
     "split_meta_namespace_key",
 ]
 
-Object = dict[str, Any]
 # The values under which an object is found.
 IndexFunc = Callable[[Object], Iterable[str]]
 NAMESPACE_INDEX: Final = "namespace"

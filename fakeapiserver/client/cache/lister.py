@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer
 
 __all__ = ["Lister"]
 

@@ -12,8 +12,9 @@ from contextlib import aclosing
 from sys import intern
 from typing import Final, NoReturn, Protocol, Unpack
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
-from fakeapiserver.client.cache.indexer import Object, meta_namespace_key
+from fakeapiserver.client.cache.indexer import meta_namespace_key
 from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
 from fakeapiserver.client.errors import (
     StatusError,

@@ -17,13 +17,13 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
     DeletedFinalStateUnknown,
     Indexer,
     IndexFunc,
-    Object,
     meta_namespace_key,
     namespace_index,
 )

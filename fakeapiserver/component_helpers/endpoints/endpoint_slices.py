@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.component_helpers.pods import add_indexer

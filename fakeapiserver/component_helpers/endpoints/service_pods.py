@@ -6,7 +6,8 @@ Upstream: k8s.io/endpointslice/util/{controller_utils,trigger_time_tracker}.go, 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Indexer
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_ready, is_pod_terminal, pod_condition
 from fakeapiserver.controller_runtime.event import Event, UpdateEvent

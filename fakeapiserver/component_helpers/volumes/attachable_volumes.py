@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.volumes.pod_volumes import claim_name, is_for_pod
 
 _PREFIX: Final = "kubernetes.io/csi/"

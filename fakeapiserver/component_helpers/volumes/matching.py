@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.labels import from_label_selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.controller_runtime.reconcile import Request
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.component_helpers.objects import controller_of, is_terminating
 from fakeapiserver.component_helpers.pods import add_indexer, is_pod_terminal

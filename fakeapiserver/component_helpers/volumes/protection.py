@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.dynamic import ResourceClient
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_invalid, is_not_found
 from fakeapiserver.component_helpers.objects import controller_of, is_terminating
 from fakeapiserver.component_helpers.pods import selects

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from fakeapiserver.apimachinery import quantity
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _QUANTITIES: Final = ("limits", "requests", "capacity", "overhead")

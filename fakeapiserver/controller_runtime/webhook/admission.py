@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, read_body, respond

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controller_runtime.cache import copied
 from fakeapiserver.controller_runtime.http_server import Receive, Scope, Send, read_body, respond
 from fakeapiserver.controller_runtime.scheme import from_object, gvk_for, to_object

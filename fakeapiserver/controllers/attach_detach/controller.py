@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext

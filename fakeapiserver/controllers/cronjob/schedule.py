@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from fakeapiserver.apimachinery import cron
 from fakeapiserver.apimachinery.location import load_location
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 
 # Seconds after the minute, as clocks of two machines are never the same.
 _DELTA: Final = 0.1

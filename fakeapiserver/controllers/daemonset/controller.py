@@ -8,7 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.labels import Selector
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_available, is_pod_ready, pod_phase
 from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value

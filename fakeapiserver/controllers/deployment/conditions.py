@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.conditions import Condition, find_condition
 from fakeapiserver.controllers.deployment import counts
 

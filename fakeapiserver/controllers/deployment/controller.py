@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.labels import Selector, from_label_selector
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict
 from fakeapiserver.component_helpers import pods as pod_facts

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
 from fakeapiserver.component_helpers.conditions import find_condition, set_pod_condition, set_status_condition
 from fakeapiserver.component_helpers.controller_context import ControllerContext

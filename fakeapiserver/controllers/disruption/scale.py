@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.component_helpers.controller_context import ControllerContext

@@ -11,7 +11,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, is_ipv6
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError

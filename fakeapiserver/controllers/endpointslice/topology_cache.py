@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.endpoints.endpoint_slices import slice_copy
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.controller_runtime.reconcile import Request

@@ -5,7 +5,7 @@ Upstream: k8s.io/endpointslice/trafficdist/trafficdist.go.
 
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.endpoints.endpoint_slices import slice_copy
 from fakeapiserver.controllers.endpointslice.topology_cache import SliceInfo, endpoint_ready
 

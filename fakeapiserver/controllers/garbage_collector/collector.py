@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
-from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.cache.shared_informer import Tombstone
 from fakeapiserver.client.discovery import APIResource
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, ResourceClient

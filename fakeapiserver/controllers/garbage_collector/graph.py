@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersionResource
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import Family, Quantity, milli_value, parse
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter

@@ -9,10 +9,11 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import milli_value, parse
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
-from fakeapiserver.client.rest import Object, RESTClient, resource_path
+from fakeapiserver.client.rest import RESTClient, resource_path
 from fakeapiserver.client.rest_mapper import NoMatchError, RESTMapper
 from fakeapiserver.clock import Clock
 from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator import (

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import milli_value, parse
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.apis.pod_resources import charged_resources, is_pod_level
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.component_helpers.pods import is_pod_ready, pod_condition, pod_phase
 

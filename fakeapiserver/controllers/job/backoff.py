@@ -6,8 +6,8 @@ Upstream: pkg/controller/job/backoff_utils.go.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.pods import pod_condition, transition_time
 from fakeapiserver.controllers.job.pods import all_index_failures
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.labels import Selector
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext

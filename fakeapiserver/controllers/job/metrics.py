@@ -1,6 +1,6 @@
 """What the job controller counts (upstream: pkg/controller/job/metrics/metrics.go)."""
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controller_runtime.metrics import Metrics
 
 

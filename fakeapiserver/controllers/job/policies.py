@@ -6,7 +6,7 @@ Upstream: pkg/controller/job/{pod_failure_policy,success_policy}.go.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controllers.job.indexes import Indexes
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.discovery import GroupDiscoveryFailedError
 
 

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.discovery import APIResource, check_complete, preferred_resources
 from fakeapiserver.client.errors import (
     StatusError,

@@ -9,8 +9,8 @@ Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/control
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.conditions import find_condition

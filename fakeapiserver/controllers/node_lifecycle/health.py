@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.flowcontrol import TokenBucket
 from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
 from fakeapiserver.controllers.statefulset.identity import KIND, claim_name, claim_templates, ordinal_of, ordinals
 

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Sequence
 
 from fakeapiserver.apimachinery.labels import Selector
-from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.component_helpers import pods as pod_facts
 from fakeapiserver.component_helpers.consistency import NOT_READY, ConsistencyStore
 from fakeapiserver.component_helpers.controller_context import ControllerContext

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.labels import Selector
-from fakeapiserver.client.cache.indexer import Indexer, Object
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_conflict
 from fakeapiserver.component_helpers.objects import STATEFUL_SETS, is_terminating, key_of

@@ -7,7 +7,7 @@ pkg/kubelet/nodeshutdown.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.scheduling import (
     Amounts,
     amounts_of,

@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.pod_lifecycle import restarts
 from fakeapiserver.nodes.pod_lifecycle.termination import KILLED
 

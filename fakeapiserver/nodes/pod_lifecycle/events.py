@@ -7,7 +7,7 @@ image_manager.go, pkg/kubelet/prober/prober.go.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import parse
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.scheduling import pod_requests
 
 # One pod is evicted in each.

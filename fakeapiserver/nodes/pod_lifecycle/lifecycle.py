@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.behaviour import ContainerBehaviour
 from fakeapiserver.nodes.commands import Process
 from fakeapiserver.nodes.images import name_problem

@@ -6,8 +6,8 @@ Upstream: pkg/kubelet/status/generate.go, pkg/kubelet/kubelet_pods.go (generateA
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.nodes.pod_lifecycle import resizing
 from fakeapiserver.nodes.pod_lifecycle.container_status import (
     Containers,

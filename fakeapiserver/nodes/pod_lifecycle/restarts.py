@@ -5,7 +5,7 @@ Upstream: pkg/api/v1/pod/util.go (ContainerShouldRestart), k8s.io/client-go/util
 
 from typing import Final
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 
 RESTART_ALL: Final = "RestartAllContainers"
 FIRST_SECONDS: Final = 10.0

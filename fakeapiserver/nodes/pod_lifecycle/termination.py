@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.nodes.behaviour import ContainerBehaviour, Hook
 from fakeapiserver.nodes.commands import hook_process, run_of
 

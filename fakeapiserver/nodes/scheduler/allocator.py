@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import Quantity, parse
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.objects import key_of
 from fakeapiserver.component_helpers.resource_claims import tolerates_device_taint
 from fakeapiserver.nodes.scheduler.pools import (

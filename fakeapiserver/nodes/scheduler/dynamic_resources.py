@@ -11,8 +11,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH
 from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.scheduling import Amounts, amounts_of, pod_requests
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import parse
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.component_helpers.scheduling import matches_term
 
 INCOMPLETE: Final = "incomplete"

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.conditions import Condition
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.nodes.scheduler.dynamic_resources import PodDevices

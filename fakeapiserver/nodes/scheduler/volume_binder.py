@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import (
     CSI_DRIVERS,

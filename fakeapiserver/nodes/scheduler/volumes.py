@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.objects import is_terminating, key_of, labels_of
 from fakeapiserver.component_helpers.scheduling import matches_term

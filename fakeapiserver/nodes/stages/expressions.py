@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.errors import CelError, CompileError
 from fakeapiserver.languages.cel.program import compile_expression

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final, Protocol
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.languages.gotemplate import Function, function
 from fakeapiserver.languages.gotemplate.sprig import sprig_functions, to_json
 from fakeapiserver.languages.gotemplate.times import rfc3339_nano

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.client.config import ImpersonationConfig
 from fakeapiserver.client.dynamic import APPLY_PATCH, DynamicClient, ResourceClient

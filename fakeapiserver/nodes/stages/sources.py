@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
-from fakeapiserver.client.cache.indexer import Object
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.shared_informer import SharedInformer
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic

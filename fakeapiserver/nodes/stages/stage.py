@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
-from fakeapiserver.client.cache.indexer import Object
 from fakeapiserver.client.dynamic import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from fakeapiserver.languages.gotemplate import Function, Template, TemplateError, parse
 from fakeapiserver.nodes.stages.expressions import (

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.apis.scheme import Priority
 
 RESOURCE: Final = "apiservices.apiregistration.k8s.io"
@@ -17,8 +18,6 @@ AVAILABLE: Final = "Available"
 # The one without a group: it stands for all of /api.
 LEGACY: Final = GroupVersion("", "v1")
 _HTTPS_PORT: Final = 443
-
-Object = Mapping[str, Any]
 
 
 class Objects(Protocol):
@@ -33,7 +32,9 @@ class Objects(Protocol):
     def revision(self) -> int:
         """The last write's."""
 
-    def changes(self, resources: tuple[str, ...], revision: int) -> Iterator[tuple[str, Object | None, Object | None]]:
+    def changes(
+        self, resources: tuple[str, ...], revision: int
+    ) -> Iterator[tuple[str, FrozenObject | None, FrozenObject | None]]:
         """Every write to these resources behind `revision`: the object before and after it. LookupError: that is forgotten."""
 
 
@@ -136,13 +137,13 @@ class APIServices:
         self._generation, self._revision = self.generation, self._objects.revision
 
 
-def is_available(obj: Object) -> bool:
+def is_available(obj: FrozenObject) -> bool:
     """Whether its condition says so."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(found.get("type") == AVAILABLE and found.get("status") == "True" for found in conditions)
 
 
-def service_of(obj: Object) -> ServiceReference | None:
+def service_of(obj: FrozenObject) -> ServiceReference | None:
     """None for one that this server answers itself."""
     service = obj["spec"].get("service")
     if service is None:
@@ -150,7 +151,7 @@ def service_of(obj: Object) -> ServiceReference | None:
     return ServiceReference(service["namespace"], service["name"], service.get("port") or _HTTPS_PORT)
 
 
-def _remote(obj: Object) -> Iterator[RemoteService]:
+def _remote(obj: FrozenObject) -> Iterator[RemoteService]:
     """None of one that this server answers."""
     spec, service = obj["spec"], service_of(obj)
     if service is not None:
@@ -165,9 +166,9 @@ def _remote(obj: Object) -> Iterator[RemoteService]:
         )
 
 
-def _group_version(obj: Object) -> GroupVersion:
+def _group_version(obj: FrozenObject) -> GroupVersion:
     return GroupVersion(obj["spec"].get("group", ""), obj["spec"].get("version", ""))
 
 
-def _priority(obj: Object) -> Priority:
+def _priority(obj: FrozenObject) -> Priority:
     return Priority(obj["spec"]["groupPriorityMinimum"], obj["spec"]["versionPriority"])

@@ -5,12 +5,13 @@ sigs.k8s.io/custom-metrics-apiserver/pkg.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_not_found, new_not_found, status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.labels import EVERYTHING, Selector, parse
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import ZERO, Quantity
 from fakeapiserver.apimachinery.quantity import parse as parse_quantity
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -21,8 +22,6 @@ from fakeapiserver.endpoints.negotiation.media_types import Accept, negotiate
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.verbs.options import list_options
 from fakeapiserver.server.metrics_apis.values import WINDOW, Usage, Values
-
-Object = dict[str, Any]
 
 _NAME: Final = {
     "name": "Name",

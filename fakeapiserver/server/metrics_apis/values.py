@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.labels import parse as parse_selector
+from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.apimachinery.quantity import ZERO, Quantity, parse
 
-Object = Mapping[str, Any]
 Usage = dict[str, Quantity]
 # What can be written as a quantity: `250m`, 3, 0.5.
 Amount = str | int | float
@@ -45,7 +45,7 @@ class _Where(Struct, frozen=True):
     name: str
     selector: Selector
 
-    def matches(self, obj: Object) -> bool:
+    def matches(self, obj: FrozenObject) -> bool:
         metadata = obj["metadata"]
         return (
             self.namespace in ("", metadata.get("namespace", ""))
@@ -153,7 +153,7 @@ class Values(Struct):
 
     # ------------------------------------------------------------------------------- looking
 
-    def of_pod(self, pod: Object) -> Sequence[ContainerUsage] | None:
+    def of_pod(self, pod: FrozenObject) -> Sequence[ContainerUsage] | None:
         """What each of its containers uses; None: nothing is known of it, or it doesn't run."""
         if (pod.get("status") or {}).get("phase") != "Running":
             return None
@@ -170,7 +170,7 @@ class Values(Struct):
                     usages[name][resource] = found
         return [ContainerUsage(name, usage) for name, usage in usages.items()]
 
-    def of_node(self, node: Object, pods: Iterable[Object]) -> Usage | None:
+    def of_node(self, node: FrozenObject, pods: Iterable[FrozenObject]) -> Usage | None:
         """`pods`: those on it. None: nothing is known of it."""
         rules = [rule for rule in self._nodes if rule.where.matches(node)]
         if rules and rules[-1].missing:
@@ -184,7 +184,7 @@ class Values(Struct):
             total |= rule.usage
         return total
 
-    def of_object(self, metric: str, resource: str, obj: Object, series: Selector) -> Quantity | None:
+    def of_object(self, metric: str, resource: str, obj: FrozenObject, series: Selector) -> Quantity | None:
         """A custom metric of it: the series that `series` selects, together. None: it has none."""
         found: dict[tuple[tuple[str, str], ...], Quantity | None] = {}
         for rule in self._custom:
@@ -217,7 +217,7 @@ class Values(Struct):
 
 
 def _used(
-    rules: Sequence[_PodRule], pod: Object, resource: str, container: str, place: int, containers: int
+    rules: Sequence[_PodRule], pod: FrozenObject, resource: str, container: str, place: int, containers: int
 ) -> Quantity | None:
     """What one of a pod's containers uses, by the last word on it; what a pod uses is divided among them."""
     for rule in reversed(rules):
@@ -243,7 +243,7 @@ def _part(amount: Quantity, place: int, parts: int) -> Quantity:
     return Quantity(Fraction(nanos - each * (parts - 1) if place == 0 else each, _NANOS), amount.family)
 
 
-def _containers(spec: Object) -> Iterable[str]:
+def _containers(spec: FrozenObject) -> Iterable[str]:
     """Those that run as long as the pod does."""
     for found in spec["containers"]:
         yield found["name"]

@@ -7,9 +7,10 @@ Go always writes, zero or not.
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 """
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, DecodeError, decode, decode_message, unwrap
 from fakeapiserver.apimachinery.serializer.protobuf.encode import Encoder
-from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, Object, envelope, watch_frame
+from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, envelope, watch_frame
 
 __all__ = [
     "MAGIC",

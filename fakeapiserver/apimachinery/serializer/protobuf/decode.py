@@ -10,8 +10,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, Object
+from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages
 from fakeapiserver.apimachinery.timestamp import rfc3339
 
 MAX_DEPTH: Final = 200

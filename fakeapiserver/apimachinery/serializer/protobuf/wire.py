@@ -4,11 +4,10 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go, pkg/u
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 Field = tuple[str, str, str]
 Messages = Mapping[str, Mapping[int, Field]]
-Object = dict[str, Any]
 
 MAGIC: Final = b"k8s\x00"
 VARINT: Final = 0

@@ -3,7 +3,13 @@
 `--hypothesis-profile=default` tries something new each time, and `--hypothesis-seed=N` what N stands for.
 """
 
+import os
+import shutil
+import sys
+import tempfile
 from contextlib import suppress
+
+import pytest
 
 with suppress(ImportError):  # other interpreters run what doesn't need it
     from hypothesis import HealthCheck, settings
@@ -13,3 +19,15 @@ with suppress(ImportError):  # other interpreters run what doesn't need it
     )
     settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("seeded")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps compiled modules for the hundreds of processes that tests start, where the environment forbids to write them.
+
+    They go to a temporary folder, which the processes of xdist share. Each process would compile the package again.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        folder = tempfile.mkdtemp(prefix="fakeapiserver-bytecode-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder
+        sys.dont_write_bytecode = False

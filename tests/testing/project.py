@@ -5,6 +5,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
+
+# Plugins of this project's own tests that no user's test here needs: hypothesis alone takes half of a process's start.
+_UNNEEDED: Final = ("-p", "no:hypothesispytest", "-p", "no:pytest_cov", "-p", "no:timeout")
 
 
 class Project:
@@ -25,7 +29,7 @@ class Project:
             (self.folder / f"{name}.py").write_text(text)
 
     def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *arguments]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *_UNNEEDED, "-rs", *arguments]
         return subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=290, check=False
         )

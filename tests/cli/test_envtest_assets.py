@@ -483,7 +483,7 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="no sh")
-@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize("detached", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_they_end_with_a_test_run_that_is_killed_unless_detached(tmp_path: Path, detached: bool) -> None:
     """A killed test run can't tell its servers to stop: they notice. Detached ones live on."""
     assets = tmp_path / "assets"

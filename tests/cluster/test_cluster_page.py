@@ -39,6 +39,7 @@ def test_the_page_names_every_member_and_option() -> None:
     assert [name for name in sorted(members | ClusterOptions.__annotations__.keys()) if name not in PAGE] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # without mypy's cache it checks the package first
 def test_the_examples_are_typed(tmp_path: Path) -> None:
     """`mypy --strict` of a user's file, with the types of the package (py.typed)."""

@@ -144,6 +144,7 @@ def recorded_objects() -> Iterator[dict[str, object]]:
                 yield body
 
 
+@pytest.mark.slow
 def test_recorded_objects_come_back_as_they_were() -> None:
     """Through protobuf and back, whatever JSON shows without need left aside: zeros, and null for none."""
     find, seen = message_finder(), set()

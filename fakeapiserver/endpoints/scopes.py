@@ -30,7 +30,7 @@ from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.canonical import built_in_encoder
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
-from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.versions import Versions
 from fakeapiserver.registry.generic.write_request import Allocation, Guard
@@ -271,18 +271,20 @@ class RequestScopes(Struct, kw_only=True):
         group_resource = row.gvr.group_resource
         arrange = arrangement(self.table.definitions_of(row), row.definition, field_order)
         return Store(
-            gvr=row.gvr,
-            versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version), built_in_encoder(arrange)),
-            namespaced=row.namespaced,
-            prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
-            strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
-            storage=self.storage,
-            admission=self.admission,
-            clock=self.clock,
-            name_generator=generate_name,
-            find=self.store_for,
-            guard=self.guard_for(group_resource),
-            allocation=self.allocations.get(group_resource),
+            StoreOptions(
+                gvr=row.gvr,
+                versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version), built_in_encoder(arrange)),
+                namespaced=row.namespaced,
+                prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
+                strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
+                storage=self.storage,
+                admission=self.admission,
+                clock=self.clock,
+                name_generator=generate_name,
+                find=self.store_for,
+                guard=self.guard_for(group_resource),
+                allocation=self.allocations.get(group_resource),
+            )
         )
 
 

@@ -35,7 +35,7 @@ from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
-from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event, StoredObject, Watcher
@@ -253,7 +253,7 @@ class CustomResources:
             self._publish(wanted)  # at once: who has created it asks for it next
         request = self._request(definitions, metadata(obj)["name"], "status")
         request.uid_precondition = uid(obj)
-        return definitions.decode((await definitions.update(request, transform)).value)
+        return definitions.decode((await definitions.write(request, transform)).value)
 
     async def _reconsider(self, definitions: Store, group: str, changed: str) -> None:
         """Other definitions of the group that wait for a name."""
@@ -398,15 +398,17 @@ class CustomResources:
         versions = CustomVersions(kind, kinds, stored, view, refreshes=refreshes)
         terminating = condition(obj, "Terminating") == "True"
         store = Store(
-            gvr=GroupVersionResource(spec["group"], versions.gvk.version, plural),
-            versions=versions,
-            namespaced=spec["scope"] == "Namespaced",
-            prefix=f"/registry/{spec['group']}/{plural}/",
-            strategy=strategy,
-            storage=self._scopes.storage if view is None else view,
-            admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
-            clock=self._scopes.clock,
-            name_generator=generate_name,
+            StoreOptions(
+                gvr=GroupVersionResource(spec["group"], versions.gvk.version, plural),
+                versions=versions,
+                namespaced=spec["scope"] == "Namespaced",
+                prefix=f"/registry/{spec['group']}/{plural}/",
+                strategy=strategy,
+                storage=self._scopes.storage if view is None else view,
+                admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
+                clock=self._scopes.clock,
+                name_generator=generate_name,
+            )
         )
         if view is not None:
             view.index = store.index
@@ -492,7 +494,7 @@ class CustomResources:
                 kind=kind, user=_SERVER, manager="kube-apiserver", namespace=namespace, name=instance
             )
             with suppress(StatusError):
-                await store.delete(request, Deletion())
+                await store.deleter.delete(request, Deletion())
         return bool((await store.storage.list(store.prefix, limit=1)).items)
 
     async def _wait_and_let_go(self, definitions: Store, obj: Object, store: Store) -> None:

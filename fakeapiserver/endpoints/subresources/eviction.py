@@ -204,7 +204,7 @@ async def _write_status(budget: Object, status: Object, scopes: RequestScopes) -
         subresource="status",
     )
     try:
-        await scope.store.update(write, lambda current: {**budget, "status": status})
+        await scope.store.write(write, lambda current: {**budget, "status": status})
     except StatusError as error:
         if error.status["code"] != 409:
             raise
@@ -232,4 +232,4 @@ async def _delete(
             deletion = replace(deletion, resource_version=resource_version(store.decode(marked.value)))
     if refusal is not None:
         raise refusal
-    await store.remove(meta["namespace"], meta["name"], deletion, dry_run=options.dry_run)
+    await store.deleter.remove(meta["namespace"], meta["name"], deletion, dry_run=options.dry_run)

@@ -75,7 +75,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
     elif scope.kind.custom:
         change = _hardly_applied(change, info.name)
     wanted.view = through = _Through(change, scope)
-    written = await store.update(wanted, through.transform)
+    written = await store.write(wanted, through.transform)
     return _answer(request, scope, _scale(scope, scope.decode(written.value)), accept)
 
 

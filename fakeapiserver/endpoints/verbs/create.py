@@ -13,7 +13,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest, posted
 
 # Metadata that clients can't set (upstream: WipeObjectMetaSystemFields).
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -44,7 +44,7 @@ async def create(request: Request, scope: RequestScope) -> Response:
         restore_empties(obj, request.empties)  # the answer shows the object as it was sent
         return respond.unstored_object(request, scope, await scope.virtual.create(request, obj), accept)
     assert scope.store is not None
-    written = await scope.store.create(write_request(request, scope, options), obj)
+    written = await scope.store.write(write_request(request, scope, options), posted(obj), create=True)
     return respond.stored_object(request, scope, written.value, 201)
 
 

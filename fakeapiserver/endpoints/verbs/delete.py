@@ -28,7 +28,7 @@ async def delete(request: Request, scope: RequestScope) -> Response:
         raise _no_corrupt_object(scope, options, request.info.name)
     warn_of_orphans(request, scope, options)
     wanted = delete_request(request, scope, options, request.info.name)
-    written = await store.delete(wanted, deletion_of(options))
+    written = await store.deleter.delete(wanted, deletion_of(options))
     if written.deleted and not store.strategy.returns_deleted_object:
         return respond.encoded(
             request, _success(scope.resource.gvr.group_resource, store.decode(written.value)), accept

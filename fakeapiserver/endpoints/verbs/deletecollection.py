@@ -23,7 +23,7 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     requests = [
         _deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in found.items
     ]
-    await store.delete_collection(requests, deletion_of(deletion))
+    await store.deleter.delete_collection(requests, deletion_of(deletion))
     return await answer(request, scope, accept, found, options)
 
 

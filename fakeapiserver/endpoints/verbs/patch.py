@@ -69,7 +69,7 @@ async def patch(request: Request, scope: RequestScope) -> Response:
     subresource = request.info.subresource
     by_status = store.strategy.allow_create_on_update or store.strategy.status_apply_creates
     creates = applied and (not subresource or (subresource == "status" and by_status))
-    written = await store.update(wanted, transform, create=creates)
+    written = await store.write(wanted, transform, create=creates)
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
 

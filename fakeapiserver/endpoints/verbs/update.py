@@ -18,7 +18,7 @@ async def update(request: Request, scope: RequestScope) -> Response:
     wanted = write_request(request, scope, options, info.name)
     wanted.uid_precondition = metadata(obj).get("uid", "")
     creates = store.strategy.allow_create_on_update and info.subresource in ("", "status")
-    written = await store.update(wanted, replacement(obj), create=creates)
+    written = await store.write(wanted, replacement(obj), create=creates)
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_conflict
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
-from fakeapiserver.apimachinery.meta import Object, finalizers, metadata, resource_version, uid
+from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, resource_version, uid
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.registry.generic.strategy import Strategy
 
@@ -57,11 +57,28 @@ class Plan(Struct, frozen=True):
     marked: Object | None
     ends: bool
 
+    @property
+    def acts(self) -> bool:
+        """False if the object is being deleted already, and this DELETE changes nothing about it."""
+        return self.marked is not None or self.ends
+
+    @property
+    def removes_marked(self) -> bool:
+        """Whether the object is first marked and then removed."""
+        return self.marked is not None and self.ends
+
 
 def plan(obj: Object, deletion: Deletion, strategy: Strategy, now: float) -> Plan:
     """The steps of this deletion at the time `now` (seconds since the epoch); `obj` isn't changed.
 
     Upstream: BeforeDelete and updateForGracefulDeletionAndFinalizers."""
+    if strategy.ends_in_two_steps:
+        if not is_terminating(obj):
+            marked = {**obj, "metadata": dict(metadata(obj))}
+            strategy.begin_deletion(marked, deletion, now)
+            return Plan(marked, ends=False)
+        if strategy.deletion_blocked(obj):
+            return Plan(None, ends=False)
     wanted = deletion.grace_period_seconds
     if wanted is not None and wanted < 0:
         wanted = 1

@@ -6,6 +6,7 @@ k8s.io/apiserver/pkg/registry/generic/registry/store.go (BeginCreate, BeginUpdat
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from copy import deepcopy
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
@@ -13,15 +14,25 @@ from msgspec import Struct, field
 from fakeapiserver.admission.interfaces import Annotations
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.registry.generic.kind import Kind
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
+    from fakeapiserver.registry.generic.deleter import Marking
 
 # The new object, from the current one (None: there is none). Raises StatusError. Pure, because a lost race runs it again.
 Transform = Callable[[Object | None], Object]
+
+
+def posted(obj: Object) -> Transform:
+    """The transform of a POST. An object whose name is generated may need another attempt, which must not share what admission and the
+    strategy change in place."""
+    meta = metadata(obj)
+    if meta.get("generateName") and not meta.get("name"):
+        return lambda current: {name: deepcopy(value) for name, value in obj.items()}
+    return lambda current: {**obj, "metadata": dict(meta)}
 
 
 class WriteRequest(Struct):
@@ -30,7 +41,8 @@ class WriteRequest(Struct):
     `kind` is the kind in the version of the request. `verb` is the one that was authorized. `applied`: the transform has
     updated managedFields itself (server-side apply). `empties` are the empty lists and maps that decoding has dropped.
     `of_collection`: part of a deletecollection, so admission isn't told the object's name. `view`: the write goes through
-    a subresource of another kind. `warnings` are added to on the way."""
+    a subresource of another kind. `warnings` are added to on the way. `marking`: the write is a DELETE, which this marks the
+    object for."""
 
     kind: Kind
     user: UserInfo
@@ -48,6 +60,7 @@ class WriteRequest(Struct):
     view: "View | None" = None
     annotations: Annotations | None = None
     of_collection: bool = False
+    marking: "Marking | None" = None
 
 
 class Guard:

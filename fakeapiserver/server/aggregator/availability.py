@@ -146,7 +146,7 @@ class Availability:
             kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name, subresource="status"
         )
         try:
-            await scope.store.update(request, transform)
+            await scope.store.write(request, transform)
         except StatusError as error:
             raise Retry(str(error)) from None
         if is_available(obj) and found.status != "True":

@@ -113,7 +113,7 @@ class ClusterAuthenticationTrust:
             return {**current, "data": data}
 
         request = WriteRequest(kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace=NAMESPACE, name=NAME)
-        await scope.store.update(request, transform)
+        await scope.store.write(request, transform)
 
     def _scope(self) -> RequestScope:
         scope = self._scopes.lookup("", "v1", "configmaps")

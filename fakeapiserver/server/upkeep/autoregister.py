@@ -106,7 +106,7 @@ class AutoRegistration:
 
         request = WriteRequest(kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name)
         try:
-            await scope.store.update(request, transform)
+            await scope.store.write(request, transform)
         except StatusError as error:
             log.info("%s has moved on: %s", name, error)
 

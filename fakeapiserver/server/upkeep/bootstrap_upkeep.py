@@ -23,7 +23,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store
-from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest, posted
 from fakeapiserver.server.upkeep.status_writer import SERVER, apply_status
 from fakeapiserver.server.upkeep.watch_loop import follow
 from fakeapiserver.storage.interface import Event
@@ -146,7 +146,7 @@ class BootstrapUpkeep:
         namespace, name = metadata(wanted).get("namespace", ""), metadata(wanted)["name"]
         if store.storage.get_now(store.key(namespace, name)) is not None:
             return False
-        await store.create(WriteRequest(scope.kind, SERVER, manager, namespace), _new(wanted))
+        await store.write(WriteRequest(scope.kind, SERVER, manager, namespace), posted(_new(wanted)), create=True)
         return True
 
     async def _revise(self, resource: GroupResource, wanted: Object, *, mandatory: bool) -> None:
@@ -170,14 +170,14 @@ class BootstrapUpkeep:
                 meta = {**meta, "annotations": {**(meta.get("annotations") or {}), _AUTO_UPDATE: shown}}
             return {**found, "metadata": meta, "spec": spec}
 
-        await store.update(WriteRequest(scope.kind, SERVER, _PRODUCER, "", name), revised)
+        await store.write(WriteRequest(scope.kind, SERVER, _PRODUCER, "", name), revised)
 
     async def _remove_others(self, resource: GroupResource, wanted: Collection[str]) -> None:
         _, store = self._found(resource)
         for item in store.storage.list_now(store.prefix).items:
             obj = store.decode(item.value)
             if metadata(obj)["name"] not in wanted and _flag(obj):
-                await store.remove("", metadata(obj)["name"], Deletion())
+                await store.deleter.remove("", metadata(obj)["name"], Deletion())
 
     def _found(self, resource: GroupResource) -> tuple[RequestScope, Store]:
         store = self._scopes.store_for(resource)

@@ -109,7 +109,7 @@ class IdentityLease:
 
         request = WriteRequest(scope.kind, _USER, _COMPONENT, _NAMESPACE, self.name)
         try:
-            await scope.store.update(request, renewed, create=True)
+            await scope.store.write(request, renewed, create=True)
         except StatusError as error:
             log.warning("the lease of this server could not be renewed: %s", error)
 
@@ -121,7 +121,7 @@ class IdentityLease:
             lease = store.decode(item.value)
             of_a_server = (metadata(lease).get("labels") or {}).get(_IDENTITY) == _COMPONENT
             if of_a_server and _is_expired(lease.get("spec") or {}, self._scopes.clock.now()):
-                await store.remove(_NAMESPACE, metadata(lease)["name"], Deletion())
+                await store.deleter.remove(_NAMESPACE, metadata(lease)["name"], Deletion())
 
     def _scope(self) -> RequestScope:
         scope = self._scopes.lookup(_LEASES.group, "v1", _LEASES.resource)

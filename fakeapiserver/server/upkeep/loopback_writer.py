@@ -16,7 +16,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.store import Store
-from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.registry.generic.write_request import WriteRequest, posted
 
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters", "system:authenticated"))
 
@@ -31,7 +31,7 @@ class LoopbackWriter:
         gvk = scope.kind.gvk
         obj = {"apiVersion": str(gvk.group_version), "kind": gvk.kind, **obj}
         scope.kind.settle(obj, {})
-        await store.create(_request(scope, obj["metadata"].get("namespace", ""), "", ""), obj)
+        await store.write(_request(scope, obj["metadata"].get("namespace", ""), "", ""), posted(obj), create=True)
 
     async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
         """`change` gets the current object and gives a new one, again if somebody was faster. StatusError as PUT has it."""
@@ -41,12 +41,12 @@ class LoopbackWriter:
             assert current is not None
             return change(current)
 
-        await store.update(_request(scope, namespace, name, "status"), transform)
+        await store.write(_request(scope, namespace, name, "status"), transform)
 
     async def remove(self, resource: str, namespace: str, name: str) -> None:
         """StatusError as DELETE has it."""
         scope, store = self._found(resource)
-        await store.delete(_request(scope, namespace, name, ""), Deletion())
+        await store.deleter.delete(_request(scope, namespace, name, ""), Deletion())
 
     def _found(self, resource: str) -> tuple[RequestScope, Store]:
         name, _, group = resource.partition(".")

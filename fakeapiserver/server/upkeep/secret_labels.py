@@ -45,6 +45,6 @@ class SecretLabeller:
             uid_precondition=uid,
         )
         try:
-            await store.update(write, labelled)
+            await store.write(write, labelled)
         except StatusError as error:
             log.error("failed to label the legacy service account token %s/%s: %s", namespace, name, error)

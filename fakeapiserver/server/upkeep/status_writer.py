@@ -38,4 +38,4 @@ async def apply_status(scope: RequestScope, name: str, status: Object, *, user: 
             schema_of=store.versions.typed,
         )
 
-    await store.update(WriteRequest(scope.kind, user, manager, "", name, subresource="status", applied=True), transform)
+    await store.write(WriteRequest(scope.kind, user, manager, "", name, subresource="status", applied=True), transform)

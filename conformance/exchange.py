@@ -16,6 +16,7 @@ A scenario that names `${webhook}` has a conversion webhook while it runs (`webh
 one's answers bad from then on, as its name says, and "" good again.
 A scenario with `"keyOrder": true` is recorded with the keys of its answers in their order, which is compared as well.
 A scenario with `"audit": true` keeps what the server logs of each request (`audit_log.py`).
+Rows that are like another one are written as the difference (`recordings.py`), in scenarios and in recordings.
 An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
 tokens and certificates a scenario may name.
 """
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from conformance import cbor, wire
+from conformance import cbor, recordings, wire
 from conformance.players.audit_log import AuditLog
 from conformance.players.credentials import Credentials
 from conformance.summary import summarized
@@ -291,14 +292,14 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
         from conformance.players.aggregated import Aggregated
 
         with Aggregated() as aggregated:
-            answers = _run(json.loads(aggregated.filled(text)), client, None, patient=patient)
+            answers = _run(recordings.scenario(aggregated.filled(text)), client, None, patient=patient)
             return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
-        return _run(json.loads(text), client, None, patient=patient)
+        return _run(recordings.scenario(text), client, None, patient=patient)
     from conformance.players.webhook import Webhook
 
     with Webhook() as webhook:
-        answers = _run(json.loads(webhook.filled(text)), client, webhook, patient=patient)
+        answers = _run(recordings.scenario(webhook.filled(text)), client, webhook, patient=patient)
         return [json.loads(webhook.hidden(json.dumps(answer))) for answer in answers]
 
 
@@ -339,6 +340,11 @@ def _awaited(request: Mapping[str, Any], client: Client, answers: list[Answer], 
 
 def recording_of(path: Path) -> Path:
     return HERE / "exchanges" / path.parent.name / path.name
+
+
+def recorded(path: Path) -> list[Answer]:
+    """Returns the recorded answers to a scenario's requests, in full."""
+    return recordings.read(recording_of(path), recordings.scenario(path.read_text())["requests"])
 
 
 # ---------------------------------------------------------------- comparing

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
 from conformance.compare.key_order import answer_disorder
-from conformance.exchange import HERE, Client, difference, recording_of, run, scenarios
+from conformance.exchange import HERE, Client, difference, recorded, run, scenarios
 from conformance.players.credentials import Credentials, needs_credentials, started
 
 
@@ -41,9 +42,9 @@ def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
         if client.credentials is None and needs_credentials(area):
             continue
         score = scores.setdefault(area, Score())
-        scenario = json.loads(path.read_text())
+        scenario = recordings.scenario(path.read_text())
         requests = scenario["requests"]
-        expected = json.loads(recording_of(path).read_text())
+        expected = recorded(path)
         for i, (request, want, got) in enumerate(zip(requests, expected, run(path, client), strict=True)):
             score.total += 1
             found = difference(want, got) or (answer_disorder(want, got) if scenario.get("keyOrder") else "")

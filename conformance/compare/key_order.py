@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+from conformance import recordings
 from conformance.exchange import HERE, UID, Answer, Client, comparing, run, scenarios
 
 _INDEX: Final = re.compile(r"\[\d+\]")
@@ -53,7 +54,7 @@ def main() -> int:
     seen: set[str] = set()
     total = equal = 0
     for area, path in scenarios(arguments.area or [*_plain_areas()]):
-        requests = json.loads(path.read_text())["requests"]
+        requests = recordings.scenario(path.read_text())["requests"]
         for request, want, got in zip(requests, run(path, oracle, patient=True), run(path, server), strict=True):
             total += 1
             found = answer_disorder(want, got)

@@ -44,6 +44,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client, plain
 from conformance.players.metrics_server import MetricsServer
@@ -391,8 +392,7 @@ def record(client: Client, names: Sequence[str], haste: float) -> None:
         states = [*_states(client, json.loads(path.read_text()), settles=False, haste=haste)]
         target = recording_of(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        rows = ",\n".join(json.dumps(state, sort_keys=True) for state in states)
-        target.write_text(f"[\n{rows}\n]\n")
+        target.write_text(recordings.lines(recordings.shortened(states), sort_keys=True))
         print(f"{path.parent.name}/{path.stem}: {len(states)} states", file=sys.stderr, flush=True)
 
 
@@ -418,7 +418,7 @@ def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int,
 
 def replay_one(client: Client, path: Path, *, settles: bool) -> tuple[int, list[str]]:
     """(how many states the script has, what differs: at most one line of each)."""
-    expected = json.loads(recording_of(path).read_text())
+    expected = recordings.read(recording_of(path))
     states = _states(client, json.loads(path.read_text()), settles=settles)
     misses = []
     for number, (want, got) in enumerate(zip(expected, states, strict=True), 1):

@@ -55,7 +55,7 @@ def test_answers_equal_the_real_servers(client: exchange.Client, area: str) -> N
 
 def test_every_scenario_is_recorded_and_every_area_has_a_floor() -> None:
     for area, path in exchange.scenarios():
-        answers = json.loads(exchange.recording_of(path).read_text())
+        answers = exchange.recorded(path)
         assert len(answers) == len(json.loads(path.read_text())["requests"])
         assert area in FLOORS
 

@@ -7,12 +7,12 @@ Both servers need the same `--audit-policy-file` and `--audit-log-path` in block
 of all scenarios (or of some areas), whatever they were made for, then `count` random writes and reads.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance import recordings
 from conformance.compare.requests import Report
 from conformance.exchange import Answer, Client, comparing, difference, run, run_requests, scenarios
 from conformance.players.credentials import needs_credentials
@@ -22,7 +22,7 @@ from conformance.random import writes
 
 def compared(path: Path, oracle: Client, server: Client, report: Report) -> None:
     """A scenario's events on both."""
-    requests = json.loads(path.read_text())["requests"]
+    requests = recordings.scenario(path.read_text())["requests"]
     label = f"{path.parent.name}/{path.stem}"
     _judge(label, requests, run(path, oracle, patient=True), run(path, server), report)
 

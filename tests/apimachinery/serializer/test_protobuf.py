@@ -1,18 +1,15 @@
 """Protobuf gives the objects that their JSON gives, and back again the bytes a real server writes for them."""
 
 import contextlib
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.exchange import recorded, scenarios
 from fakeapiserver.apimachinery.serializer import protobuf
 from fakeapiserver.apis.protobuf import encoder, message_finder, messages
-
-EXCHANGES = Path(__file__).parents[3] / "conformance" / "exchanges"
 
 
 def field(number: int, value: bytes | int | str) -> bytes:
@@ -135,8 +132,8 @@ def test_encodes_as_go_does(message: str, obj: dict[str, object], raw: bytes) ->
 def recorded_objects() -> Iterator[dict[str, object]]:
     """Every object of a built-in kind that the real server has answered in the recorded exchanges."""
     find = message_finder()
-    for path in sorted(EXCHANGES.glob("*/*.json")):
-        for answer in json.loads(path.read_text()):
+    for _, path in scenarios():
+        for answer in recorded(path):
             body = answer.get("body")
             if answer["type"] == "application/cbor":
                 continue  # written down in a notation of its own

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 VERSIONS: Final = Path(__file__).parent / "versions"
+# The default, and the only place that names the newest version: its folder and this constant are all that a new version needs.
 NEWEST: Final = "v1.36"
 
 
@@ -13,6 +14,13 @@ NEWEST: Final = "v1.36"
 def known_versions() -> tuple[str, ...]:
     """`v1.33`, …, `v1.36`: those that there are tables of, the oldest first."""
     return tuple(sorted(path.name for path in VERSIONS.iterdir()))
+
+
+@cache
+def release_of(version: str = NEWEST) -> str:
+    """The release that a minor version's tables are recorded from, such as v1.36.3."""
+    release: str = read_table(version, "paths.json")["version"]["gitVersion"]
+    return release
 
 
 def minor_version(text: str) -> str:

@@ -20,10 +20,9 @@ from typing import Final
 from msgspec import Struct
 
 import fakeapiserver
-from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version
+from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version, release_of
 from fakeapiserver.cli.arguments import OUTPUTS, UsageError, choice, read_boolean, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
-from fakeapiserver.cli.version import kubernetes
 from fakeapiserver.transport.certificates import write_file
 
 # The package's folder goes onto the path only to import it from the right place, so that it hides nothing of Python's own.
@@ -169,7 +168,7 @@ def platform() -> tuple[str, str]:
 
 def _list(options: Options) -> int:
     system = "/".join(platform())
-    releases = [kubernetes(version) for version in reversed(known_versions())]
+    releases = [release_of(version) for version in reversed(known_versions())]
     if "json" in (options.output, options.print):
         print(json.dumps([{"version": release, "platform": system} for release in releases]))
     else:
@@ -187,7 +186,7 @@ def _print(options: Options, folder: Path, kubectl: str | None) -> None:
         case "env":
             print(f"export KUBEBUILDER_ASSETS={shlex.quote(str(folder))}")
         case _:
-            release = kubernetes(options.version).removeprefix("v")
+            release = release_of(options.version).removeprefix("v")
             print(f"Version: {release}\nOS/Arch: {'/'.join(platform())}\nPath: {folder}")
 
 
@@ -196,7 +195,7 @@ def _folder(options: Options) -> Path:
         return options.folder
     if options.bin_dir is None:
         return default_folder(options.version)
-    release = kubernetes(options.version).removeprefix("v")
+    release = release_of(options.version).removeprefix("v")
     # Not the name that setup-envtest gives: its programs may be there.
     return options.bin_dir / "k8s" / f"fakeapiserver-{release}-{'-'.join(platform())}"
 

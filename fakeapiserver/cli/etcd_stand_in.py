@@ -11,7 +11,7 @@ import select
 import sys
 
 VERSION = "3.6.8"  # the release whose flags are recorded
-FLAGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../apis/versions/v1.36/etcd_flags.txt")
+VERSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../apis/versions")
 LARGEST_REQUEST = 1 << 20  # bytes
 PARENT_CHECK = 1000  # milliseconds
 _CORS = (
@@ -59,7 +59,7 @@ def main(words: list[str]) -> int:
 
 def read_flags() -> dict[str, str]:
     """Flag -> its default as etcd's help shows it. The recorded file has a flag a line."""
-    with open(FLAGS, encoding="utf-8") as file:
+    with open(os.path.join(VERSIONS, max(os.listdir(VERSIONS)), "etcd_flags.txt"), encoding="utf-8") as file:
         return dict(line.rstrip("\n").split(" ", 1) for line in file)
 
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fakeapiserver.apis.recorded import NEWEST, read_table
+from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed, parse
-from fakeapiserver.cli.version import kubernetes
 from fakeapiserver.server.options.config import Config
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def main(arguments: Sequence[str], parent: int = 0, version: str = NEWEST) -> in
             print(help_text(version), end="")
             return 0
         if "version" in parsed.given:
-            print(f"Kubernetes {kubernetes(version)}")
+            print(f"Kubernetes {release_of(version)}")
             return 0
         _check(parsed)
         return _run(parsed, parent)
@@ -129,4 +128,4 @@ def help_text(version: str = NEWEST) -> str:
     """A flag a line, as envtest looks for them: it asks which ones there are before it gives them."""
     flags: dict[str, str] = read_table(NEWEST, "flags.json")["flags"]
     lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
-    return f"fakeapiserver in the place of kube-apiserver {kubernetes(version)}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"
+    return f"fakeapiserver in the place of kube-apiserver {release_of(version)}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

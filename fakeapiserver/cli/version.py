@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fakeapiserver import __version__
-from fakeapiserver.apis.recorded import NEWEST, known_versions, read_table
+from fakeapiserver.apis.recorded import known_versions, release_of
 from fakeapiserver.cli.arguments import OUTPUTS, UsageError, choice, read_into
 from fakeapiserver.cli.complain import refuse
 
@@ -31,17 +31,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def kubernetes(version: str = NEWEST) -> str:
-    """The release that a minor version's tables are recorded from, such as v1.36.3."""
-    release: str = read_table(version, "paths.json")["version"]["gitVersion"]
-    return release
-
-
 def text() -> str:
-    return f"fakeapiserver {__version__} (Kubernetes {kubernetes()})"
+    return f"fakeapiserver {__version__} (Kubernetes {release_of()})"
 
 
 def facts() -> dict[str, object]:
-    older = {version.removeprefix("v"): kubernetes(version) for version in known_versions()}
+    older = {version.removeprefix("v"): release_of(version) for version in known_versions()}
     python = ".".join(map(str, sys.version_info[:3]))
-    return {"fakeapiserver": __version__, "kubernetes": kubernetes(), "kubernetesVersions": older, "python": python}
+    return {"fakeapiserver": __version__, "kubernetes": release_of(), "kubernetesVersions": older, "python": python}

@@ -38,7 +38,7 @@ class Cluster(Blocking[AsyncCluster]):
     - `local_storage`: a default storage class, whose volumes are made when a pod that uses them is scheduled.
     - `load_balancers`: services of type LoadBalancer get addresses.
     - `metrics`: the metrics APIs to serve: resource, custom, external, or `*` for all. See `cluster.metrics`.
-    - `kubernetes_version`: a minor version, v1.33 to v1.36.
+    - `kubernetes_version`: a minor version such as v1.34; `fakeapiserver version -o json` lists them.
     - `feature_gates`, `runtime_config`: as the flags: `{"GenericWorkload": True}`, `{"api/all": "true"}`.
     - `crds`, `webhooks`: files, folders or objects (one or several) with definitions and webhook configurations that exist
       from the start. A webhook that names a Service is called on this machine, at `cluster.webhooks`.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
@@ -14,7 +15,7 @@ from fakeapiserver.component_helpers.objects import SERVICE_ACCOUNTS
 from fakeapiserver.transport.certificates import KeyPair
 
 # Its first word is what managedFields show as the manager.
-USER_AGENT: Final = "kube-controller-manager/v1.36 (fakeapiserver)"
+USER_AGENT: Final = f"kube-controller-manager/{NEWEST} (fakeapiserver)"
 _ROOT: Final = "system:kube-controller-manager"
 _NAMESPACE: Final = "kube-system"
 # Who plays stages may do what these say, as kwok in kwokctl's clusters.
@@ -64,11 +65,11 @@ class SimpleClientBuilder:
 def identity_of(account: str) -> tuple[str, Sequence[str], str]:
     """(user, groups, user agent) of a controller's service account, of a user by its name, or ("") of what controllers share."""
     if account.startswith("system:node:"):
-        return account, ["system:nodes"], "kubelet/v1.36 (fakeapiserver)"
+        return account, ["system:nodes"], f"kubelet/{NEWEST} (fakeapiserver)"
     if account == KWOK:
         return account, ["system:masters"], "kwok/v0.8 (fakeapiserver)"
     if account.startswith("system:"):
-        return account, [], f"{account.rpartition(':')[2]}/v1.36 (fakeapiserver)"
+        return account, [], f"{account.rpartition(':')[2]}/{NEWEST} (fakeapiserver)"
     if not account:
         return _ROOT, [], USER_AGENT
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{_NAMESPACE}"]

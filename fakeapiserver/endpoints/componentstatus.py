@@ -10,6 +10,7 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -75,7 +76,8 @@ async def _get(port: int) -> tuple[int, str]:
     )  # as upstream does: these parts sign for themselves
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     try:
-        writer.write(b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1:%d\r\nUser-Agent: kube-probe/1.36\r\n\r\n" % port)
+        agent = f"kube-probe/{NEWEST.removeprefix('v')}"
+        writer.write(f"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nUser-Agent: {agent}\r\n\r\n".encode())
         head, _, body = (await reader.read(1 << 16)).partition(b"\r\n\r\n")
     finally:
         writer.close()

@@ -14,7 +14,6 @@ LEASE_SECONDS: Final = 40
 RENEW_SECONDS: Final = 10.0
 STATUS_SECONDS: Final = 300.0
 _SAFETY_SECONDS: Final = 5.0
-KUBELET_VERSION: Final = "v1.36.3"
 CAPACITY: Final[Mapping[str, str]] = {
     "cpu": "32",
     "memory": "256Gi",
@@ -73,7 +72,7 @@ def node(
     ready: bool = True,
     dual_stack: bool = False,
     endpoint: tuple[str, int] | None = None,
-    version: str = KUBELET_VERSION,
+    version: str,
 ) -> Object:
     """As a kubelet of a `version` registers it; without conditions where it isn't `ready`."""
     name = name_of(number)
@@ -117,7 +116,7 @@ def status(
     told: Iterable[tuple[str, str, str, str]] = _HEALTHY,
     dual_stack: bool = False,
     endpoint: tuple[str, int] | None = None,
-    version: str = KUBELET_VERSION,
+    version: str,
 ) -> Object:
     """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were. `endpoint`:
     where its kubelet answers."""

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.recorded import release_of
 from fakeapiserver.clock import Timers
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
-from fakeapiserver.nodes.node import KUBELET_VERSION, MAX_NODES, name_of
+from fakeapiserver.nodes.node import MAX_NODES, name_of
 from fakeapiserver.nodes.pod_lifecycle.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
 from fakeapiserver.nodes.pod_lifecycle.lifecycle import Spans
 from fakeapiserver.nodes.surroundings import Key, Objects
@@ -61,7 +62,7 @@ class Simulation:
             raise ValueError(f"from 0 to {MAX_NODES} nodes can be simulated, not {count}")
         self.count = count
         self.dual_stack = dual_stack
-        self.kubelet_version = KUBELET_VERSION
+        self.kubelet_version = release_of()
         # Where all kubelets answer, address and port; None: nowhere.
         self.endpoint: tuple[str, int] | None = None
         self.nodes = {name_of(number): NodeState(name_of(number), number) for number in range(1, count + 1)}

@@ -149,7 +149,7 @@ def _elsewhere() -> tuple[Command, ...]:
             "envtest-assets [DIR | list | use [VERSION]] [FLAG ...]",
             "Writes the three programs that envtest starts into a folder, and prints the line that makes envtest find them:\n\n"
             '    eval "$(fakeapiserver envtest-assets)"\n    go test ./...\n\n'
-            "`use VERSION` writes programs of one minor version (1.33 to 1.36; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
+            "`use VERSION` writes programs of one minor version (see `list`; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
             "and takes the flags of setup-envtest. kubebuilder's projects call setup-envtest in their Makefile; this line makes an "
             "unchanged Makefile use the programs of this package, and downloads nothing:\n\n"
             '    make test -o envtest ENVTEST="$(fakeapiserver envtest-assets -p path)/setup-envtest"\n\n'

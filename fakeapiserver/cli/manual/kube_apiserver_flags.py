@@ -2,11 +2,12 @@
 
 from typing import Final
 
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.cli.manual import shared
 from fakeapiserver.cli.manual.audit_flags import AUDITING
 from fakeapiserver.cli.manual.entry import Flag
 
-_VERSION: Final = "kube=1.36"
+_VERSION: Final = f"kube={NEWEST.removeprefix('v')}"
 TOPICS: Final = {
     "Secure serving": {
         "bind-address": Flag("The address to listen on.", "127.0.0.1", "ADDRESS", "--bind-address=0.0.0.0"),

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.cli.manual.entry import Flag
 
 OWN: Final = {
@@ -39,7 +40,7 @@ OWN: Final = {
         ),
         "kubernetes-version": Flag(
             "Serves the resources, fields, defaults, gates and messages of this minor version.",
-            "1.36",
+            NEWEST.removeprefix("v"),
             "VERSION",
             "--kubernetes-version=1.34",
             "kubernetes-versions",

@@ -26,7 +26,6 @@ from fakeapiserver.endpoints.negotiation.body import KnownKind, not_registered
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
-from fakeapiserver.registry import strategy_for
 from fakeapiserver.registry.generic.canonical import built_in_encoder
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
@@ -34,7 +33,9 @@ from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.versions import Versions
 from fakeapiserver.registry.generic.write_request import Allocation, Guard
+from fakeapiserver.registry.strategies import strategy_for
 from fakeapiserver.storage.interface import Compacted, Storage
+from fakeapiserver.storage.keys import prefix_of
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
@@ -275,7 +276,7 @@ class RequestScopes(Struct, kw_only=True):
                 gvr=row.gvr,
                 versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version), built_in_encoder(arrange)),
                 namespaced=row.namespaced,
-                prefix=f"/registry/{_KEY_NAMES.get(group_resource, row.gvr.resource)}/",
+                prefix=prefix_of(_KEY_NAMES.get(group_resource, row.gvr.resource)),
                 strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
                 storage=self.storage,
                 admission=self.admission,

@@ -38,7 +38,8 @@ from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
-from fakeapiserver.storage.interface import Event, StoredObject, Watcher
+from fakeapiserver.storage.interface import Event, ListQuery, StoredObject, Watcher
+from fakeapiserver.storage.keys import prefix_of
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage
@@ -402,7 +403,7 @@ class CustomResources:
                 gvr=GroupVersionResource(spec["group"], versions.gvk.version, plural),
                 versions=versions,
                 namespaced=spec["scope"] == "Namespaced",
-                prefix=f"/registry/{spec['group']}/{plural}/",
+                prefix=prefix_of(spec["group"], plural),
                 strategy=strategy,
                 storage=self._scopes.storage if view is None else view,
                 admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
@@ -495,12 +496,12 @@ class CustomResources:
             )
             with suppress(StatusError):
                 await store.deleter.delete(request, Deletion())
-        return bool((await store.storage.list(store.prefix, limit=1)).items)
+        return bool((await store.storage.list(store.prefix, ListQuery(limit=1))).items)
 
     async def _wait_and_let_go(self, definitions: Store, obj: Object, store: Store) -> None:
         watcher = store.storage.watch(store.prefix, revision=None, predicate=None)
         try:
-            while (await store.storage.list(store.prefix, limit=1)).items:
+            while (await store.storage.list(store.prefix, ListQuery(limit=1))).items:
                 if await watcher.next_batch(3600.0) is None:
                     return  # another state was restored
             await self._let_go(definitions, obj, "InstanceDeletionCompleted", "removed all instances")

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -84,8 +84,21 @@ class ListResult(Struct, frozen=True):
     more: bool = False
 
 
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Predicate = Callable[[StoredObject], bool]
+
+
+class ListQuery(Struct, frozen=True, kw_only=True):
+    """Which objects a list has: at `revision` (0: now) those whose keys are not before `start`, and of these at most `limit` (0: all)
+    that `predicate` selects."""
+
+    revision: int = 0
+    start: str = ""
+    limit: int = 0
+    predicate: Predicate | None = None
+
+
+EVERYTHING: Final = ListQuery()
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class Event(Struct):
@@ -143,17 +156,8 @@ class Storage(Protocol):
     async def get_for_update(self, key: str) -> StoredObject | None:
         """The object from which an update starts."""
 
-    async def list(
-        self,
-        prefix: str,
-        *,
-        revision: int = 0,
-        start: str = "",
-        limit: int = 0,
-        predicate: Predicate | None = None,
-    ) -> ListResult:
-        """The objects at `revision` (0: now) whose keys are not before `start`: at most `limit` (0: all) of those that `predicate`
-        selects. Compacted, ResourceVersionTooLarge."""
+    async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        """The objects below the prefix. Raises Compacted, ResourceVersionTooLarge."""
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
         """A watcher that gets every event after `revision` (None: now) once and in order. Compacted if that is forgotten."""

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from fakeapiserver.storage.interface import (
+    EVERYTHING,
     Index,
+    ListQuery,
     ListResult,
     Predicate,
     RequestTooLarge,
@@ -80,16 +82,8 @@ class MemoryStorage:
     async def get_for_update(self, key: str) -> StoredObject | None:
         return self._mvcc.get(key)
 
-    async def list(
-        self,
-        prefix: str,
-        *,
-        revision: int = 0,
-        start: str = "",
-        limit: int = 0,
-        predicate: Predicate | None = None,
-    ) -> ListResult:
-        return self._mvcc.range(prefix, revision, start, limit, predicate)
+    async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        return self._mvcc.range(prefix, query)
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
         return self._hub.watch(prefix, revision, predicate)

@@ -23,16 +23,18 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.storage.interface import (
+    EVERYTHING,
     Compacted,
     Index,
     KeyExists,
     KeyNotFound,
+    ListQuery,
     ListResult,
-    Predicate,
     ResourceVersionConflict,
     ResourceVersionTooLarge,
     StoredObject,
 )
+from fakeapiserver.storage.keys import resource_of
 from fakeapiserver.storage.versioner import restamp, stamp
 
 # Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
@@ -167,15 +169,14 @@ class MVCC:
     # ------------------------------------------------------------------ reads
 
     def get(self, key: str) -> StoredObject | None:
-        bucket = self._buckets.get(_bucket_name(key))
+        bucket = self._buckets.get(resource_of(key))
         return bucket.objects.get(key) if bucket is not None else None
 
     def generation(self, prefix: str) -> int:
         return self._bucket(prefix).generation
 
-    def range(
-        self, prefix: str, revision: int = 0, start: str = "", limit: int = 0, predicate: Predicate | None = None
-    ) -> ListResult:
+    def range(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        revision, start, limit, predicate = query.revision, query.start, query.limit, query.predicate
         if revision and revision != self.revision:
             keys, objects = self._at(prefix, revision, start)
         else:
@@ -263,16 +264,8 @@ class MVCC:
                     yield self._commit(Change(revision, key, previous, current))
 
     def _bucket(self, key: str) -> Bucket:
-        name = _bucket_name(key)
+        name = resource_of(key)
         bucket = self._buckets.get(name)
         if bucket is None:
             bucket = self._buckets[name] = Bucket()
         return bucket
-
-
-def _bucket_name(key: str) -> str:
-    """The resource a key belongs to: `/registry/pods/...` -> `pods`; groups and parts with a dot or `services` have two words."""
-    first, _, rest = key[10:].partition("/")
-    if "." in first or first == "services":
-        return f"{first}/{rest.partition('/')[0]}"
-    return first

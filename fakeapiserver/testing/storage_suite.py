@@ -16,6 +16,7 @@ from fakeapiserver.storage.interface import (
     Index,
     KeyExists,
     KeyNotFound,
+    ListQuery,
     ListResult,
     ResourceVersionConflict,
     ResourceVersionTooLarge,
@@ -162,13 +163,13 @@ async def run_test_list_in_pages_shows_one_state(make: MakeStorage) -> None:
     storage = make()
     for name in "abcde":
         await create(storage, name)
-    first = await storage.list(PODS, limit=2)
+    first = await storage.list(PODS, ListQuery(limit=2))
     assert (names(first), first.remaining, first.more) == (["a", "b"], 3, True)
     await create(storage, "bb")
     await storage.delete(f"{PODS}default/d")
     start = first.items[-1].key + "\0"
-    second = await storage.list(PODS, revision=first.revision, start=start, limit=2)
-    third = await storage.list(PODS, revision=first.revision, start=second.items[-1].key + "\0", limit=2)
+    second = await storage.list(PODS, ListQuery(revision=first.revision, start=start, limit=2))
+    third = await storage.list(PODS, ListQuery(revision=first.revision, start=second.items[-1].key + "\0", limit=2))
     assert names(second) + names(third) == ["c", "d", "e"]
     assert (third.remaining, third.more) == (0, False)
 
@@ -179,7 +180,7 @@ async def run_test_list_at_an_older_revision(make: MakeStorage) -> None:
     then = storage.revision
     await update(storage, found, "new")
     await create(storage, "b")
-    old = await storage.list(PODS, revision=then)
+    old = await storage.list(PODS, ListQuery(revision=then))
     assert (names(old), old.revision) == (["a"], then)
     assert old.items[0] == found
 
@@ -188,7 +189,7 @@ async def run_test_list_selects_before_it_counts(make: MakeStorage) -> None:
     storage = make()
     for i in range(6):
         await create(storage, f"p{i}", "odd" if i % 2 else "even")
-    found = await storage.list(PODS, limit=2, predicate=lambda item: item.index.labels["note"] == "odd")
+    found = await storage.list(PODS, ListQuery(limit=2, predicate=lambda item: item.index.labels["note"] == "odd"))
     assert (names(found), found.more, found.remaining) == (["p1", "p3"], True, 4)
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.scheme import serving
-from fakeapiserver.registry import package_of, strategy_for
+from fakeapiserver.registry.strategies import package_of, strategy_for
 
 # Kinds that share a file, because they share all or most of their rules.
 SHARED: Final = {

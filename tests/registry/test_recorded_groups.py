@@ -14,8 +14,8 @@ import pytest
 import fakeapiserver
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.timestamp import seconds_of
-from fakeapiserver.registry import package_of
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.strategies import package_of
 
 DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
 CASES = json.loads((Path(__file__).parent / "recorded_groups.json").read_bytes())

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.storage import continue_token
-from fakeapiserver.storage.interface import Compacted, Event, Index, KeyExists, KeyNotFound, StoredObject
+from fakeapiserver.storage.interface import Compacted, Event, Index, KeyExists, KeyNotFound, ListQuery, StoredObject
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC
 from fakeapiserver.testing import storage_suite as suite
@@ -31,10 +31,10 @@ def test_lists_and_watches_of_a_compacted_revision_are_refused() -> None:
         for name in "abc":
             await suite.create(storage, name)
         storage.compact(3)
-        assert suite.names(await storage.list(suite.PODS, revision=3)) == ["a", "b"]
+        assert suite.names(await storage.list(suite.PODS, ListQuery(revision=3))) == ["a", "b"]
         assert [event.revision for event in await suite.drain(storage.watch(suite.PODS, revision=3))] == [4]
         with pytest.raises(Compacted):
-            await storage.list(suite.PODS, revision=2)
+            await storage.list(suite.PODS, ListQuery(revision=2))
         with pytest.raises(Compacted):
             storage.watch(suite.PODS, revision=2)
 
@@ -144,7 +144,7 @@ class Machine(RuleBasedStateMachine):
     @rule(back=st.integers(0, 8), limit=st.integers(0, 3))
     def list_in_the_past(self, back: int, limit: int) -> None:
         revision = max(self.storage.revision - back, 1)
-        found = self.run(self.storage.list(suite.PODS, revision=revision, limit=limit))
+        found = self.run(self.storage.list(suite.PODS, ListQuery(revision=revision, limit=limit)))
         expected = [self.states[revision][key] for key in sorted(self.states[revision])]
         assert found.items == (expected[:limit] if limit else expected)
         assert found.more == bool(limit and len(expected) > limit)

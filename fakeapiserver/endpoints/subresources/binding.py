@@ -17,6 +17,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.subresources.subresource import decoded, mutated, success
 from fakeapiserver.registry.core.pod.status import set_condition
+from fakeapiserver.storage.keys import ROOT
 
 _PODS: Final = GroupResource("", "pods")
 
@@ -45,7 +46,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
 
     key = store.key(request.info.namespace, name)
     if options.dry_run:  # upstream then looks itself, above the storage that adds the prefix
-        key = key.removeprefix("/registry")
+        key = key.removeprefix(ROOT)
 
     def assign(pod: Object) -> Object:
         _check_preconditions(pod, key, expected, name)

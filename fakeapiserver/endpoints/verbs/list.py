@@ -15,7 +15,7 @@ from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage import continue_token
-from fakeapiserver.storage.interface import Compacted, ListResult, ResourceVersionTooLarge
+from fakeapiserver.storage.interface import Compacted, ListQuery, ListResult, ResourceVersionTooLarge
 
 _EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
 
@@ -39,9 +39,8 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
     retry_after = int(store.strategy.cached and not (single and exact))
     try:
-        found = await store.storage.list(
-            prefix, revision=position.revision, start=position.start, limit=position.limit, predicate=predicate
-        )
+        query = ListQuery(revision=position.revision, start=position.start, limit=position.limit, predicate=predicate)
+        found = await store.storage.list(prefix, query)
     except NotConverted as error:
         # Upstream doesn't need its cache for pages without a selector.
         raise (

@@ -32,7 +32,7 @@ from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
 from fakeapiserver.registry.generic.interfaces import NotConverted
-from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject, Watcher
+from fakeapiserver.storage.interface import Compacted, Event, ListQuery, Predicate, StoredObject, Watcher
 
 _BOOKMARK_PERIOD: Final = 60.0
 # The last bookmark is sent so many seconds before the end of a watch.
@@ -77,7 +77,7 @@ async def _stream(
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
         try:
-            found = await storage.list(prefix, predicate=predicate)
+            found = await storage.list(prefix, ListQuery(predicate=predicate))
         except NotConverted as error:
             if error.unready is not None:
                 raise

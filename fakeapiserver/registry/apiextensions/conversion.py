@@ -32,7 +32,17 @@ from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 from fakeapiserver.registry.generic.interfaces import NotConverted
-from fakeapiserver.storage.interface import Event, Index, ListResult, Predicate, Storage, StoredObject, Watcher
+from fakeapiserver.storage.interface import (
+    EVERYTHING,
+    Event,
+    Index,
+    ListQuery,
+    ListResult,
+    Predicate,
+    Storage,
+    StoredObject,
+    Watcher,
+)
 from fakeapiserver.storage.versioner import restamp, stamp
 from fakeapiserver.storage.watch import selected_event
 from fakeapiserver.transport.webhook import Endpoint, WebhookError
@@ -216,29 +226,23 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         await self._encoded(Encoded(shown.value, shown.offset), shown.index)
         return shown
 
-    async def list(
-        self,
-        prefix: str,
-        *,
-        revision: int = 0,
-        start: str = "",
-        limit: int = 0,
-        predicate: Predicate | None = None,
-    ) -> ListResult:
+    async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         try:
-            if predicate is None:
-                found = await self.inner.list(prefix, revision=revision, start=start, limit=limit)
+            if query.predicate is None:
+                found = await self.inner.list(prefix, query)
                 listed = replace(found, items=await self._all(found.items))
             else:
-                listed = await self._selected(prefix, revision, start, limit, predicate)
+                listed = await self._selected(prefix, query, query.predicate)
         except NotConverted as error:
             error.unready = self._unready(error)
             raise
         self._unready_since = None
         return listed
 
-    async def _selected(self, prefix: str, revision: int, start: str, limit: int, predicate: Predicate) -> ListResult:
-        found = await self.inner.list(prefix, revision=revision, start=start)
+    async def _selected(self, prefix: str, query: ListQuery, predicate: Predicate) -> ListResult:
+        """The objects that the predicate selects, which has to see them converted."""
+        limit = query.limit
+        found = await self.inner.list(prefix, ListQuery(revision=query.revision, start=query.start))
         page: _Items = []
         for begin in range(0, len(found.items), _AT_ONCE):
             for i, item in enumerate(await self._all(found.items[begin : begin + _AT_ONCE]), begin + 1):

@@ -14,7 +14,8 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, invalid
 from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.patch.go_format import go_type_verb, go_value
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy, spec_changed
+from fakeapiserver.registry.generic.strategy import Strategy, spec_changed
+from fakeapiserver.registry.generic.strategy_facts import MetaCheck
 
 _METADATA: Final = Path("metadata")
 _MAX_INT32: Final = 2**31 - 1

@@ -12,7 +12,8 @@ from fakeapiserver.apimachinery.names import name_is_dns_subdomain
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.strategy import NameFunction, Strategy
+from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy_facts import NameFunction
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 

@@ -9,7 +9,8 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy_facts import NameFunction
 from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")

@@ -13,7 +13,8 @@ from fakeapiserver.registry.certificates.certificate import parsed
 from fakeapiserver.registry.certificates.pem import Block, blocks
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
-from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy_facts import NameFunction
 from fakeapiserver.registry.generic.table_cells import or_none
 
 _SIGNER: Final = Path("spec").child("signerName")

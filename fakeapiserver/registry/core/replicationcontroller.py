@@ -9,13 +9,12 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import non_negative_errors
-from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
+from fakeapiserver.registry.core.pod.options import PodOptions
 from fakeapiserver.registry.core.pod.template import default_pod_template
 from fakeapiserver.registry.core.pod.validation import pod_template_errors
 from fakeapiserver.registry.core.pod.warnings import pod_template_warnings, updated_template_warnings
-from fakeapiserver.registry.core.workload_status_validation import replica_set_status_errors
-from fakeapiserver.registry.generic.strategy import Cells
-from fakeapiserver.registry.generic.table_cells import age, container_cells, format_labels
+from fakeapiserver.registry.core.replicas_strategy import ReplicasStrategy
+from fakeapiserver.registry.generic.table_cells import format_labels
 
 _SPEC: Final = Path("spec")
 _TEMPLATE: Final = _SPEC.child("template")
@@ -24,7 +23,7 @@ _IN_HOSTNAMES: Final = (
 )
 
 
-class ReplicationControllerStrategy(WithPods, kw_only=True):
+class ReplicationControllerStrategy(ReplicasStrategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
@@ -34,9 +33,6 @@ class ReplicationControllerStrategy(WithPods, kw_only=True):
                 metadata(obj).setdefault("labels", dict(labels))
             default_pod_template(template, image_volumes=self.pod_options.image_volumes)
         spec.setdefault("replicas", 1)
-
-    def prepare_for_create(self, obj: Object) -> None:
-        obj["status"] = {"replicas": 0}
 
     def canonicalize(self, obj: Object) -> None:
         """Reading the stored one gives it its template's labels."""
@@ -75,20 +71,8 @@ class ReplicationControllerStrategy(WithPods, kw_only=True):
         found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
         return found
 
-    def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return replica_set_status_errors(obj.get("status") or {})
-
-    def table_row(self, obj: Object, now: float) -> Cells:
-        spec, status = obj.get("spec") or {}, obj.get("status") or {}
-        return [
-            metadata(obj).get("name", ""),
-            spec.get("replicas", 0),
-            status.get("replicas", 0),
-            status.get("readyReplicas", 0),
-            age(obj, now),
-            *container_cells(spec.get("template")),
-            format_labels(spec.get("selector")),
-        ]
+    def selector_cell(self, selector: Object | None) -> str:
+        return format_labels(selector)
 
 
 def _template_errors(template: Object, selector: dict[str, str], options: PodOptions) -> ErrorList:

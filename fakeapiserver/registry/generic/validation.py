@@ -18,7 +18,8 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.generic.empties import as_sent
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.older_words import reworded_errors
-from fakeapiserver.registry.generic.strategy import MetaCheck, Strategy
+from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy_facts import MetaCheck
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties, Steps

@@ -32,6 +32,7 @@ from fakeapiserver.registry.generic.preparation import fill_system_fields, prepa
 from fakeapiserver.registry.generic.validation import Validator, as_told
 from fakeapiserver.registry.generic.write_request import Transform, WriteRequest, Written
 from fakeapiserver.storage.interface import KeyExists, StoredObject
+from fakeapiserver.storage.keys import ROOT
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.generic.store import Store
@@ -337,7 +338,7 @@ class WriteAttempt(Struct):
         request = self.request
         key = self.store.key(request.namespace, request.name)
         if request.dry_run:  # upstream then checks above the storage layer that adds the prefix
-            key = key.removeprefix("/registry")
+            key = key.removeprefix(ROOT)
         reason = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
             f"UID in precondition: {request.uid_precondition}, UID in object meta: {metadata(old).get('uid', '')}"

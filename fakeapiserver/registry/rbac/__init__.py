@@ -2,19 +2,12 @@
 
 from typing import Any
 
-from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.registry.rbac.role import RoleStrategy
+from fakeapiserver.registry.rbac.role import RoleStrategy, rbac_name_errors
 from fakeapiserver.registry.rbac.rolebinding import RoleBindingStrategy
 
-
-def _name_problems(name: str, prefix: bool) -> list[str]:
-    """A name that will be generated is judged like a whole one (upstream: ValidateRBACName)."""
-    return names.path_segment_name(name)
-
-
 _FACTS: dict[str, Any] = {
-    "validate_name": _name_problems,
+    "validate_name": rbac_name_errors,
     "allow_create_on_update": True,
     "update_meta_checks": ("create", "spec", "update"),
     "validated_twice_until": "v1.34",

@@ -3,7 +3,7 @@
 Upstream: pkg/registry/rbac/{role,clusterrole}/strategy.go, pkg/apis/rbac/validation/validation.go.
 """
 
-from fakeapiserver.apimachinery import field
+from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.generic.label_selector import label_selector_errors
@@ -53,3 +53,8 @@ def _aggregation_errors(rule: Object, path: Path) -> ErrorList:
         if wrong := label_selector_errors(selector, path.index(i)):
             errors += [*wrong, field.invalid(path.index(i), None, "invalid label selector.")]
     return errors
+
+
+def rbac_name_errors(name: str, prefix: bool) -> list[str]:
+    """The errors in a name. One that will be generated is checked like a whole name (upstream: ValidateRBACName)."""
+    return names.path_segment_name(name)

@@ -1,10 +1,8 @@
 """The resource.k8s.io group."""
 
-from collections.abc import Sequence
-
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.meta import FieldPath
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.resource.claim_gates import gated_claim_fields, gated_claim_fields_since
 from fakeapiserver.registry.resource.deviceclass import DeviceClassStrategy
 from fakeapiserver.registry.resource.devicetaintrule import DeviceTaintRuleStrategy
 from fakeapiserver.registry.resource.resourceclaim import ResourceClaimStrategy
@@ -12,28 +10,7 @@ from fakeapiserver.registry.resource.resourceclaimtemplate import ResourceClaimT
 from fakeapiserver.registry.resource.resourcepoolstatusrequest import ResourcePoolStatusRequestStrategy
 from fakeapiserver.registry.resource.resourceslice import ResourceSliceStrategy
 
-_REQUESTS = (("requests", "*", "exactly"), ("requests", "*", "firstAvailable", "*"))
-
-
-def _gated_claim_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
-    """Of a ResourceClaimSpec, wherever it stands (pkg/api/resourceclaimspec/util.go)."""
-    devices = (*spec, "devices")
-    return {
-        "DRAAdminAccess": [(*devices, *request, "adminAccess") for request in (*_REQUESTS, ("requests", "*"))],
-        "DRAConsumableCapacity": [
-            (*devices, "constraints", "*", "distinctAttribute"),
-            *((*devices, *request, "capacity") for request in _REQUESTS),
-        ],
-        "DRADeviceTaints": [(*devices, *request, "tolerations") for request in _REQUESTS],
-        "DRAPrioritizedList": [(*devices, "requests", "*", "firstAvailable")],
-    }
-
-
-def _gated_claim_fields_since(*spec: str) -> dict[str | FieldPath, str]:
-    return {"DRADeviceTaints": "v1.35", (*spec, "devices", "constraints", "*", "distinctAttribute"): "v1.35"}
-
-
-_CLAIM = _gated_claim_fields("spec")
+_CLAIM = gated_claim_fields("spec")
 _RESULTS = ("status", "allocation", "devices", "results", "*")
 _DEVICES = ("spec", "devices", "*")
 
@@ -68,13 +45,13 @@ RESOURCES: dict[str, Strategy] = {
             "DRADeviceBindingConditions": [(*_RESULTS, "bindingConditions"), (*_RESULTS, "bindingFailureConditions")],
             "DRAResourceClaimDeviceStatus": [("status", "devices")],
         },
-        gated_since=_gated_claim_fields_since("spec"),
+        gated_since=gated_claim_fields_since("spec"),
     ),
     "resourceclaimtemplates": ResourceClaimTemplateStrategy(
         returns_deleted_object=True,
         update_meta_checks=("create", "spec", "update"),
-        gated_fields=_gated_claim_fields("spec", "spec"),
-        gated_since=_gated_claim_fields_since("spec", "spec"),
+        gated_fields=gated_claim_fields("spec", "spec"),
+        gated_since=gated_claim_fields_since("spec", "spec"),
     ),
     "resourcepoolstatusrequests": ResourcePoolStatusRequestStrategy(
         allow_unconditional_update=False, returns_deleted_object=True, status_reset_fields=("spec", "metadata")

@@ -25,7 +25,8 @@ from fakeapiserver.registry.core.pod.validation import (
 )
 from fakeapiserver.registry.core.pod.warnings import deprecated_profiles, pod_warnings
 from fakeapiserver.registry.core.resource_list import round_up_resources
-from fakeapiserver.registry.generic.strategy import Cells, MetaCheck, copy_field, keep_metadata
+from fakeapiserver.registry.generic.strategy import Cells, copy_field, keep_metadata
+from fakeapiserver.registry.generic.strategy_facts import MetaCheck
 
 FIELDS: Final = {
     "spec.nodeName": "spec.nodeName",

@@ -17,7 +17,8 @@ from fakeapiserver.registry.core.service.validation import (
     service_update_errors,
 )
 from fakeapiserver.registry.core.service.warnings import load_balancer_warnings, service_warnings
-from fakeapiserver.registry.generic.strategy import Cells, NameFunction, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy_facts import NameFunction
 
 _WITH_TRAFFIC_POLICY: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _AFFINITY_SECONDS: Final = 10800

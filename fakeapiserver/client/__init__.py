@@ -4,8 +4,8 @@
         pods = DynamicClient(rest).resource(GroupVersionResource("", "v1", "pods"))
         await pods.namespaced("default").get("nginx")
 
-Objects are plain dicts in wire case. What a server refuses is a StatusError (`errors.is_not_found(error)` and its like tell
-which), no server is a TransportError. `synchronous` has the same for scripts and tests without an event loop.
+Objects are plain dicts in wire case. A refusal by the server is a StatusError (`errors.is_not_found(error)` and similar functions say
+which), an unreachable server is a TransportError. `synchronous` has the same for scripts and tests without an event loop.
 """
 
 __all__ = [

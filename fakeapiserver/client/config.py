@@ -1,4 +1,4 @@
-"""Where an API server is, and as whom it is asked."""
+"""The address of an API server, and the credentials for it."""
 
 from fakeapiserver.transport.rest_config import DEFAULT_USER_AGENT, ExecConfig, ImpersonationConfig, RESTConfig
 

@@ -1,7 +1,7 @@
-"""core/v1 Events, as the controllers of Kubernetes itself tell them (operators use `record`, events.k8s.io/v1).
+"""core/v1 Events, as Kubernetes' own controllers write them (operators use `record`, events.k8s.io/v1).
 
-What happens again is counted in the event of the first time; from the tenth text in ten minutes on, events that differ in nothing else
-are combined; of one source about one object 25 are told at once, then one every five minutes. Nobody waits for an event to be written.
+Repetitions are counted in the first event; from the tenth text in ten minutes on, events that differ in nothing else
+are combined; one source may write 25 about one object at once, then one every five minutes. Callers do not wait for the write.
 Upstream: k8s.io/client-go/tools/record/{event,events_cache}.go.
 """
 
@@ -31,8 +31,11 @@ _RETRY_SECONDS: Final = 10.0
 
 
 class CoreEventBroadcaster:
-    """Writes the events of its recorders; `run()` it. At most a thousand wait, what comes beyond is dropped. What isn't told anyway, as
-    its source says too much about the object, doesn't wait: a thousand pods of one set don't push others' events out."""
+    """Writes the events of its recorders while `run()` is active.
+
+    At most a thousand events wait; more are dropped. Events that the rate limit of their source refuses do not wait, so that a thousand
+    pods of one set don't push other sources' events out.
+    """
 
     _last_stamp: ClassVar[int] = 0
 
@@ -41,7 +44,7 @@ class CoreEventBroadcaster:
         self._client = client
         self._queue: asyncio.Queue[tuple[Object, bool]] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
-        self._told: Recent[_Told] = Recent(CACHE_SIZE)
+        self._written: Recent[_WrittenEvent] = Recent(CACHE_SIZE)
         self._correlator = EventCorrelator()
 
     def new_recorder(self, component: str, host: str = "") -> "CoreEventRecorder":
@@ -52,12 +55,12 @@ class CoreEventBroadcaster:
         """Takes an Event to be written."""
         now = self.clock.monotonic()
         event, key = self._aggregated(event, now)
-        told = self._told.get(key)
+        told = self._written.get(key)
         if told is not None:
             event = {**event, "count": told.count + 1, "firstTimestamp": told.first}
             event["metadata"] = {**event["metadata"], "name": told.name}
-        # what isn't told is counted
-        self._told.put(key, _Told(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+        # events that are not written are counted, too
+        self._written.put(key, _WrittenEvent(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
         if not self._correlator.allows(_source_and_object(event), now):
             return
         try:
@@ -89,7 +92,7 @@ class CoreEventBroadcaster:
                 self._writing = False
 
     async def _write(self, event: Object, *, patched: bool) -> None:
-        """`patched`: it counts again what was told before."""
+        """Writes an event to the server; `patched` if it repeats an earlier one."""
         for _ in range(_MAX_TRIES):
             try:
                 await self._attempt(event, patched=patched)
@@ -125,7 +128,7 @@ class CoreEventBroadcaster:
 
 
 class CoreEventRecorder:
-    """Tells events as one component. None of it waits, or fails because of the server."""
+    """Creates events in the name of one component. Its methods neither wait nor fail because of the server."""
 
     def __init__(self, broadcaster: CoreEventBroadcaster, component: str, host: str = "") -> None:
         self._broadcaster = broadcaster
@@ -133,7 +136,10 @@ class CoreEventRecorder:
         self._host = host
 
     def event(self, regarding: Object, event_type: str, reason: str, message: str) -> None:
-        """`event_type` is Normal or Warning; `regarding` an object or an ObjectReference. ValueError when it can't be told about."""
+        """Records an event about an object or an ObjectReference. `event_type` is Normal or Warning.
+
+        Raises ValueError if no reference to the object can be made.
+        """
         reference = regarding if "metadata" not in regarding else object_reference(regarding)
         now = self._broadcaster.clock.now()
         source = {"component": self._component, **({"host": self._host} if self._host else {})}
@@ -159,8 +165,8 @@ class CoreEventRecorder:
         )
 
 
-class _Told(Struct, frozen=True):
-    """What was written of an event."""
+class _WrittenEvent(Struct, frozen=True):
+    """The event that was written last for a key."""
 
     name: str
     count: int

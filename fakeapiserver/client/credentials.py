@@ -1,4 +1,4 @@
-"""What a client adds to each request to say who it is.
+"""The credentials that a client adds to each request.
 
 Upstream: k8s.io/client-go/transport/{round_trippers,token_source,transport}.go, k8s.io/client-go/plugin/pkg/client/auth/exec/exec.go.
 """
@@ -30,10 +30,10 @@ class Credential(Struct, frozen=True):
 
 
 class CredentialSource(Protocol):
-    """Where credentials come from; they may change while a client runs."""
+    """A source of credentials, which may change while a client runs."""
 
     async def current(self) -> Credential:
-        """What is good now. OSError, ValueError with a sentence."""
+        """Returns the valid credentials. Raises OSError, ValueError with a sentence."""
 
     def rejected(self, credential: Credential) -> None:
         """The server answered 401 to it."""

@@ -1,4 +1,4 @@
-"""Which resources a server has: aggregated discovery in two requests, one request per group version where there is none.
+"""Discovery of a server's resources: aggregated discovery in two requests, otherwise one request per group version.
 
 Upstream: k8s.io/client-go/discovery/{discovery_client,aggregated_discovery}.go, discovery/cached/memory.
 """
@@ -34,7 +34,7 @@ _LIST_OF_GROUPS: Final = "APIGroupDiscoveryList"
 
 
 class APIResource(msgspec.Struct, frozen=True):
-    """One resource of a group version; `subresources` are names such as `status`."""
+    """A resource of a group version; `subresources` are names such as `status`."""
 
     gvr: GroupVersionResource
     kind: GroupVersionKind
@@ -55,8 +55,10 @@ class APIGroup(Struct, frozen=True):
 
 
 class Documents(Struct, frozen=True):
-    """Discovery as servers without aggregated discovery tell it, and kubectl's cache keeps it: APIGroups in the server's order,
-    APIResourceLists by group version (`apps/v1`), and the group versions whose server doesn't answer."""
+    """Discovery in the form of servers without aggregated discovery, which kubectl's cache has as well.
+
+    APIGroups in the server's order, APIResourceLists by group version (`apps/v1`), and the group versions whose server is unavailable.
+    """
 
     groups: Sequence[Object]
     resources: Mapping[str, Object]
@@ -64,17 +66,17 @@ class Documents(Struct, frozen=True):
 
 
 class DiscoveryInterface(Protocol):
-    """What tells of resources."""
+    """A source of the server's groups and resources."""
 
     async def groups(self) -> Sequence[APIGroup]:
         """All groups, the legacy one ("") first, in the server's order."""
 
     def invalidate(self) -> None:
-        """What is remembered counts no more."""
+        """Forgets what is cached."""
 
 
 class GroupDiscoveryFailedError(Exception):
-    """Some group versions can't be told about now (upstream: ErrGroupDiscoveryFailed)."""
+    """Some group versions are unavailable (upstream: ErrGroupDiscoveryFailed)."""
 
     def __init__(self, failed: Sequence[GroupVersion]) -> None:
         self.failed = failed
@@ -112,7 +114,7 @@ class DiscoveryClient:
         return groups_of(await self.documents())
 
     async def documents(self) -> Documents:
-        """The same as documents. StatusError, TransportError; versions that don't answer are told of in `stale`."""
+        """Reads discovery as documents. Raises StatusError, TransportError; unavailable versions are in `stale`."""
         legacy, named = await asyncio.gather(self._ask("/api"), self._ask("/apis"))
         if legacy.get("kind") != _LIST_OF_GROUPS:
             names = [_version("", name) for name in legacy.get("versions") or ()]
@@ -120,7 +122,7 @@ class DiscoveryClient:
         return _joined(await self._documents(legacy), await self._documents(named))
 
     async def server_version(self) -> Object:
-        """What `/version` says."""
+        """Returns the document at `/version`."""
         return (await self._rest.request("GET", "/version")).json()
 
     async def openapi_v3(self, group_version: GroupVersion | None = None) -> Object:
@@ -135,7 +137,7 @@ class DiscoveryClient:
         return (await self._rest.request("GET", path, params=params)).json()
 
     def invalidate(self) -> None:
-        """Nothing is remembered."""
+        """Does nothing: nothing is cached."""
 
     async def _ask(self, path: str) -> Object:
         try:
@@ -155,7 +157,7 @@ class DiscoveryClient:
         return Documents(groups, resources, [name for name in names if name not in resources])
 
     async def _resources(self, group_version: str) -> Object | None:
-        """An APIResourceList, None where nobody answers."""
+        """Returns an APIResourceList, or None if the group version is unavailable."""
         path = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
         try:
             return (await self._rest.request("GET", path)).json()
@@ -183,7 +185,7 @@ class MemoryCache:
 
 
 def groups_of(documents: Documents) -> Sequence[APIGroup]:
-    """What documents say, each group's preferred version first and those that don't answer last."""
+    """Returns the groups of documents, each with its preferred version first and unavailable versions last."""
     found = []
     for group in documents.groups:
         name = group.get("name") or ""
@@ -213,7 +215,7 @@ def _joined(*parts: Documents) -> Documents:
 
 
 def _split(found: Object) -> Documents:
-    """Of an APIGroupDiscoveryList (upstream: SplitGroupsAndResources)."""
+    """Splits an APIGroupDiscoveryList (upstream: SplitGroupsAndResources)."""
     groups, resources, stale = [], {}, []
     for item in found.get("items") or ():
         name, versions = (item.get("metadata") or {}).get("name", ""), []

@@ -1,4 +1,4 @@
-"""What a server serves, kept on disk as kubectl keeps it: both use the same files.
+"""A server's discovery on disk, in the files that kubectl uses, too.
 
     ~/.kube/cache/discovery/127.0.0.1_6443/servergroups.json
     ~/.kube/cache/discovery/127.0.0.1_6443/apps/v1/serverresources.json
@@ -25,19 +25,21 @@ _ODD: Final = re.compile(r"[^(\w/.)]", re.ASCII)
 
 
 class DocumentSource(Protocol):
-    """What is asked where the disk doesn't know: a DiscoveryClient."""
+    """The source of documents that the disk does not have: a DiscoveryClient."""
 
     async def documents(self) -> Documents:
         """StatusError, TransportError."""
 
     def invalidate(self) -> None:
-        """What is remembered counts no more."""
+        """Forgets what is cached."""
 
 
 class DiskCache:
-    """Keeps what it hears of the server at `host` (a URL) below `folder` for `seconds`; by default where kubectl looks, for its six
-    hours. A file that is missing, broken or too old makes it ask for everything anew; one that can't be written is left out. What is
-    heard while some group version doesn't answer isn't kept."""
+    """Caches the discovery of the server at `host` (a URL) below `folder` for `seconds`; by default kubectl's folder and six hours.
+
+    A file that is missing, broken or too old is read from the server again. A file that can't be written is ignored. Documents with
+    unavailable group versions are not cached.
+    """
 
     def __init__(
         self, discovery: DocumentSource, host: str, folder: Path | None = None, seconds: float = _SECONDS

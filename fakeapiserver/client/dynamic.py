@@ -24,8 +24,10 @@ METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s
 
 
 class ListOptions(TypedDict, total=False):
-    """Which objects, and how fresh. `limit` 0 is all; `timeout_seconds` ends a watch. `on_answer` isn't sent: it is told the
-    headers of a watch's answer."""
+    """The selection of objects and how recent they must be.
+
+    `limit` 0 is all; `timeout_seconds` ends a watch. `on_answer` is not sent: it is called with the headers of a watch's answer.
+    """
 
     label_selector: str
     field_selector: str
@@ -92,7 +94,7 @@ class ResourceClient:
         return type(self)(self._rest, self.gvr, namespace, metadata_only=self._metadata_only)
 
     async def get(self, name: str, *subresources: str, resource_version: str = "") -> Object:
-        """One object. `resource_version` "0" takes any that the server has at hand."""
+        """Returns one object. `resource_version` "0" accepts a cached state."""
         path = self._path(_named(name), *subresources)
         params = {"resourceVersion": resource_version}
         return (await self._rest.request("GET", path, params=params, accept=self._one)).json()

@@ -1,6 +1,6 @@
-"""What an API server's refusals are called.
+"""Functions that recognise an API server's refusals.
 
-Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go (IsNotFound and its like).
+Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go (IsNotFound and others).
 """
 
 from typing import Final
@@ -27,17 +27,17 @@ __all__ = [
 
 
 def is_not_found(error: BaseException) -> bool:
-    """What was asked for isn't there (404)."""
+    """Whether the object does not exist (404)."""
     return _is(error, "NotFound", 404)
 
 
 def is_already_exists(error: BaseException) -> bool:
-    """What was to be created is there already (409)."""
+    """Whether the object that was to be created exists already (409)."""
     return _is(error, "AlreadyExists")
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Somebody else wrote in between: read again and try again (409)."""
+    """Whether another client wrote in between: read and try again (409)."""
     return _is(error, "Conflict", 409)
 
 
@@ -57,12 +57,12 @@ def is_unsupported_media_type(error: BaseException) -> bool:
 
 
 def is_gone(error: BaseException) -> bool:
-    """It was there and won't come back (410)."""
+    """Whether the object existed and won't come back (410)."""
     return _is(error, "Gone", 410)
 
 
 def is_expired(error: BaseException) -> bool:
-    """A revision or a continue token is too old: list anew (410)."""
+    """Whether a revision or a continue token is too old: list again (410)."""
     return _is(error, "Expired")
 
 
@@ -72,7 +72,7 @@ def is_forbidden(error: BaseException) -> bool:
 
 
 def is_unauthorized(error: BaseException) -> bool:
-    """Nobody the server knows (401)."""
+    """Whether the server rejects the credentials (401)."""
     return _is(error, "Unauthorized", 401)
 
 
@@ -87,7 +87,7 @@ def is_server_timeout(error: BaseException) -> bool:
 
 
 def _is(error: BaseException, reason: str, code: int = 0) -> bool:
-    """By the reason; by the code where the reason is none that is known."""
+    """Compares the reason, or the code if the reason is unknown."""
     if not isinstance(error, StatusError):
         return False
     known = error.reason in _REASONS

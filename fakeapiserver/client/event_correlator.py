@@ -1,4 +1,4 @@
-"""Which events are told, and which are told as one (upstream: k8s.io/client-go/tools/record/events_cache.go). Pure: times are given."""
+"""Drops events beyond a limit and combines similar ones (upstream: k8s.io/client-go/tools/record/events_cache.go). Pure."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -41,12 +41,12 @@ class EventCorrelator:
         similar.last = now
         if len(similar.messages) < _MAX_SIMILAR:
             return False
-        similar.messages.popitem()  # the first ones go on being told apart; upstream forgets any of them
+        similar.messages.popitem()  # the first ones stay distinct; upstream drops an arbitrary one
         return True
 
 
 def combined(message: str) -> str:
-    """What an event says that stands for many."""
+    """Returns the message of an event that stands in for many."""
     return f"(combined from similar events): {message}"
 
 

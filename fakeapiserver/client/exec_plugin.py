@@ -90,7 +90,7 @@ class ExecPlugin:
         return output
 
     def _is_interactive(self) -> bool:
-        """Whether it may ask whoever sits at this process's terminal. ValueError when it must, and there is none."""
+        """Whether the plugin may use this process's terminal. Raises ValueError if it must and there is no terminal."""
         mode = self._exec.interactive_mode
         has_terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not has_terminal:
@@ -126,7 +126,7 @@ class ExecPlugin:
 
 
 def _status(output: bytes, version: str) -> Mapping[str, str]:
-    """What stands in an ExecCredential, JSON or YAML. ValueError."""
+    """Reads an ExecCredential, JSON or YAML. Raises ValueError."""
     from fakeapiserver.apimachinery.serializer import type_meta
 
     try:

@@ -1,6 +1,6 @@
-"""How fast a client may ask, and how long it waits after a failure (upstream: k8s.io/client-go/util/flowcontrol).
+"""Limits for the rate of a client's requests, and its delays after failures (upstream: k8s.io/client-go/util/flowcontrol).
 
-Pure: both are told the time.
+Pure: the time is an argument.
 """
 
 import random
@@ -44,13 +44,13 @@ class TokenBucket:
 
 class Random(Protocol):
     def random(self) -> float:
-        """Of [0, 1)."""
+        """Returns a number in [0, 1)."""
 
 
 class Backoff(Struct):
     """Seconds to wait, longer each time: `initial`, times `factor`, up to `cap`, each up to `jitter` (a share) longer.
 
-    One that had no failure for `reset` seconds begins anew (upstream: wait.Backoff, DelayWithReset).
+    After `reset` seconds without a failure it starts again (upstream: wait.Backoff, DelayWithReset).
     """
 
     initial: float

@@ -23,11 +23,13 @@ def load(
     user: str = "",
     cluster: str = "",
 ) -> RESTConfig:
-    """What kubectl would use: the file at `path`, or those of $KUBECONFIG merged, or ~/.kube/config; where they say nothing at all,
-    the pod's service account.
+    """Returns the configuration that kubectl would use.
 
-    `context`, `namespace`, `user` and `cluster` go before what the files say. ValueError with one sentence that says what is
-    wrong, in clientcmd's words; OSError for a file that can't be read.
+    It is read from the file at `path`, or the merged files of $KUBECONFIG, or ~/.kube/config; if these are empty, from the pod's
+    service account.
+
+    `context`, `namespace`, `user` and `cluster` override the files. Raises ValueError with one sentence in clientcmd's words, OSError for a
+    file that can't be read.
     """
     overrides = Overrides(context, cluster, user, namespace)
     if path is not None:

@@ -1,10 +1,10 @@
-"""One of several that run is the leader, by a Lease that it renews.
+"""Leader election: one of several processes is the leader as long as it renews a Lease.
 
 Clocks of machines needn't agree: a lease counts from when its last change was seen, by one's own clock. A leader counts from
 before it asked for its last renewal, and stops after `renew_deadline`; others wait `lease_duration` from when they saw that
 renewal. So there is never a second leader while no clock runs faster than another by more than lease_duration / renew_deadline.
 Upstream: k8s.io/client-go/tools/leaderelection/{leaderelection,resourcelock/leaselock}.go, which counts both from after the
-answer, and goes on until the deadline when somebody else has the lease.
+answer, and goes on until the deadline if another candidate has the lease.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ JITTER_FACTOR: Final = 1.2
 
 
 class LeaderElectionRecord(Struct, frozen=True):
-    """What a Lease's spec says. Times as they are on the wire; `holder_identity` is "" once the leader has given it back."""
+    """The spec of a Lease. Times in wire format; `holder_identity` is "" after the leader has released it."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -51,13 +51,14 @@ class LeaderElectionRecord(Struct, frozen=True):
 
 
 class Lock(Protocol):
-    """Where candidates leave the record (upstream: resourcelock.Interface). Its text names it in logs.
+    """The place of the record (upstream: resourcelock.Interface). Its text names it in logs.
 
-    Each method raises when it fails, whatever it likes; `get` a StatusError (404) when there is no record yet."""
+    Each method may raise any exception on failure; `get` raises a StatusError (404) if there is no record yet.
+    """
 
     @property
     def identity(self) -> str:
-        """The candidate's, and nobody else's."""
+        """The candidate's unique identity."""
 
     async def get(self) -> LeaderElectionRecord: ...
 
@@ -65,11 +66,11 @@ class Lock(Protocol):
         """Fails when there is one."""
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """Replaces what was read or written last; fails when somebody else wrote in between."""
+        """Replaces the record that was read or written last; fails if another candidate wrote in between."""
 
 
 class LeaseLock:
-    """A Lease, `namespace/name`; `identity` must be nobody else's. The leader's `labels` are put on the Lease."""
+    """A lock on the Lease `namespace/name`. `identity` must be unique. The leader's `labels` are put on the Lease."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class LeaseLock:
         return f"{self._metadata['namespace']}/{self._metadata['name']}"
 
     async def get(self) -> LeaderElectionRecord:
-        """StatusError (404 when there is none), TransportError."""
+        """Reads the record. Raises StatusError (404 without a Lease), TransportError."""
         self._lease = await self._leases.get(self._metadata["name"])
         spec = self._lease.get("spec") or {}
         return LeaderElectionRecord(
@@ -106,7 +107,7 @@ class LeaseLock:
         )
 
     async def create(self, record: LeaderElectionRecord) -> None:
-        """StatusError (409 when somebody was faster), TransportError."""
+        """Creates the Lease. Raises StatusError (409 if another candidate was faster), TransportError."""
         lease: Object = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -116,7 +117,10 @@ class LeaseLock:
         self._lease = await self._leases.create(lease)
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """StatusError (409 when somebody else wrote in between), TransportError, ValueError before anything was read."""
+        """Updates the Lease.
+
+        Raises StatusError (409 if another candidate wrote in between), TransportError, ValueError before a read.
+        """
         if self._lease is None:
             raise ValueError("lease not initialized, call get or create first")
         metadata = self._lease["metadata"]
@@ -139,19 +143,19 @@ def _spec(record: LeaderElectionRecord) -> Object:
 
 
 class LeaderElector:
-    """`run()` it: it waits to become the leader, and then until it isn't any more.
+    """Runs for leadership: `run()` waits to become the leader, and then until the leadership ends.
 
     lease_duration: seconds after which others may take over from a leader that doesn't renew; on the wire rounded up to whole ones.
     renew_deadline: seconds since it last asked for a renewal that it got, after which the leader stops; less than lease_duration.
         One request may take half of it.
     retry_period: seconds between tries; renew_deadline is more than 1.2 times as long.
-    on_started_leading: what the leader does; cancelled when it leads no more. When it ends by itself, so does the leadership.
-    on_stopped_leading: called once it leads no more: at once when it has lost the lease, else when its work has ended. Not
+    on_started_leading: the leader's work; cancelled when the leadership ends. If it returns, the leadership ends, too.
+    on_stopped_leading: called once the leadership ended: at once if the lease was lost, otherwise after the work has ended. Not
         called if it never led.
-    on_new_leader: told each leader that is seen, itself too.
-    release_on_cancel: whoever stops gives the lease back, so that others needn't wait. Its work must have ended with
+    on_new_leader: called with the identity of each new leader, its own included.
+    release_on_cancel: a leader that stops releases the lease, so that others need not wait. Its work must have ended with
         on_started_leading.
-    ValueError: durations that don't go together, a lock without an identity.
+    Raises ValueError for durations that contradict each other and for a lock without an identity.
     """
 
     def __init__(
@@ -185,7 +189,7 @@ class LeaderElector:
         self._release_on_cancel = release_on_cancel
         self._clock = clock or SystemClock()
         self._observed = LeaderElectionRecord()
-        # when somebody else's record was seen to change; of one's own, before it was sent
+        # when another candidate's record was seen to change; for its own record, the time before it was sent
         self._observed_at = float("-inf")
         self._reported = ""
         self._leading: asyncio.Future[None] | None = None
@@ -198,7 +202,7 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this one leads: nobody else can at this moment."""
+        """Whether this candidate leads: no other can at this moment."""
         return self._leading is not None and self._clock.monotonic() < self._observed_at + self._renew_deadline
 
     def check(self, tolerance: float = 0.0) -> None:
@@ -242,7 +246,7 @@ class LeaderElector:
         log.info("successfully acquired lease %s", self._lock)
 
     async def _renew(self) -> None:
-        """Until somebody else has the lease; `_watch` sees to the deadline."""
+        """Renews the lease until another candidate has it; `_watch` enforces the deadline."""
         while self._holds:
             await sleep(self._clock, self._retry_period)
             await self._try_acquire_or_renew()
@@ -273,7 +277,7 @@ class LeaderElector:
 
     @property
     def _holds(self) -> bool:
-        """As far as it knows; the lease may be over."""
+        """Whether the last record names this candidate; the lease may have expired."""
         return self._observed.holder_identity == self._lock.identity
 
     async def _try_acquire_or_renew(self) -> bool:
@@ -307,7 +311,7 @@ class LeaderElector:
             return True
         if found != self._observed:
             mine = self._holds and found.holder_identity == self._lock.identity
-            # one's own, written by a request whose answer was lost: nobody knows when
+            # its own record, from a request whose answer was lost: the time is unknown
             self._observe(found, self._observed_at if mine else self._clock.monotonic())
         if found.holder_identity and not self._holds and self._is_valid(asked):
             return False
@@ -323,7 +327,10 @@ class LeaderElector:
         self._observe(record, sent)
 
     async def _within_limit(self, request: Awaitable[T]) -> T:
-        """One request that hangs doesn't cost the leadership (upstream: controller-runtime/pkg/leaderelection)."""
+        """Limits the time of a request, so that one that hangs does not cost the leadership.
+
+        Upstream: controller-runtime/pkg/leaderelection.
+        """
         async with asyncio.timeout(self._renew_deadline / 2):
             return await request
 

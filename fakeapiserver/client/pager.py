@@ -15,7 +15,7 @@ PAGE_SIZE = 500
 
 
 class Lister(Protocol):
-    """What has lists: a dynamic.ResourceClient, say."""
+    """A resource that can be listed, e.g. a dynamic.ResourceClient."""
 
     async def list_raw(self, **options: Unpack[ListOptions]) -> RawList:
         """A list, or a page of it."""
@@ -70,8 +70,10 @@ async def each_item(
 
 
 def items(page: ListShape) -> Iterator[Object]:
-    """Its objects, each with the apiVersion and kind that built-in kinds leave out in lists. Each is decoded when it is asked
-    for: ValueError for what is no object."""
+    """Yields the objects of a page, each with the apiVersion and kind that lists of built-in kinds leave out.
+
+    Objects are decoded one by one. Raises ValueError for an item that is no object.
+    """
     kind = page.kind.removesuffix("List")
     for raw in page.items or ():
         obj = _decode(raw)

@@ -1,7 +1,7 @@
-"""Events about objects, for people who read `kubectl describe`.
+"""Events about objects, as `kubectl describe` shows them.
 
-What happens again becomes a series of the first event; many that differ only in their text are combined; an object that has too
-many is left in peace. Nobody waits for an event to be written.
+Repetitions become a series of the first event; events that differ only in their text are combined; an object with too many events gets
+no more for a while. Callers do not wait for the write.
 Upstream: k8s.io/client-go/tools/events/{event_broadcaster,event_recorder}.go (series), tools/record/events_cache.go (spam filter,
 aggregation).
 """
@@ -157,7 +157,7 @@ class EventBroadcaster:
 
 
 class EventRecorder:
-    """Tells of what one controller does."""
+    """Creates the events of one controller."""
 
     def __init__(self, broadcaster: EventBroadcaster, reporting_controller: str, reporting_instance: str) -> None:
         self._broadcaster = broadcaster

@@ -83,7 +83,7 @@ class Response(Struct, frozen=True):
 
 
 class WatchEvent(msgspec.Struct):
-    """What happened to an object. `type`: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR (`object` is a Status then)."""
+    """An event of a watch. `type`: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, whose `object` is a Status."""
 
     type: str
     object: Object
@@ -108,7 +108,7 @@ class Answer(Protocol):
         """All of it."""
 
     async def finish(self) -> None:
-        """Nothing more of it is wanted."""
+        """Discards the rest of the answer."""
 
 
 class RoundTripper(Protocol):
@@ -128,8 +128,11 @@ class RequestMetrics(Protocol):
     client-go/tools/metrics, ResultMetric and LatencyMetric)."""
 
     def __call__(self, code: str, method: str, host: str, seconds: float) -> None:
-        """`code` is the answer's, such as `404`, or `<error>` where there is none; `host` is `127.0.0.1:6443`; `seconds` until its head
-        came."""
+        """Counts a try.
+
+        `code` is the answer's, such as `404`, or `<error>` without an answer; `host` is e.g. `127.0.0.1:6443`; `seconds` is the
+        time until the head arrived.
+        """
 
 
 class HTTPRoundTripper:
@@ -175,7 +178,7 @@ class HTTPRoundTripper:
         return await self._transport(certificate).connect(self._place())
 
     def _place(self) -> Target:
-        """Who proved to be the server by other authorities proves it anew."""
+        """Drops connections made under an earlier CA bundle, so that the server is verified again."""
         found = self._authorities.current()
         if found != self._target.ca_bundle:
             self.close()
@@ -196,10 +199,10 @@ class HTTPRoundTripper:
 
 
 class RESTClient:
-    """Talks to one API server; an async context manager, or `close()` it. Use it in one event loop.
+    """Sends requests to one API server, from one event loop. An async context manager; `close()` does the same.
 
-    `transport`: carries requests elsewhere than over the network, to a server in this process say.
-    `metrics`: is told of each try.
+    `transport`: carries requests other than over the network, e.g. to a server in this process.
+    `metrics`: called for each try.
     """
 
     def __init__(
@@ -261,12 +264,12 @@ class RESTClient:
         headers: Iterable[tuple[str, str]] = (),
         timeout: float | None = None,
     ) -> Response:
-        """One request and its whole answer. `path` begins with a slash and is escaped already; a dict body is sent as JSON.
+        """Sends one request and returns its whole answer. `path` begins with a slash and is escaped already; a dict body is sent as JSON.
 
         Tried again where the server says when (Retry-After with 429 or 5xx, up to ten times) and, if it only reads, where the
         connection broke. Redirects within the server are followed where that changes nothing: those of GET, and 307 and 308.
         StatusError: the server refuses; TransportError: there is no server, or its answer broke off; TimeoutError: after `timeout`
-        seconds, or the config's, of which the server is told; ValueError, OSError: an exec plugin or a token's file gives no
+        seconds, or the config's, which the server gets as well; ValueError, OSError: an exec plugin or a token's file gives no
         credentials.
         """
         limit = timeout if timeout is not None else self.config.timeout
@@ -375,7 +378,9 @@ class RESTClient:
         raise AssertionError("unreachable: the last attempt answers or raises")
 
     async def _follow(self, asked: "_Request") -> tuple[Answer, Credential]:
-        """One try, following redirects within the server only, so that no other server gets the credentials."""
+        """Sends a request and follows redirects within the server only, so that no other server gets the
+        credentials.
+        """
         target = asked.target
         for _ in range(_MAX_REDIRECTS):
             answer, credential = await self._send(asked, target)
@@ -423,7 +428,7 @@ class RESTClient:
 
 
 class _Request:
-    """What is sent, again and again where it must be. `target` is path and query."""
+    """A request, as it is sent on each try. `target` is path and query."""
 
     __slots__ = ("accept", "content", "content_type", "headers", "method", "target")
 
@@ -461,7 +466,7 @@ def _header(answer: Answer, name: bytes) -> str:
 
 
 def _retry_after(answer: Answer) -> int | None:
-    """Seconds until another try, None if there is to be none."""
+    """Returns the seconds until the next try, or None if it must not be tried again."""
     if answer.status != 429 and answer.status < 500:
         return None
     return _seconds(_header(answer, b"retry-after"))

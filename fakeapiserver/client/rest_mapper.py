@@ -24,7 +24,7 @@ class NoMatchError(LookupError):
 
 
 class RESTMapping(Struct, frozen=True):
-    """Where a kind's objects are."""
+    """The resource of a kind."""
 
     gvr: GroupVersionResource
     gvk: GroupVersionKind
@@ -32,7 +32,7 @@ class RESTMapping(Struct, frozen=True):
 
 
 class RESTMapper:
-    """Asks discovery when it is first asked itself, and once more for what it doesn't know: definitions come and go.
+    """Maps kinds to resources. Reads discovery on first use, and again for names that it does not know: definitions come and go.
 
     Where several resources fit, the legacy group's goes first, then the groups in the server's order, each with its preferred
     version first."""
@@ -47,7 +47,10 @@ class RESTMapper:
         self._discovery.invalidate()
 
     async def mapping(self, kind: GroupKind, *versions: str) -> RESTMapping:
-        """Of the first of `versions` that is served; without any, of the preferred one. NoMatchError."""
+        """Returns the mapping for the first of `versions` that is served, or for the preferred version.
+
+        Raises NoMatchError.
+        """
         found = await self._search(lambda tables: tables.of_kind(kind, versions))
         if found is None:
             raise NoMatchError(f'no matches for kind "{kind.kind}" in {_wanted(kind.group, versions)}')
@@ -58,23 +61,29 @@ class RESTMapper:
         return await self.mapping(gvk.group_kind, gvk.version)
 
     async def mapping_for(self, name: str) -> RESTMapping:
-        """As people type it: `pods`, `pod`, `Pod`, `po`, `deploy.apps`, `deployments.v1.apps`, `storageclass.storage` (the
-        beginning of a group), `events.v1.`. NoMatchError."""
+        """Returns the mapping for a name as people type it. Raises NoMatchError.
+
+        Names are e.g. `pods`, `pod`, `Pod`, `po`, `deploy.apps`, `deployments.v1.apps`, `storageclass.storage` (the beginning of a group),
+        `events.v1.`.
+        """
         found = await self._search(lambda tables: tables.of_text(name))
         if found is None:
             raise NoMatchError(f'the server doesn\'t have a resource type "{name}"')
         return RESTMapping(found.gvr, found.kind, found.namespaced)
 
     async def kind_for(self, gvr: GroupVersionResource) -> GroupVersionKind:
-        """Of a resource, its singular or a short name; group and version may be empty, the group a beginning. NoMatchError."""
+        """Returns the kind of a resource, given in full, in the singular or by short name. Raises NoMatchError.
+
+        Group and version may be empty; the group may be the beginning of one.
+        """
         return (await self._resource(gvr)).kind
 
     async def resource_for(self, gvr: GroupVersionResource) -> GroupVersionResource:
-        """The whole name of what `kind_for` takes. NoMatchError."""
+        """Returns the full resource for what `kind_for` accepts. Raises NoMatchError."""
         return (await self._resource(gvr)).gvr
 
     async def expand(self, category: str) -> Sequence[GroupResource]:
-        """The resources of a category such as `all`; empty for one that nobody is in."""
+        """Returns the resources of a category such as `all`; empty for an unknown category."""
         return tuple((await self._known()).categories.get(category, ()))
 
     async def _resource(self, gvr: GroupVersionResource) -> APIResource:
@@ -84,7 +93,7 @@ class RESTMapper:
         return found
 
     async def _search(self, find: Callable[["_Tables"], APIResource | None]) -> APIResource | None:
-        """What isn't known is looked for once more in what the server says now."""
+        """Searches the known resources, and reads discovery once more if nothing matches."""
         found = find(await self._known())
         if found is None:
             self.reset()
@@ -124,7 +133,7 @@ class _Tables:
                 self.categories.setdefault(category, {})[resource.gvr.group_resource] = None
 
     def of_kind(self, kind: GroupKind, versions: Sequence[str]) -> APIResource | None:
-        """The first version that is served; all empty ones are none."""
+        """Returns the first of `versions` that is served; without any, the preferred one."""
         rows = self._kinds.get(kind, ())
         wanted = [version for version in versions if version]
         if not wanted:
@@ -132,7 +141,10 @@ class _Tables:
         return next((row for version in wanted for row in rows if row.kind.version == version), None)
 
     def of_text(self, text: str) -> APIResource | None:
-        """Of RESOURCE, RESOURCE.GROUP, RESOURCE.VERSION.GROUP or the same of a kind (upstream: cli-runtime's Builder.mappingFor)."""
+        """Finds RESOURCE, RESOURCE.GROUP, RESOURCE.VERSION.GROUP or the same with a kind (upstream:
+
+        cli-runtime's Builder.mappingFor).
+        """
         name, _, rest = text.partition(".")
         version, has_group, group = rest.partition(".")
         found = self.of_resource(GroupVersionResource(group, version, name)) if has_group else None
@@ -149,7 +161,7 @@ class _Tables:
         return None
 
     def _expanded(self, gvr: GroupVersionResource) -> GroupVersionResource:
-        """The resource that has the short name, unless it is somebody's whole name."""
+        """Expands a short name to its resource, unless a resource has it as its full name."""
         group, version, name = gvr
         if any(row.gvr.group == group for row in self._names.get(name, ()) if group) or (
             not group and name in self._names

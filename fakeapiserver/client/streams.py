@@ -49,14 +49,14 @@ class Channel(IntEnum):
 
 
 class Output(Struct, frozen=True):
-    """A piece of what a process wrote to STDOUT or STDERR."""
+    """A piece of a process's output, from STDOUT or STDERR."""
 
     channel: Channel
     data: bytes
 
 
 class Completed(Struct, frozen=True):
-    """What a command left."""
+    """The result of a command."""
 
     exit_code: int
     stdout: bytes
@@ -64,9 +64,12 @@ class Completed(Struct, frozen=True):
 
 
 class LogOptions(TypedDict, total=False):
-    """Of which `container` (needn't be named where the pod has but one), and how much. `follow`: until it ends; `previous`: of the
-    run before a restart; `tail_lines`: the last ones only (0: none); `since_seconds`: no older ones; `timestamps`: before each line;
-    `limit_bytes`: no more."""
+    """Options for logs.
+
+    `container` may be left out if the pod has only one. `follow`: until the container ends; `previous`: of the run before a restart;
+    `tail_lines`: the last ones only (0: none); `since_seconds`: no older lines; `timestamps`: before each line;
+    `limit_bytes`: at most so many.
+    """
 
     container: str
     follow: bool
@@ -91,11 +94,11 @@ class Process:
 
     @property
     def can_close_stdin(self) -> bool:
-        """Whether the server can tell a command that its input has ended."""
+        """Whether the server can signal the end of a command's input."""
         return self._socket.subprotocol == _CLOSING
 
     async def close_stdin(self) -> None:
-        """It reads the end of its input. ValueError: the server is too old for that (before 1.30)."""
+        """Ends the command's input. Raises ValueError if the server is too old for that (before 1.30)."""
         if not self.can_close_stdin:
             raise ValueError("the server can't close standard input alone: it doesn't speak v5.channel.k8s.io")
         await self._socket.send(bytes((Channel.CLOSE, Channel.STDIN)))
@@ -106,7 +109,7 @@ class Process:
         await self._socket.send(bytes((Channel.RESIZE,)) + size)
 
     async def output(self) -> AsyncIterator[Output]:
-        """What it writes, as it comes."""
+        """Yields the command's output as it arrives."""
         async for message in self._socket.messages():
             if not message:
                 continue
@@ -119,7 +122,10 @@ class Process:
 
     @property
     def exit_code(self) -> int:
-        """0, or what the command ended with. StatusError when it couldn't be run, TransportError when nobody knows."""
+        """The command's exit code.
+
+        Raises StatusError if it couldn't be run, TransportError if the connection ended before it did.
+        """
         status = self._status
         if status is None:
             raise TransportError("the connection ended before the command did")
@@ -169,15 +175,17 @@ async def run(
     container: str = "",
     stdin: bytes | None = None,
 ) -> Completed:
-    """Runs `command` to its end, with `stdin` as its input, and keeps all that it writes. A command needn't read its input.
+    """Runs `command` to its end, with `stdin` as its input, and returns its output. The command need not read its input.
 
-    StatusError: it can't be run; TransportError; ValueError: there is input, and the server can't tell its end (before 1.30)."""
+    Raises StatusError if it can't be run, TransportError if the connection fails, and ValueError if there is input but the server can't
+    signal its end (before 1.30).
+    """
     found: dict[Channel, list[bytes]] = {Channel.STDOUT: [], Channel.STDERR: []}
     running = exec_stream(rest, pod, command, namespace=namespace, container=container, stdin=stdin is not None)
     async with running as process:
         if stdin is not None and not process.can_close_stdin:
             raise ValueError("the server can't tell a command where its input ends: it doesn't speak v5.channel.k8s.io")
-        # a command that writes while it reads waits for somebody to take what it has written
+        # a command that writes while it reads blocks until its output is read
         feeding = asyncio.ensure_future(_feed(process, stdin)) if stdin is not None else None
         try:
             async for output in process.output():
@@ -223,7 +231,7 @@ async def logs(
     namespace: str = "",
     **options: Unpack[LogOptions],
 ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-    """What a container printed, in pieces as they come. StatusError: the server refuses; TransportError."""
+    """Yields a container's log in pieces as they arrive. Raises StatusError if the server refuses, TransportError."""
     params: dict[str, str | int | bool | None] = {
         "container": options.get("container"),
         "follow": options.get("follow"),
@@ -243,8 +251,8 @@ class PortForwarder:
 
     async with PortForwarder(rest, "web-0", 8080) as local_port: ...
 
-    `local_port` 0 is any that is free. Over WebSockets a pod can't be told that a client has no more to send and still listens
-    (kubectl speaks SPDY for that): who closes its side has a second for what still comes, and then the pod's side is closed too.
+    `local_port` 0 is any free port. WebSockets can't signal that a client has no more to send and still listens (kubectl uses SPDY for
+    that): a client that closes its side has one second to receive the rest, and then the pod's side is closed too.
     """
 
     def __init__(
@@ -264,7 +272,7 @@ class PortForwarder:
         self._address = address
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        # What went wrong last on a connection, for whoever wonders why it was closed.
+        # The last error of a connection, to find out why it was closed.
         self.last_error: Exception | None = None
 
     async def __aenter__(self) -> int:
@@ -292,7 +300,7 @@ class PortForwarder:
                 uploading = asyncio.ensure_future(_upload(reader, socket))
                 try:
                     await asyncio.wait((downloading, uploading), return_when="FIRST_COMPLETED")
-                    # what the pod says at the end says more than why nobody listens to it
+                    # the pod's error says more than the error of the side that no longer listens
                     await asyncio.wait((downloading,), timeout=_LINGER_SECONDS)
                     (downloading if downloading.done() else uploading).result()
                 finally:

@@ -7,8 +7,8 @@
         print(b"".join(client.logs("web-0", tail_lines=10)).decode())
         client.run("web-0", ["cat", "/etc/hostname"]).stdout
 
-Everything raises what the asyncio client raises: StatusError (the server refuses; `errors.is_not_found(error)` and its like tell why),
-TransportError (there is none), TimeoutError, and ValueError for what can't be meant. Times are in seconds. A client may be used by
+Everything raises what the asyncio client raises: StatusError (the server refuses; `errors.is_not_found(error)` and similar functions say
+why), TransportError (there is no server), TimeoutError, and ValueError for invalid arguments. Times are in seconds. A client may be used by
 several threads.
 """
 
@@ -85,7 +85,7 @@ class Resource:
         return type(self)(self._loop, self._client.namespaced(namespace))
 
     def get(self, name: str, *subresources: str, resource_version: str = "") -> Object:
-        """One object. `resource_version` "0" takes any that the server has at hand."""
+        """Returns one object. `resource_version` "0" accepts a cached state."""
         return self._loop.call(self._client.get(name, *subresources, resource_version=resource_version))
 
     def list(self, **options: Unpack[dynamic.ListOptions]) -> Object:
@@ -146,8 +146,11 @@ class Resource:
         yield from self._loop.iterate(aclosing(self._client.watch(**options)))
 
     def until(self, condition: Callable[[Object | None], bool], *, name: str, timeout: float = 30.0) -> Object | None:
-        """Waits until `condition` holds for the object (None while it isn't there), and answers it. Nothing is missed or polled.
-        `wait.has_condition` and `wait.is_deleted` make conditions. TimeoutError after `timeout` seconds."""
+        """Waits until `condition` holds for the object (None while it does not exist) and returns the object.
+
+        No state is missed, and nothing is polled. `wait.has_condition` and `wait.is_deleted` create conditions. Raises TimeoutError after
+        `timeout` seconds.
+        """
         return self._loop.call(wait.until(self._client, condition, name=name, timeout=timeout))
 
 
@@ -192,7 +195,7 @@ class Client:
     def logs(
         self, pod: str, *, namespace: str = "", **options: Unpack[streams.LogOptions]
     ) -> Generator[bytes, None, None]:
-        """What a container printed, in pieces as they come; `b"".join(…)` is all of it."""
+        """Yields a container's log in pieces as they arrive; `b"".join(…)` is all of it."""
         yield from self._loop.iterate(streams.logs(self._rest, pod, namespace=namespace, **options))
 
     def run(

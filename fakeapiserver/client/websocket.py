@@ -34,7 +34,7 @@ class WebSocket:
 
     @property
     def subprotocol(self) -> str:
-        """Of those that were offered; empty for none."""
+        """The protocol that the server chose among those offered; "" if it chose none."""
         return self._protocol.subprotocol or ""
 
     async def send(self, message: bytes) -> None:
@@ -64,7 +64,7 @@ class WebSocket:
             self._waiting = self._protocol.events_received()
 
     async def close(self) -> None:
-        """Ends it; the server is told, if it is there."""
+        """Closes the connection, with a close frame if the server is still there."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
             with suppress(TransportError):
@@ -92,8 +92,10 @@ class WebSocket:
 async def connect(
     rest: RESTClient, path: str, subprotocols: Sequence[str], params: Params | None = None
 ) -> AsyncGenerator[WebSocket, None]:
-    """Asks for `path` with an upgrade. StatusError: the server refuses; TransportError: there is none, or it speaks another
-    protocol."""
+    """Opens a WebSocket at `path`.
+
+    Raises StatusError if the server refuses, TransportError if no server is there or it speaks another protocol.
+    """
     connection, headers = await rest.dial()
     try:
         scheme = "wss" if rest.config.host.startswith("https") else "ws"

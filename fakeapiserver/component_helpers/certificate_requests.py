@@ -1,4 +1,4 @@
-"""What certificate signing requests ask for (upstream: pkg/apis/certificates/helpers.go, pkg/controller/certificates)."""
+"""The contents of certificate signing requests (upstream: pkg/apis/certificates/helpers.go, pkg/controller/certificates)."""
 
 import base64
 from collections.abc import Awaitable, Callable, Sequence
@@ -47,7 +47,7 @@ def conditions_of(request: Object) -> Sequence[dict[str, Any]]:
 
 
 def is_approved(request: Object) -> bool:
-    """And not denied."""
+    """Whether the request is approved and not denied."""
     kinds = {condition["type"] for condition in conditions_of(request)}
     return "Approved" in kinds and "Denied" not in kinds
 

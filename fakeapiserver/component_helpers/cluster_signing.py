@@ -1,4 +1,4 @@
-"""Who signs certificates for which signer (upstream: cmd/kube-controller-manager/app/certificates.go)."""
+"""The certificate authorities of the signers (upstream: cmd/kube-controller-manager/app/certificates.go)."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -16,7 +16,7 @@ NOT_READY: Final = Result(requeue_after=30.0)
 
 
 class ConsistencyStore:
-    """What was written in the name of each request, until its informer has it."""
+    """Remembers the revision of each write of a reconciler until the informer has seen it."""
 
     def __init__(self) -> None:
         self._writes: dict[Request, dict[tuple[SharedInformer, str], int]] = {}
@@ -27,7 +27,7 @@ class ConsistencyStore:
         self._writes.setdefault(owner, {})[key] = int(written["metadata"]["resourceVersion"])
 
     def clear(self, owner: Request) -> None:
-        """It is gone."""
+        """Forgets the writes of an owner that is gone."""
         self._writes.pop(owner, None)
 
     def is_ready(self, owner: Request) -> bool:

@@ -1,4 +1,4 @@
-"""What every controller is made with (upstream: cmd/kube-controller-manager/app/controllermanager.go, ControllerContext)."""
+"""The dependencies of every controller (upstream: cmd/kube-controller-manager/app/controllermanager.go, ControllerContext)."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -27,10 +27,10 @@ _FOREVER: Final = 1e7  # seconds
 
 
 class Signing(Struct, frozen=True):
-    """What controllers sign with.
+    """Keys for signing.
 
     sign_token: makes a JSON web token of claims; None: there is no key for it.
-    authorities: who signs certificates, by signer name.
+    authorities: the certificate authorities by signer name.
     """
 
     sign_token: Callable[[Mapping[str, Any]], str] | None = None
@@ -38,7 +38,7 @@ class Signing(Struct, frozen=True):
 
 
 class Shared(Struct):
-    """What all controllers of a manager have together."""
+    """The dependencies that all controllers of a manager share."""
 
     informers: SharedInformerFactory
     metadata_informers: SharedInformerFactory
@@ -53,7 +53,10 @@ class Shared(Struct):
 
 
 class ControllerContext:
-    """One controller's. client: asks the server in this controller's name. Times by `clock` only, and chance by `random`."""
+    """The dependencies of one controller.
+
+    client: sends requests in this controller's name. Controllers take the time from `clock` and chance from `random`.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class ControllerContext:
 
     @property
     def root_ca(self) -> bytes:
-        """PEM of the authorities that pods trust; empty: nobody said."""
+        """PEM of the authorities that pods trust; empty if none are configured."""
         return self.shared.root_ca
 
     @property
@@ -99,7 +102,7 @@ class ControllerContext:
 
     @property
     def metrics(self) -> Metrics:
-        """What /metrics of the manager shows; names are upstream's."""
+        """The metrics that /metrics of the manager shows, under upstream's names."""
         return self.shared.metrics
 
     @property
@@ -109,17 +112,21 @@ class ControllerContext:
     def informer(
         self, resource: GroupVersionResource, *, metadata_only: bool = False, optional: bool = False
     ) -> SharedInformer:
-        """The resource's, shared with all controllers; it has its first list before this controller's workers begin. Its objects
-        are read, never changed. `metadata_only`: PartialObjectMetadata. `optional`: where the server is too old to have the
-        resource, there are none."""
+        """Returns the resource's informer, which all controllers share; it has its first list before this controller's workers begin.
+
+        Its objects must not be changed. `metadata_only`: PartialObjectMetadata. `optional`: the informer stays empty if the server is
+        too old to have the resource.
+        """
         factory = self.shared.metadata_informers if metadata_only else self.shared.informers
         informer = factory.for_resource(resource)
         self._used[informer] = not optional or self._used.get(informer, False)
         return informer
 
     def running_informer(self, resource: GroupVersionResource, *, whole: bool = False) -> SharedInformer:
-        """That of a resource that is found while controllers run, whose metadata is all that is wanted, unless `whole`: whole objects
-        where somebody reads these anyway. It runs, and may not have its first list yet; `release` the resource when it is gone."""
+        """Returns the running informer of a resource that is discovered while controllers run; `release` the resource when it is gone.
+
+        The informer may not have its first list yet. It has metadata only, unless `whole`, or another controller reads whole objects.
+        """
         whole = whole or resource in self.shared.informers
         factory = self.shared.informers if whole else self.shared.metadata_informers
         informer = factory.for_resource(resource, keep=False)
@@ -138,7 +145,7 @@ class ControllerContext:
         return any(needed and informer.unserved and not informer.has_synced for informer, needed in self._used.items())
 
     def recorder(self, component: str, host: str = "") -> CoreEventRecorder:
-        """Tells events as `component`, on the node `host` where there are several."""
+        """Returns a recorder of events as `component`, on the node `host` if the component runs on several."""
         return self._events.new_recorder(component, host)
 
     def controller(
@@ -200,7 +207,7 @@ class Periodic(Struct):
         queue.add_after(EVERYTHING, self.first())
 
     async def wait_for_sync(self) -> None:
-        """Nothing is there in the beginning."""
+        """Returns at once: nothing exists in the beginning."""
 
     def stop(self) -> None:
-        """It told all it had to."""
+        """Does nothing: the source has no more events."""

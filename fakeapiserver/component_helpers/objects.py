@@ -51,14 +51,14 @@ CERTIFICATE_SIGNING_REQUESTS: Final = GroupVersionResource("certificates.k8s.io"
 
 
 def key_of(obj: Object) -> str:
-    """`namespace/name`, or `name` for what is in no namespace."""
+    """Returns `namespace/name`, or `name` for an object without a namespace."""
     metadata = obj["metadata"]
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
 
 
 def is_terminating(obj: Object) -> bool:
-    """It is being deleted."""
+    """Whether the object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
@@ -78,13 +78,13 @@ def controller_of(obj: Object) -> dict[str, Any] | None:
 
 
 def resolve_reference(indexer: Indexer, namespace: str, reference: Mapping[str, Any]) -> Object | None:
-    """What an owner reference means, of the indexer's kind; None if it is gone, or another one has its name now."""
+    """Returns the owner that a reference names, or None if it is gone or another object has its name now."""
     found = indexer.get_by_key(f"{namespace}/{reference['name']}")
     return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
 
 def resolve_controller(indexer: Indexer, obj: Object, kind: str) -> Object | None:
-    """What controls the object, if it is of this kind, which is the indexer's, and still the same."""
+    """Returns the object's controller if it is of this kind, the indexer's, and still the same object."""
     reference = controller_of(obj)
     if reference is None or reference["kind"] != kind:
         return None
@@ -92,7 +92,7 @@ def resolve_controller(indexer: Indexer, obj: Object, kind: str) -> Object | Non
 
 
 def node_reference(name: str, uid: str) -> Object:
-    """Of a node that isn't at hand, for events and owners."""
+    """Returns a reference to a node for events and owners, without its object."""
     return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
 
 

@@ -1,4 +1,4 @@
-"""What controllers ask of pods (upstream: pkg/controller/controller_utils.go, pkg/api/v1/pod/util.go).
+"""Functions on pods for controllers (upstream: pkg/controller/controller_utils.go, pkg/api/v1/pod/util.go).
 
 Pods are an informer's objects: read, never changed.
 """
@@ -22,7 +22,7 @@ CONTROLLER_INDEX: Final = "controller"
 # Index: pods by the node they are bound to; unbound ones are in none.
 POD_NODE_NAME_INDEX: Final = "spec.nodeName"
 
-# Seconds: for what is due already.
+# Seconds until a check that is due already.
 SOON: Final = 0.001
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -70,7 +70,7 @@ def is_pod_available(pod: Object, min_ready_seconds: int, now: float) -> bool:
 
 
 def transition_time(condition: Mapping[str, Any]) -> float | None:
-    """Seconds since the epoch; None where the condition doesn't tell."""
+    """Returns seconds since the epoch, or None if the condition has no time."""
     text = condition.get("lastTransitionTime")
     return seconds_of(text) if text else None
 
@@ -81,12 +81,12 @@ def is_pod_terminal(pod: Object) -> bool:
 
 
 def is_pod_active(pod: Object) -> bool:
-    """It runs, or will, and nobody deletes it."""
+    """Whether the pod has not ended and is not being deleted."""
     return "deletionTimestamp" not in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 
 def is_pod_terminating(pod: Object) -> bool:
-    """It is being deleted, and hasn't ended yet."""
+    """Whether the pod is being deleted and has not ended."""
     return "deletionTimestamp" in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 
@@ -110,7 +110,7 @@ def selects(selector: Selector) -> Callable[[Object], bool]:
 
 
 def claimed_pods(controller: Object, selector: Selector, pods: Iterable[Object]) -> list[Object]:
-    """Those that the controller owns and selects."""
+    """Returns the pods that the controller owns and selects."""
     uid, selected = controller["metadata"]["uid"], selects(selector)
     return [pod for pod in pods if (owner := controller_of(pod)) is not None and owner["uid"] == uid and selected(pod)]
 
@@ -118,9 +118,10 @@ def claimed_pods(controller: Object, selector: Selector, pods: Iterable[Object])
 def next_availability_check(
     pods: Iterable[Object], min_ready_seconds: int, status_at: float, now: float
 ) -> float | None:
-    """Seconds from `now` until the first of the ready pods that weren't available at `status_at` is; None when there is none.
+    """Returns the seconds until the next ready pod becomes available, or None if none will.
 
-    A pod whose time came in between makes it 0."""
+    Only pods that weren't available at `status_at` count. The result is 0 if one became available since then.
+    """
     if min_ready_seconds <= 0:
         return None
     due = [
@@ -169,7 +170,9 @@ def add_indexer(informer: SharedInformer, name: str, function: IndexFunc) -> Ind
 
 
 def objects_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: bool) -> list[Object]:
-    """What `owner`, an object of `kind`, controls; with `orphans` also what nobody does in its namespace."""
+    """Returns the objects that `owner`, of `kind`, controls; with `orphans` also those in its namespace without a
+    controller.
+    """
     metadata = owner["metadata"]
     namespace = metadata["namespace"]
     reference = {"kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
@@ -179,11 +182,11 @@ def objects_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: boo
     return found
 
 
-# ------------------------------------------------------------------ whom to delete
+# ------------------------------------------------------------------ the order of deletion
 
 
 class _Standing(NamedTuple):
-    """What decides whether a pod goes before another."""
+    """A pod's rank for deletion."""
 
     pod: Object
     # Compared as a whole: unassigned first, then by phase, not ready, deletion cost, and doubled up on a node.
@@ -231,7 +234,7 @@ def sort_active(pods: Iterable[Object]) -> list[Object]:
 
 
 def _younger_first(moment: float | None) -> float:
-    """What has no time comes before that."""
+    """Sorts later times first, and a missing time before all."""
     return -math.inf if moment is None else -moment
 
 

@@ -1,4 +1,4 @@
-"""Which claims for devices pods have, and whose claims are.
+"""Claims for devices: which ones a pod has, and which pod a claim belongs to.
 
 Upstream: k8s.io/dynamic-resource-allocation/resourceclaim (claim.go, devicetoleration.go).
 """
@@ -14,7 +14,10 @@ MAX_RESERVED: Final = 256
 
 
 def claim_names(pod: Object) -> Iterable[tuple[Object, str | None]]:
-    """Each of the pod's claims with the name of its object: None for one that isn't made yet, "" where none is needed."""
+    """Yields each of the pod's claims with the name of its object:
+
+    None if it isn't created yet, "" if none is needed.
+    """
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
     made = {row["name"]: row.get("resourceClaimName", "") for row in statuses}
     for row in pod["spec"].get("resourceClaims") or ():

@@ -67,7 +67,7 @@ class ResourceMonitors:
         self._again = 0
 
     def controller(self, name: str) -> Controller:
-        """Keeps them up to date; one of those that `new` returns."""
+        """Returns the controller that keeps the monitors up to date; `new` returns it with the others."""
         context = self._context
         controller = context.controller(self, name=name)
         controller.add_source(Periodic())
@@ -80,11 +80,11 @@ class ResourceMonitors:
         return controller
 
     async def wait_for_sync(self) -> None:
-        """Until the handlers were told of everything that was there, or half a minute is over."""
+        """Waits until the handlers were called for all existing objects, for half a minute at most."""
         await self._synced.wait()
 
     def of(self, kind: GroupVersionKind) -> Monitor | None:
-        """That of a kind, in the version that is monitored."""
+        """Returns the monitor of a kind, in the version that is monitored."""
         return self._kinds.get(kind)
 
     @property
@@ -92,7 +92,7 @@ class ResourceMonitors:
         return self._monitors
 
     def stop(self) -> None:
-        """Tells handlers nothing more."""
+        """Stops all monitors."""
         for gvr in [*self._monitors]:
             self._remove(gvr)
         self._synced.clear()
@@ -143,7 +143,7 @@ class ResourceMonitors:
 
     async def _sync(self, new: Collection[APIResource]) -> None:
         if self._synced.is_set():
-            return  # those that came later are told of as they come
+            return  # handlers get objects of later resources as they arrive
         timer = self._context.clock.call_later(_MAX_WAIT, self._synced.set)
         syncing = asyncio.gather(*(self._monitors[resource.gvr].registration.wait_for_sync() for resource in new))
         waiting = asyncio.ensure_future(self._synced.wait())
@@ -169,7 +169,7 @@ class _Stopping(Struct, frozen=True):
         """The controller's other sources say when there is something to do."""
 
     async def wait_for_sync(self) -> None:
-        """Nothing is there in the beginning."""
+        """Returns at once: nothing exists in the beginning."""
 
     def stop(self) -> None:
         self.monitors.stop()

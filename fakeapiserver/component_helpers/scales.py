@@ -14,7 +14,10 @@ _UNKNOWN: Final = {">": "gt", "<": "lt"}
 
 
 async def get_scale(client: DynamicClient, resource: GroupVersionResource, namespace: str, name: str) -> Object:
-    """With its selector in the words of a label selector. ValueError for one that is none; StatusError, TransportError, TimeoutError."""
+    """Reads a scale, and converts its selector to a label selector.
+
+    Raises ValueError for an invalid selector, StatusError, TransportError, TimeoutError.
+    """
     scale = await client.resource(resource, namespace).get(name, "scale")
     text = (scale.get("status") or {}).get("selector")
     if not text:

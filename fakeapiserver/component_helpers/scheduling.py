@@ -1,4 +1,4 @@
-"""Where a pod may run, and what it needs there: shared by the scheduler and the daemon set controller.
+"""The nodes that a pod may run on, and the resources that it needs there. For the scheduler and the daemon set controller.
 
 Upstream: k8s.io/component-helpers/scheduling/corev1 (helpers.go, nodeaffinity/nodeaffinity.go) and resource/helpers.go.
 """
@@ -113,8 +113,11 @@ def amount_of(name: str, text: object) -> int:
 
 
 def pod_requests(pod: Object) -> Amounts:
-    """What the pod needs of its node: the sum of its containers, or more while its init containers run; its overhead; what the
-    pod as a whole asks for goes first."""
+    """Returns the resources that the pod needs on its node.
+
+    They are the sum of its containers, or more while its init containers run, plus its overhead. Requests of the pod as a whole take
+    precedence.
+    """
     spec: Mapping[str, Any] = pod["spec"]
     total: Amounts = {}
     for container in spec["containers"]:

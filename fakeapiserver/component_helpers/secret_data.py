@@ -1,4 +1,4 @@
-"""What secrets hold."""
+"""The data of secrets."""
 
 import base64
 
@@ -16,7 +16,7 @@ def secret_text(secret: Object, key: str) -> str:
 
 
 def encoded(value: bytes) -> str:
-    """As it stands in `data`."""
+    """Returns the value as it is written in `data`."""
     return base64.b64encode(value).decode()
 
 

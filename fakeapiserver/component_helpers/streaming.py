@@ -1,4 +1,4 @@
-"""What a kubelet does for those who look into a pod: what it printed, commands, its terminals and ports.
+"""The kubelet's streams: logs, commands, terminals and ports of pods.
 
 Upstream: k8s.io/cri-streaming/pkg/streaming/server.go (Runtime), pkg/kubelet/server/server.go (HostInterface).
 """
@@ -16,8 +16,11 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class Streams(Struct):
-    """Between a client and a process; None: the client doesn't want it. `write`s raise ConnectionError when the client is gone.
-    `size`: columns and rows of the client's terminal, once it has told them; `resized` is set whenever it does."""
+    """The streams between a client and a process; None for a stream that the client does not want.
+
+    `write`s raise ConnectionError when the client is gone. `size`: columns and rows of the client's terminal, once known; `resized` is
+    set at each change.
+    """
 
     stdin: Pipe | None
     stdout: Write | None
@@ -47,7 +50,7 @@ class KubeletError(Exception):
 
 
 class Runtime(Protocol):
-    """Of one node. KubeletError: it can't."""
+    """The container runtime of one node. Methods raise KubeletError when they can't do what is asked."""
 
     async def logs(self, pod: Object, container: str, options: LogOptions) -> AsyncGenerator[bytes, None]: ...
 
@@ -60,7 +63,7 @@ class Runtime(Protocol):
     async def attach(self, pod: Object, container: str, streams: Streams) -> None: ...
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the port. OSError: nobody listens."""
+        """Connects to the port. Raises OSError if no process listens."""
 
     async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
         """Until the connection to the port ends."""
@@ -70,4 +73,7 @@ class Kubelets(Protocol):
     """The nodes whose kubelets run in this process."""
 
     def runtime(self, node: str) -> Runtime | None:
-        """None: none of ours. ConnectionError: it doesn't answer; the text is what a dialer says."""
+        """Returns the node's runtime, or None if the node is not simulated.
+
+        Raises ConnectionError with a dialer's text if it is down.
+        """

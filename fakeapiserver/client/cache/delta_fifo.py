@@ -1,9 +1,9 @@
-"""What happened to objects and wasn't looked at yet: a queue of keys, each with its changes in order.
+"""A queue of keys, each with the changes of its object that have not been processed yet, in order.
 
-A reflector can fill it for whoever works changes off at a pace of their own. A SharedInformer does without: as upstream's since
-1.33, it tells of changes in the order in which they came, whatever their keys, and in an event loop it can do so at once.
+A reflector can fill the queue for a consumer that processes changes at its own pace. A SharedInformer does not need it: like upstream's
+since 1.33, it passes changes on in the order in which they came, whatever their keys, and in an event loop it can do so at once.
 
-Pure: it waits for nobody. Upstream: k8s.io/client-go/tools/cache/delta_fifo.go.
+Pure: nothing here waits. Upstream: k8s.io/client-go/tools/cache/delta_fifo.go.
 """
 
 from collections import deque
@@ -23,12 +23,12 @@ __all__ = [
     "TransformFunc",
 ]
 
-# Makes of an object what is to be kept of it; may change and return the one it is given, which is nobody else's yet.
+# Returns what is to be kept of an object; may change and return the object it is given, which is not shared yet.
 TransformFunc = Callable[[Object], Object]
 
 
 class DeltaType(StrEnum):
-    """What happened to an object."""
+    """The kind of a change."""
 
     ADDED = "Added"
     UPDATED = "Updated"
@@ -40,20 +40,20 @@ class DeltaType(StrEnum):
 
 
 class Delta(NamedTuple):
-    """One change; `object` is the state after it, the last one known of a deleted object."""
+    """The type of a change and the object after it; for a deletion the last known state."""
 
     type: DeltaType
     object: Object | DeletedFinalStateUnknown
 
 
 class KeyListerGetter(Protocol):
-    """What was taken out of the queue before: the informer's indexer."""
+    """The consumer's store of the objects that were taken out of the queue before, e.g. an informer's indexer."""
 
     def list_keys(self) -> Sequence[str]:
         """All, in any order."""
 
     def get_by_key(self, key: str) -> Object | None:
-        """None when it isn't there."""
+        """Returns the object, or None if the store does not have it."""
 
 
 class Deltas(NamedTuple):
@@ -88,17 +88,17 @@ class DeltaFIFO:
         return self._populated and self._initial == 0
 
     def add(self, obj: Object) -> None:
-        """It is new."""
+        """Queues the addition of a new object."""
         self._populated = True
         self._enqueue(DeltaType.ADDED, meta_namespace_key(obj), obj)
 
     def update(self, obj: Object) -> None:
-        """It changed."""
+        """Queues a change of an object."""
         self._populated = True
         self._enqueue(DeltaType.UPDATED, meta_namespace_key(obj), obj)
 
     def delete(self, obj: Object | DeletedFinalStateUnknown) -> None:
-        """Of one that nobody knows, nothing is told."""
+        """Queues the deletion of an object; ignores objects that are neither queued nor known."""
         self._populated = True
         key = deletion_handling_key(obj)
         if key in self._items or self._known.get_by_key(key) is not None:

@@ -1,6 +1,6 @@
-"""What an informer knows: objects by key, and by whatever index functions make of them.
+"""A store of objects by key, with indexes by the values of index functions.
 
-Objects are shared by everyone who asks: read them, copy before you change one.
+Objects are shared by all readers: copy an object before you change it.
 Upstream: k8s.io/client-go/tools/cache/{store,index,thread_safe_store}.go.
 """
 
@@ -29,14 +29,14 @@ NAMESPACE_INDEX: Final = "namespace"
 
 
 class DeletedFinalStateUnknown(Struct, frozen=True):
-    """The object was deleted while nobody watched; `object` is the last that was seen of it."""
+    """A deletion that the watch missed; `object` is the last known state."""
 
     key: str
     object: Object
 
 
 def meta_namespace_key(obj: Object) -> str:
-    """`namespace/name`, or `name` for what is in no namespace."""
+    """Returns `namespace/name`, or `name` for objects without a namespace."""
     metadata = obj["metadata"]
     namespace = metadata.get("namespace")
     name: str = metadata["name"]
@@ -49,7 +49,7 @@ def deletion_handling_key(obj: Object | DeletedFinalStateUnknown) -> str:
 
 
 def split_meta_namespace_key(key: str) -> tuple[str, str]:
-    """(namespace, name). ValueError for what is no key."""
+    """Splits a key into (namespace, name). Raises ValueError for a text with more than one slash."""
     parts = key.split("/")
     if len(parts) > 2:
         raise ValueError(f'unexpected key format: "{key}"')
@@ -102,7 +102,7 @@ class Indexer:
         return self._items.get(self._key(obj))
 
     def get_by_key(self, key: str) -> Object | None:
-        """None when it isn't there."""
+        """Returns the object with this key, or None."""
         return self._items.get(key)
 
     def list(self) -> Sequence[Object]:
@@ -121,7 +121,10 @@ class Indexer:
             self.add(obj)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """More indexes, of what is there already too. ValueError for one whose name is taken."""
+        """Adds indexes, and fills them with the objects that are stored already.
+
+        Raises ValueError if a name is taken.
+        """
         taken = self._indexers.keys() & indexers.keys()
         if taken:
             raise ValueError(f"indexer conflict: {', '.join(sorted(taken))}")

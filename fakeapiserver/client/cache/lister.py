@@ -24,7 +24,10 @@ class Lister:
         return Lister(self._indexer, self._resource, namespace)
 
     def list(self, label_selector: str = "") -> Sequence[Object]:
-        """Those with the labels, all without a selector. ValueError for a selector that is none."""
+        """Returns the objects that the label selector matches; all without one.
+
+        Raises ValueError for an invalid selector.
+        """
         objects: Iterable[Object] = (
             self._indexer.by_index(NAMESPACE_INDEX, self._namespace) if self._namespace else self._indexer.list()
         )

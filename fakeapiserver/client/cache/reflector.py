@@ -44,7 +44,7 @@ Sleep = Callable[[float], Awaitable[None]]
 Since = Callable[[], str]
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _MIN_WATCH_SECONDS: Final = 300
-# Beyond what the server was told to end a watch after, it counts as hung.
+# A watch that lasts this much longer than the server was asked for counts as hung.
 _GRACE_SECONDS: Final = 30
 _TURN: Final = 256  # so many objects are decoded before others of the event loop have their turn
 _SHORT_SECONDS: Final = 1.0
@@ -58,26 +58,29 @@ def newest() -> str:
 
 
 class ListerWatcher(Protocol):
-    """What has lists and watches: a ResourceClient."""
+    """A resource that can be listed and watched: a ResourceClient."""
 
     async def list_raw(self, **options: Unpack[ListOptions]) -> RawList:
         """StatusError, TransportError, TimeoutError."""
 
     def watch(self, **options: Unpack[ListOptions]) -> AsyncGenerator[WatchEvent, None]:
-        """Ends when the server ends it. Raises what a list does, and ValueError for what is no event."""
+        """Yields events until the server ends the watch.
+
+        Raises what a list raises, and ValueError for a line that is no event.
+        """
 
 
 class ReflectorStore(Protocol):
-    """What is told of everything that comes, in order."""
+    """The receiver of everything that a reflector reads, in order."""
 
     def add(self, obj: Object) -> None:
-        """It is new, as far as the server knows."""
+        """Stores an object that is new to the reflector."""
 
     def update(self, obj: Object) -> None:
-        """It changed."""
+        """Stores a changed object."""
 
     def delete(self, obj: Object) -> None:
-        """It is gone; `obj` is its last state."""
+        """Removes an object; `obj` is its last state."""
 
     def replace(self, objects: Iterable[Object]) -> None:
         """These are all there are."""
@@ -95,9 +98,9 @@ class _Relist(Exception):
 
 
 class Reflector:
-    """`run()` until it is cancelled.
+    """Lists and watches a resource and keeps a store up to date. `run()` returns when it is cancelled.
 
-    selection: selectors of what is wanted.
+    selection: label and field selectors.
     transform: makes of each object that comes what the store is given; one that fails ends the list or leaves the event out.
     resync_period: seconds between calls of the store's `resync`; 0: never.
     page_size: of lists that aren't served from the server's cache; 0: everything at once.
@@ -339,7 +342,7 @@ class Reflector:
         return self._source.watch(**ListOptions(**options, timeout_seconds=seconds, allow_watch_bookmarks=True))
 
     async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> bool:
-        """Tells the store of each event; whether there was one."""
+        """Passes each event on to the store; returns whether there was any."""
         store, seen = self._store, False
         tell = {"ADDED": store.add, "MODIFIED": store.update, "DELETED": store.delete}
         async for event in events:
@@ -357,7 +360,10 @@ class Reflector:
         return seen
 
     def _kept(self, obj: Object) -> Object:
-        """What the store is given: transformed, and with one string for what is the same in many objects."""
+        """Returns the object as the store keeps it:
+
+        transformed, and with shared strings for values that many objects have in common.
+        """
         if self._transform is not None:
             obj = self._transform(obj)
         for holder, key in ((obj, "apiVersion"), (obj, "kind"), (obj["metadata"], "namespace")):
@@ -376,7 +382,7 @@ def _new_backoff() -> Backoff:
 
 
 def _checked(event: WatchEvent) -> Object:
-    """The object. StatusError for an ERROR event, ValueError for what is no object."""
+    """Returns the event's object. Raises StatusError for an ERROR event, ValueError for an event without an object."""
     obj = event.object
     if event.type == "ERROR":
         raise StatusError(obj)

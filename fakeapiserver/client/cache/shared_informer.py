@@ -1,7 +1,7 @@
-"""One watch and one cache for everybody who wants to know of a resource.
+"""One watch and one cache of a resource, shared by all its handlers.
 
-What the reflector brings is stored, and put before each handler, in the same turn of the event loop: no reader sees half of a list, and
-a handler that is told of a change finds it in the indexer, or a later one.
+Objects from the reflector are stored, and queued for each handler, in the same turn of the event loop: no reader sees half of a list,
+and when a handler is called for a change, the indexer has that change or a later one.
 
 Upstream: k8s.io/client-go/tools/cache/{shared_informer,controller,the_real_fifo}.go,
 k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
@@ -51,18 +51,21 @@ Tombstone = Object | DeletedFinalStateUnknown
 
 
 class ResourceEventHandler(Protocol):
-    """Told of every change, in order. Plain methods are called in the event loop and should be short; an `async def` may take its
-    time, changes wait for it; what else they return is ignored. What one raises is logged, and the next change told.
-    Objects are shared: copy before changing."""
+    """The receiver of every change, in order.
+
+    Plain methods are called in the event loop and should be short. The next change waits for an `async def`. Other return values are
+    ignored.
+    An exception is logged, and the next change delivered. Objects are shared: copy an object before you change it.
+    """
 
     def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
-        """It is new, or (`is_in_initial_list`) was there when the informer began."""
+        """Handles a new object; `is_in_initial_list` if it existed when the informer began."""
 
     def on_update(self, old: Object, new: Object) -> object:
-        """It changed, or is only looked at again: the resourceVersions are the same then."""
+        """Handles a change, or a resync: both objects have the same resourceVersion then."""
 
     def on_delete(self, obj: Tombstone) -> object:
-        """It is gone."""
+        """Handles a deletion."""
 
 
 class ResourceEventHandlerFuncs(Struct, frozen=True):
@@ -83,7 +86,9 @@ class ResourceEventHandlerFuncs(Struct, frozen=True):
 
 
 class FilteringResourceEventHandler(Struct, frozen=True):
-    """Tells `handler` of what `keeps` says yes to; what begins or ceases to be so is added or deleted for it."""
+    """Calls `handler` for objects that `keeps` accepts; an object that begins or ceases to be accepted is added or
+    deleted for it.
+    """
 
     keeps: Callable[[Object], bool]
     handler: ResourceEventHandler
@@ -126,7 +131,7 @@ class Registration:
 
     @property
     def has_synced(self) -> bool:
-        """The handler was told of everything that the informer's first list held."""
+        """Whether the handler was called for every object of the informer's first list."""
         return self._informer.has_synced and self._initial == 0
 
     async def wait_for_sync(self) -> None:
@@ -138,15 +143,15 @@ class Registration:
 
     @property
     def idle(self) -> bool:
-        """The handler was told of everything that came so far."""
+        """Whether the handler was called for every change so far."""
         return not self._waiting and not self._telling
 
     def remove(self) -> None:
-        """Tells the handler nothing more, not even what waits."""
+        """Removes the handler; changes that still wait are dropped."""
         self._informer.remove_event_handler(self)
 
     def added(self, obj: Object, initial: bool) -> None:
-        """For the informer: the handler is to be told. `initial`: `has_synced` waits for it."""
+        """Queues an added object for the handler; called by the informer. `initial`: `has_synced` waits for it."""
         self._initial += initial
         self._tell(("add", obj, initial))
 
@@ -196,10 +201,10 @@ class Registration:
 
 
 class SharedInformer:
-    """`indexer` holds what the server has; handlers are told of changes. Run it once, `async with asyncio.TaskGroup()` say.
+    """Keeps `indexer` equal to the server's objects and calls handlers for changes. Run it once, e.g. in an `asyncio.TaskGroup`.
 
-    resync_period: seconds after which handlers that ask for it are told of everything again, as updates; 0: never.
-    transform: what is kept of an object; `strip_managed_fields` saves about half of it.
+    resync_period: seconds after which handlers that ask for it get every object again, as updates; 0: never.
+    transform: returns what is kept of an object; `strip_managed_fields` saves about half of it.
     page_size, use_watch_list, since: see Reflector.
     """
 
@@ -269,17 +274,17 @@ class SharedInformer:
 
     @property
     def idle(self) -> bool:
-        """What came so far is in the indexer, every handler was told, and the server is being watched."""
+        """Whether the indexer has every change so far, every handler was called, and the server is being watched."""
         return not self._reflector.failure and self.told
 
     @property
     def told(self) -> bool:
-        """Every handler was told of what came so far."""
+        """Whether every handler was called for every change so far."""
         return all(registration.idle for registration in self._registrations)
 
     @property
     def failure(self) -> str:
-        """What went wrong, while it waits before it asks the server again; "" otherwise."""
+        """The last error while the reflector waits before its next try; "" otherwise."""
         return self._reflector.failure
 
     @property
@@ -293,11 +298,14 @@ class SharedInformer:
 
     @property
     def has_handlers(self) -> bool:
-        """Somebody is told of changes."""
+        """Whether there is any handler."""
         return bool(self._registrations)
 
     def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
-        """Tells `handler` from now on, of what is there already too. `resyncs`: it wants to be told again each resync_period."""
+        """Calls `handler` for everything that is stored now and for all changes from now on.
+
+        `resyncs`: also every resync_period.
+        """
         registration = Registration(self, handler, resyncs=resyncs)
         self._registrations[registration] = None
         for obj in self.indexer.list():
@@ -307,7 +315,7 @@ class SharedInformer:
         return registration
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tells it nothing more, not even what waits."""
+        """Removes a handler; changes that still wait for it are dropped."""
         task = self._registrations.pop(registration, None)
         if task is not None:
             task.cancel()
@@ -328,24 +336,24 @@ class SharedInformer:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._running = False
 
-    # ------------------------------------------------ what the reflector tells (ReflectorStore)
+    # ------------------------------------------------ called by the reflector (ReflectorStore)
 
     def add(self, obj: Object) -> None:
-        """Stores it and tells the handlers: an update, if it is there already."""
+        """Stores an object and queues it for the handlers, as an update if it is stored already."""
         self._store(meta_namespace_key(obj), obj, False)
 
     def update(self, obj: Object) -> None:
-        """As `add`."""
+        """Does the same as `add`."""
         self._store(meta_namespace_key(obj), obj, False)
 
     def delete(self, obj: Tombstone) -> None:
-        """Forgets it and tells the handlers, also of one that never was there."""
+        """Removes an object and queues its deletion for the handlers, also if it was never stored."""
         self.indexer.delete(obj)
         for registration in self._registrations:
             registration.deleted(obj)
 
     def replace(self, objects: Iterable[Object]) -> None:
-        """At once: nobody sees half of it."""
+        """Replaces all objects in one turn, so that no reader sees half of them."""
         found = {meta_namespace_key(obj): obj for obj in objects}
         for key in self.indexer.list_keys():
             if key not in found and (last := self.indexer.get_by_key(key)) is not None:
@@ -356,7 +364,7 @@ class SharedInformer:
         self._synced.set()
 
     def resync(self) -> None:
-        """Nothing changed, but everything is looked at again."""
+        """Queues every object for the handlers again, as an update without a change."""
         for obj in self.indexer.list():
             self._updated(obj, obj)
 
@@ -386,7 +394,7 @@ def _version(obj: Object) -> str:
 
 
 def strip_managed_fields(obj: Object) -> Object:
-    """A transform: nearly nobody reads them."""
+    """A transform that drops managedFields, which few readers need."""
     metadata = obj["metadata"]
     if "managedFields" in metadata:
         # a new dict, as one that something is taken out of stays as large as it was
@@ -395,9 +403,9 @@ def strip_managed_fields(obj: Object) -> Object:
 
 
 class SharedInformerFactory:
-    """One informer a resource, for everybody who asks the same factory.
+    """Creates one informer per resource, which all callers share.
 
-    namespace: only of this one; "" is all. metadata_only: PartialObjectMetadata. Others as SharedInformer.
+    namespace: only objects of this one; "" is all. metadata_only: PartialObjectMetadata. Others as SharedInformer.
     """
 
     def __init__(
@@ -427,8 +435,10 @@ class SharedInformerFactory:
         self._kept: set[GroupVersionResource] = set()
 
     def for_resource(self, gvr: GroupVersionResource, *, keep: bool = True) -> SharedInformer:
-        """The resource's informer; `start` starts it. `keep`: whoever asks wants it whatever the server has, and `stop_unused`
-        leaves it alone from now on."""
+        """Returns the resource's informer, created on the first call; `start` starts it.
+
+        `keep`: the informer stays whatever the server serves; `stop_unused` ignores it from now on.
+        """
         if keep:
             self._kept.add(gvr)
         if gvr not in self._informers:
@@ -456,7 +466,7 @@ class SharedInformerFactory:
         return self._informers.values()
 
     def __contains__(self, gvr: GroupVersionResource) -> bool:
-        """Somebody asked for the resource's informer."""
+        """Whether the resource's informer was created."""
         return gvr in self._informers
 
     def stop_unused(self, gvr: GroupVersionResource) -> None:

@@ -1,4 +1,4 @@
-"""What a controller has to look at: each item once, never by two workers at a time, later if it is to wait.
+"""The queue of a controller's items: each item once, never at two workers at a time, after a delay if it has one.
 
 Upstream: k8s.io/client-go/util/workqueue/{queue,delaying_queue,rate_limiting_queue}.go, one here: an item without delay or priority
 waits for neither; and sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue, PriorityQueue.
@@ -25,16 +25,16 @@ class ShutDown(Exception):
 
 
 class QueueMetrics(Protocol):
-    """What a queue tells of itself. Times in seconds."""
+    """Receives what a queue counts. Times in seconds."""
 
     def added(self, priority: int) -> None:
         """An item is to be looked at."""
 
     def taken(self, waited: float, priority: int) -> None:
-        """It was got, so many seconds after it was added."""
+        """Called when an item is taken, so many seconds after it was added."""
 
     def finished(self, worked: float) -> None:
-        """It is done, so many seconds after it was got."""
+        """Called when an item is done, so many seconds after it was taken."""
 
     def retried(self) -> None:
         """An item was added for later."""
@@ -68,7 +68,7 @@ class WorkQueue(Generic[T]):
         clock: Timers | None = None,
     ) -> None:
         self.name = name
-        # Seconds by which what waits for its time may come later when somebody moves the clock on.
+        # Seconds by which delayed items may come late when a test moves the clock.
         self.slack = 0.0
         # How many items were got so far.
         self.taken = 0
@@ -95,7 +95,7 @@ class WorkQueue(Generic[T]):
 
     @property
     def depths(self) -> Mapping[int, int]:
-        """How many are to be looked at, by priority; priorities that were there before, too."""
+        """Returns the number of waiting items by priority, including priorities that were used before."""
         found = dict.fromkeys(self._ready, 0)
         for waiting in self._dirty.values():
             found[waiting.priority] = found.get(waiting.priority, 0) + 1
@@ -138,7 +138,7 @@ class WorkQueue(Generic[T]):
 
     @property
     def at_rest(self) -> bool:
-        """Nothing can be got, and nothing is worked on."""
+        """Whether no item can be taken and none is being processed."""
         return not self._processing and (self._paused or not self._dirty)
 
     @property
@@ -146,7 +146,7 @@ class WorkQueue(Generic[T]):
         return self._paused
 
     def pause(self) -> None:
-        """Nobody gets anything until `resume`; what is added waits."""
+        """Stops handing out items until `resume`; added items wait."""
         self._paused = True
 
     def resume(self) -> None:
@@ -199,11 +199,11 @@ class WorkQueue(Generic[T]):
         self.add_after(item, self._limiter.when(item), priority)
 
     def forget(self, item: T) -> None:
-        """The rate limiter counts its failures anew."""
+        """Resets the rate limiter's count of an item's failures."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often it was added rate-limited since `forget`."""
+        """Returns how often the item was added with rate limiting since `forget`."""
         return self._limiter.num_requeues(item)
 
     # ------------------------------------------------------------------ taking out
@@ -225,13 +225,16 @@ class WorkQueue(Generic[T]):
             try:
                 await getter
             except asyncio.CancelledError:
-                # what woke it up is somebody else's now
+                # another getter has what woke this one up
                 if getter.done() and not getter.cancelled():
                     self._wake()
                 raise
 
     def done(self, item: T) -> None:
-        """The work on it is over. If it was added meanwhile, it is to be looked at again. Of one that nobody works on, nothing."""
+        """Marks `item` as processed and requeues it if it was added meanwhile.
+
+        Does nothing if it is not being processed.
+        """
         started = self._processing.pop(item, None)
         if started is None:
             return
@@ -258,7 +261,7 @@ class WorkQueue(Generic[T]):
             self._drained.set()
 
     def drop_ready(self) -> None:
-        """Forgets what nobody works on."""
+        """Drops all items that are not being processed."""
         self._ready.clear()
         self._order.clear()
         self._dirty.clear()

@@ -1,4 +1,4 @@
-"""How long an item waits before it is tried again (upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go)."""
+"""The delays before an item is tried again (upstream: k8s.io/client-go/util/workqueue/default_rate_limiters.go)."""
 
 from collections.abc import Hashable
 from typing import Final, Protocol
@@ -16,10 +16,10 @@ class RateLimiter(Protocol):
         """Seconds until the item may be tried again; counts as a failure."""
 
     def forget(self, item: Hashable) -> None:
-        """It succeeded, or is given up."""
+        """Resets the count of failures, after success or when the item is given up."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """How often it failed since it was forgotten."""
+        """Returns how often the item failed since it was forgotten."""
 
 
 class ItemExponentialFailureRateLimiter:
@@ -73,7 +73,7 @@ class BucketRateLimiter:
         return self._bucket.reserve(self._clock.monotonic())
 
     def forget(self, item: Hashable) -> None:
-        """Nothing is kept of items."""
+        """Does nothing: no state is kept per item."""
 
     def num_requeues(self, item: Hashable) -> int:
         return 0

@@ -1,4 +1,4 @@
-"""What the controllers that write EndpointSlices have in common.
+"""Shared code of the controllers that write EndpointSlices.
 
 Upstream: k8s.io/endpointslice/util/{endpointset,endpointslice_tracker,controller_utils}.go.
 """
@@ -24,13 +24,13 @@ _BY_SERVICE: Final = "endpoint slices by service"
 # name, protocol, port, appProtocol
 _Port = tuple[str | None, str | None, int | None, str | None]
 PortMapKey = tuple[_Port, ...]
-# addresses, hostname, namespace and name of what it refers to
+# addresses, hostname, namespace and name of the target
 EndpointKey = tuple[tuple[str, ...], str, str, str]
 EndpointSet = dict[EndpointKey, Object]
 
 
 class StaleInformerCache(Exception):
-    """What was written hasn't come back yet."""
+    """The informer has not seen the controller's own last write yet."""
 
     def __init__(self) -> None:
         super().__init__("EndpointSlice informer cache is out of date")
@@ -67,7 +67,7 @@ def _port_hash(port: _Port) -> int:
 
 
 def endpoint_key(endpoint: Object) -> EndpointKey:
-    """What makes two endpoints the same one, even when one of them is ready and the other isn't."""
+    """Returns the identity of an endpoint, which does not depend on its readiness."""
     target = endpoint.get("targetRef") or {}
     addresses: list[str] = endpoint["addresses"]
     return (
@@ -79,7 +79,7 @@ def endpoint_key(endpoint: Object) -> EndpointKey:
 
 
 def endpoints_equal_beyond_key(left: Object, right: Object) -> bool:
-    """Nothing is to be written about either."""
+    """Whether two endpoints with one key need no write."""
     return (
         left.get("nodeName") == right.get("nodeName")
         and left.get("zone") == right.get("zone")
@@ -96,13 +96,13 @@ def _referred(endpoint: Object) -> Mapping[str, str] | None:
 
 
 def name_prefix(service: str) -> str:
-    """What the names of a service's slices begin with."""
+    """Returns the prefix of the names of a service's slices."""
     prefix = f"{service}-"
     return service if names.name_is_dns_subdomain(prefix, True) else prefix
 
 
 def slice_copy(found: Object) -> Object:
-    """One whose metadata, endpoints and ports can be replaced; the endpoints themselves are shared."""
+    """Returns a copy whose metadata, endpoints and ports can be replaced; the endpoints themselves are shared."""
     return {**found, "metadata": {**found["metadata"]}, "endpoints": [*(found.get("endpoints") or ())]}
 
 
@@ -135,7 +135,7 @@ _DELETION_EXPECTED: Final = -1
 
 
 class EndpointSliceTracker:
-    """Which generations of a service's slices somebody wrote, so that he knows what is news to him."""
+    """Remembers the generation of each EndpointSlice that this controller wrote, to recognise stale cache reads."""
 
     def __init__(self) -> None:
         self._services: dict[Request, dict[str, int]] = {}
@@ -144,7 +144,7 @@ class EndpointSliceTracker:
         return found["metadata"]["uid"] in self._services.get(_tracked_as(found), {})
 
     def should_sync(self, found: Object) -> bool:
-        """Somebody else wrote it."""
+        """Whether another client wrote the slice."""
         generation = self._services.get(_tracked_as(found), {}).get(found["metadata"]["uid"])
         return generation is None or _generation(found) > generation
 
@@ -161,20 +161,20 @@ class EndpointSliceTracker:
         return any(generation != _DELETION_EXPECTED and uid not in given for uid, generation in generations.items())
 
     def update(self, found: Object) -> None:
-        """It was written so."""
+        """Remembers a slice as this controller wrote it."""
         self._services.setdefault(_tracked_as(found), {})[found["metadata"]["uid"]] = _generation(found)
 
     def expect_deletion(self, found: Object) -> None:
-        """It was told to go."""
+        """Remembers that this controller deletes the slice."""
         self._services.setdefault(_tracked_as(found), {})[found["metadata"]["uid"]] = _DELETION_EXPECTED
 
     def handle_deletion(self, found: Object) -> bool:
-        """It is gone; whether that was expected."""
+        """Forgets a deleted slice; returns whether the deletion was expected."""
         generation = self._services.get(_tracked_as(found), {}).pop(found["metadata"]["uid"], None)
         return generation is None or generation == _DELETION_EXPECTED
 
     def concerned(self, event: Event, manager: str) -> Sequence[Request]:
-        """The services to which a change of a slice is news for `manager`, since somebody else made it."""
+        """Returns the services that `manager` must sync because another client changed one of their slices."""
         found = object_of(event)
         service, ours = service_of(found), is_managed_by(found, manager)
         services = [] if service is None else [service]

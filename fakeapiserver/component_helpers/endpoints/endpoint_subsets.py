@@ -7,7 +7,7 @@ from fakeapiserver.component_helpers.workloads.deep_hash import fnv128a, spew
 
 # name, port, protocol, appProtocol
 _Port = tuple[str, int, str, str | None]
-# ip, uid of what it refers to
+# ip, uid of the target
 _AddressKey = tuple[str, str]
 _NO_PORTS: _Port = ("", -1, "", None)
 

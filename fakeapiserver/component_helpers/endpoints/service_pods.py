@@ -1,4 +1,4 @@
-"""Which pods are behind a service, and what is known of them there.
+"""The pods behind a service, and their state as endpoints.
 
 Upstream: k8s.io/endpointslice/util/{controller_utils,trigger_time_tracker}.go, k8s.io/endpointslice/utils.go.
 """
@@ -59,7 +59,7 @@ def _selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
 
 
 def _place(pod: Object) -> tuple[object, ...]:
-    """What decides in which services it is, and under which name."""
+    """Returns what decides to which services a pod belongs, and under which name."""
     return labels_of(pod), pod["spec"].get("hostname"), pod["spec"].get("subdomain")
 
 
@@ -74,12 +74,12 @@ def _changed(old: Object, new: Object) -> bool:
 
 
 def pod_ips(pod: Object) -> Sequence[str]:
-    """As they are written in its status."""
+    """Returns the addresses in the pod's status."""
     return [found["ip"] for found in pod.get("status", {}).get("podIPs") or ()]
 
 
 def should_pod_be_in_endpoints(pod: Object, *, include_terminating: bool) -> bool:
-    """It has an address and hasn't come to its end."""
+    """Whether the pod has an address and has not ended."""
     status = pod.get("status") or {}
     if is_pod_terminal(pod) or not (status.get("podIP") or status.get("podIPs")):
         return False
@@ -108,24 +108,29 @@ def find_port(pod: Object, service_port: Mapping[str, object]) -> int | None:
 
 
 def is_service_ip_set(service: Object) -> bool:
-    """It isn't headless."""
+    """Whether the service has a cluster IP: it isn't headless."""
     return service["spec"].get("clusterIP", "") not in ("", "None")
 
 
 def has_no_endpoints_of_ours(service: Object) -> bool:
-    """Its endpoints are somebody else's work, or it can't have any."""
+    """Whether other clients write the service's endpoints, or it can't have any."""
     spec = service["spec"]
     return spec.get("type") == "ExternalName" or spec.get("selector") is None
 
 
 class TriggerTimeTracker:
-    """When what changed since the last time did so, of each service. Times as on the wire, in UTC, so that they sort; "" is none."""
+    """Computes, for each service, the earliest time of the changes since the last call.
+
+    Times are in wire format and UTC, so that they sort; "" is no time.
+    """
 
     def __init__(self) -> None:
         self._services: dict[Request, tuple[str, Mapping[str, str]]] = {}
 
     def compute(self, request: Request, service: Object, pods: Iterable[Object]) -> str:
-        """The earliest time of what is new since the last call; of a service seen for the first time, that of its creation."""
+        """Returns the earliest time of the changes since the last call; for a service seen for the first time, its
+        creation.
+        """
         known = self._services.get(request)
         last_service, last_pods = known or ("", {})
         times: dict[str, str] = {}

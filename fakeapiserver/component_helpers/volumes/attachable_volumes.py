@@ -1,4 +1,4 @@
-"""Which of a pod's volumes have to be attached to its node, as controller and kubelet see it (upstream: pkg/volume/csi, pkg/controller/
+"""The volumes of a pod that have to be attached to its node (upstream: pkg/volume/csi, pkg/controller/
 volume/attachdetach/util/util.go)."""
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
 class Volume(Struct, frozen=True):
-    """One that a driver attaches. `shared`: to several nodes at once."""
+    """A volume that a driver attaches. `shared`: to several nodes at once."""
 
     driver: str
     handle: str
@@ -24,12 +24,12 @@ class Volume(Struct, frozen=True):
 
     @property
     def unique_name(self) -> str:
-        """As nodes tell it in their status."""
+        """The name under which nodes report the volume in their status."""
         return f"{_PREFIX}{self.driver}{_SEPARATOR}{self.handle}"
 
 
 def volume_of(persistent_volume: Object) -> Volume | None:
-    """None: no driver has it."""
+    """Returns the volume, or None if no driver attaches it."""
     spec = persistent_volume["spec"]
     source = spec.get("csi")
     if source is None:
@@ -46,20 +46,20 @@ def split_name(unique_name: str) -> tuple[str, str] | None:
 
 
 class Objects(Protocol):
-    """Those of one resource."""
+    """The objects of one resource."""
 
     def get_by_key(self, key: str) -> Object | None: ...
 
 
 class AttachableVolumes(Struct, frozen=True):
-    """Of pods, by what there is of storage."""
+    """Finds the attachable volumes of pods."""
 
     claims: Objects
     volumes: Objects
     drivers: Objects
 
     def of(self, pod: Object) -> Iterator[Volume]:
-        """Those that are bound, and whose drivers attach."""
+        """Yields the pod's volumes that are bound and whose drivers attach."""
         for row in pod["spec"].get("volumes") or ():
             volume = self._volume(pod, row)
             if volume is not None and self._is_attached(volume.driver):
@@ -79,6 +79,6 @@ class AttachableVolumes(Struct, frozen=True):
         return volume_of(found)
 
     def _is_attached(self, driver: str) -> bool:
-        """By whoever the driver has for it."""
+        """Whether the driver's volumes need to be attached."""
         found = self.drivers.get_by_key(driver)
         return found is None or found["spec"].get("attachRequired", True) is not False

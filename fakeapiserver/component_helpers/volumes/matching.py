@@ -1,4 +1,4 @@
-"""Which volumes suit which claims (upstream: k8s.io/component-helpers/storage/volume, pkg/controller/volume/persistentvolume/index.go)."""
+"""Matching of volumes and claims (upstream: k8s.io/component-helpers/storage/volume, pkg/controller/volume/persistentvolume/index.go)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -30,7 +30,7 @@ def annotations_of(obj: Object) -> dict[str, str]:
 
 
 def has_class(claim: Object) -> bool:
-    """It says which storage class it wants, be it none."""
+    """Whether the claim names a storage class, including ""."""
     return _BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
@@ -40,7 +40,7 @@ def class_of(obj: Object) -> str:
 
 
 def default_class(classes: Iterable[Object]) -> Object | None:
-    """The newest of those that are marked."""
+    """Returns the newest class that is marked as the default."""
     marked = sorted(
         (found for found in classes if any(annotations_of(found).get(name) == "true" for name in _DEFAULT_CLASS)),
         key=lambda found: str(found["metadata"]["name"]),
@@ -75,7 +75,7 @@ def requested_storage(claim: Object) -> Fraction:
 
 
 def differ_in_mode(claim: Object, volume: Object) -> bool:
-    """One is a file system, the other a block device."""
+    """Whether one is a file system and the other a block device."""
     modes = [found["spec"].get("volumeMode") or "Filesystem" for found in (claim, volume)]
     return bool(modes[0] != modes[1])
 

@@ -25,7 +25,7 @@ def _by_claim(pod: Object) -> Iterable[str]:
 
 
 def claims_of(pod: Object) -> Iterator[Request]:
-    """Of all its volumes."""
+    """Yields the claims of all volumes of a pod."""
     namespace = pod["metadata"].get("namespace", "")
     for volume in pod["spec"].get("volumes") or ():
         if name := claim_name(pod, volume):
@@ -33,7 +33,7 @@ def claims_of(pod: Object) -> Iterator[Request]:
 
 
 def claim_name(pod: Object, volume: Object) -> str:
-    """Of the claim behind a volume; "" where there is none."""
+    """Returns the name of the claim behind a volume, or ""."""
     if volume.get("persistentVolumeClaim") is not None:
         found: str = volume["persistentVolumeClaim"]["claimName"]
         return found
@@ -48,7 +48,7 @@ def is_for_pod(pod: Object, claim: Object) -> bool:
 
 
 def has_pod_ended(pod: Object) -> bool:
-    """It is at its end, or being deleted without a container that runs; it needs its volumes no more."""
+    """Whether the pod no longer needs its volumes: it ended, or it is being deleted and no container runs."""
     if is_pod_terminal(pod):
         return True
     status = pod.get("status", {})

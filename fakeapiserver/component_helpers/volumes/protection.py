@@ -1,4 +1,4 @@
-"""Objects that stay as long as somebody uses them: a finalizer keeps them (upstream: pkg/controller/util/protectionutil)."""
+"""A finalizer that keeps objects as long as they are used (upstream: pkg/controller/util/protectionutil)."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -17,7 +17,10 @@ VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
 
 
 class Protection:
-    """Keeps the objects of one resource. client: makes the resource's client, of a namespace. is_used: whether somebody needs it."""
+    """Keeps the objects of one resource while they are used.
+
+    client: makes the resource's client for a namespace. is_used: whether an object is still needed.
+    """
 
     def __init__(
         self,
@@ -32,7 +35,7 @@ class Protection:
         self._is_used = is_used
 
     def changed(self, event: Event, queue: Queue) -> None:
-        """It has no protection yet, or waits for it to end."""
+        """Queues the object if it has no protection yet, or waits for it to end."""
         obj = object_of(event)
         if not isinstance(event, DeleteEvent) and is_terminating(obj) == self._is_protected(obj):
             queue.add(request_for(obj))

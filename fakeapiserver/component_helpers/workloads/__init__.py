@@ -1,1 +1,1 @@
-"""What the controllers of workloads share: pods, revisions, expectations and ownership."""
+"""Shared code of the workload controllers: pods, revisions, expectations and ownership."""

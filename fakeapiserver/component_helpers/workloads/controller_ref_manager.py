@@ -1,4 +1,4 @@
-"""Which objects are a controller's: it adopts orphans that its selector matches, and releases those that it matches no more.
+"""Claims objects for controllers: adopts orphans that the selector matches, and releases objects that it no longer matches.
 
 Upstream: pkg/controller/controller_ref_manager.go.
 """
@@ -18,11 +18,11 @@ Patch = Callable[[str, Object], Awaitable[object]]
 
 
 class AdoptionRefused(Exception):
-    """The controller may not adopt anything, or adopting or releasing several objects failed; the text tells why."""
+    """The controller may not adopt anything, or adopting or releasing several objects failed; the text says why."""
 
 
 def new_controller_ref(owner: Object, kind: GroupVersionKind) -> dict[str, Any]:
-    """The owner reference of what `owner`, of this kind, controls."""
+    """Returns the owner reference for objects that `owner`, of this kind, controls."""
     return {
         "apiVersion": str(kind.group_version),
         "kind": kind.kind,
@@ -50,10 +50,10 @@ def release_patch(uid: str, owners: Iterable[str], finalizers: Sequence[str] = (
 
 
 class ControllerRefManager:
-    """Of one look at one controller: make another one for the next.
+    """Claims objects for one controller during one sync; create a new one for each.
 
-    owned_kind: in words of errors, `Pod` say. patch: of what is owned. fresh: reads the controller from the server, before the
-    first adoption; StatusError. finalizers: given with adoption, taken with release.
+    owned_kind: e.g. `Pod`, for error messages. patch: patches an owned object. fresh: reads the controller from the server, before the
+    first adoption; raises StatusError. finalizers: given with adoption, taken with release.
     """
 
     def __init__(
@@ -76,8 +76,11 @@ class ControllerRefManager:
         self._refusal: str | None = None
 
     async def claim(self, objects: Iterable[Object], wanted: Callable[[Object], bool] | None = None) -> list[Object]:
-        """Those of `objects` that are the controller's now; they are as they were before an adoption. `wanted`: asked of what the
-        selector matches. StatusError or AdoptionRefused when an adoption or a release failed, after all were tried."""
+        """Returns the `objects` that the controller owns now, in their state before an adoption.
+
+        `wanted` filters what the selector matches. Raises StatusError or AdoptionRefused if an adoption or release failed, after all
+        were tried.
+        """
         uid, selected = self._controller["metadata"]["uid"], selects(self._selector)
         claimed: list[Object] = []
         failures: list[Exception] = []

@@ -1,6 +1,6 @@
 """Hashes of objects that decide an order others can see (upstream: k8s.io/kubernetes/pkg/util/hash, hash/fnv).
 
-The text that is hashed is what Go's spew shows of a struct: whoever hashes writes it down, as `spew` shows a member.
+The text that is hashed is what Go's spew shows of a struct: callers write that text, with `spew` for each member.
 """
 
 from typing import Final

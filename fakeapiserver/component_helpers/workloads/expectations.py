@@ -1,4 +1,4 @@
-"""What a controller has done and not seen yet: until it has, it does nothing more (upstream: pkg/controller/controller_utils.go).
+"""Creations and deletions that a controller has not seen in its informer yet; until then it does nothing more (upstream: pkg/controller/controller_utils.go).
 
 Keys are controllers, `namespace/name`. One instance serves one kind of controllers.
 """
@@ -11,7 +11,7 @@ from msgspec import Struct
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 
-# Seconds after which somebody who waits in vain goes on.
+# Seconds after which expectations are given up.
 EXPECTATIONS_TIMEOUT: Final = 300.0
 
 
@@ -48,25 +48,25 @@ class ControllerExpectations:
         return (found.additions, found.deletions) if found is not None else (0, 0)
 
     def set(self, key: str, additions: int, deletions: int) -> None:
-        """These, instead of what was expected before."""
+        """Replaces what was expected before."""
         self._expected[key] = _Expected(additions, deletions, self._clock.monotonic())
 
     def expect_creations(self, key: str, additions: int) -> None:
         self.set(key, additions, 0)
 
     def raise_by(self, key: str, additions: int, deletions: int) -> None:
-        """More of what is expected; nothing without expectations."""
+        """Raises the expected numbers; does nothing without expectations."""
         found = self._expected.get(key)
         if found is not None:
             found.additions += additions
             found.deletions += deletions
 
     def creation_observed(self, key: str, count: int = 1) -> None:
-        """Also for one that won't come, as creating it failed."""
+        """Counts a creation that was seen, or that failed and won't be seen."""
         self.raise_by(key, -count, 0)
 
     def forget(self, key: str) -> None:
-        """The controller is gone: one of the same name begins anew."""
+        """Forgets a controller that is gone: another one of its name starts without expectations."""
         self._expected.pop(key, None)
 
 
@@ -93,7 +93,7 @@ class UIDTrackingControllerExpectations(ControllerExpectations):
         self.set(key, 0, len(found))
 
     def deletion_observed(self, key: str, deleted: str) -> None:
-        """Also for one that won't come, as deleting it failed."""
+        """Counts a deletion that was seen, or that failed and won't be seen."""
         found = self._deleted.get(key)
         if found is not None and deleted in found:
             found.discard(deleted)

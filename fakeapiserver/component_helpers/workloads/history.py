@@ -38,7 +38,7 @@ class ControllerHistory:
         self._indexer: Indexer = add_controller_indexer(informer)
 
     def list(self, parent: Object, kind: GroupVersionKind, selector: Selector) -> Sequence[Object]:
-        """Those that the selector matches, owned by `parent` or by nobody."""
+        """Returns the revisions that the selector matches and that `parent` or no controller owns."""
         return [
             revision
             for revision in objects_of_owner(self._indexer, parent, kind.kind, orphans=True)
@@ -86,7 +86,7 @@ class ControllerHistory:
         await self._client.resource(CONTROLLER_REVISIONS, metadata["namespace"]).delete(metadata["name"])
 
     async def adopt(self, parent: Object, kind: GroupVersionKind, revision: Object) -> Object:
-        """The revision as its parent's. ValueError for one that has an owner."""
+        """Makes `parent` the revision's owner. Raises ValueError if it has another one."""
         if (owner := controller_of(revision)) is not None:
             raise ValueError(f"attempt to adopt revision owned by {owner}")
         metadata = revision["metadata"]
@@ -162,10 +162,10 @@ def sorted_revisions(revisions: Iterable[Object]) -> Sequence[Object]:
 
 
 def equal_revisions(revisions: Iterable[Object], needle: Object) -> Sequence[Object]:
-    """Those with the data of `needle`, in their order."""
+    """Returns the revisions with the data of `needle`, in their order."""
     return [found for found in revisions if found.get("data") == needle.get("data")]
 
 
 def next_revision_number(revisions: Sequence[Object]) -> int:
-    """Of revisions in their order."""
+    """Returns the number after the last of the ordered revisions."""
     return revisions[-1]["revision"] + 1 if revisions else 1

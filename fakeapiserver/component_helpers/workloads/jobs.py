@@ -1,4 +1,4 @@
-"""What is read from Jobs (upstream: pkg/controller/job/util/utils.go)."""
+"""Functions on Jobs (upstream: pkg/controller/job/util/utils.go)."""
 
 from typing import Any, Final
 

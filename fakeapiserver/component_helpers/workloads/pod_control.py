@@ -1,4 +1,4 @@
-"""Makes and deletes the pods of controllers, and tells events of it (upstream: pkg/controller/controller_utils.go, RealPodControl)."""
+"""Creates and deletes the pods of controllers, with an event for each (upstream: pkg/controller/controller_utils.go, RealPodControl)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -42,7 +42,10 @@ class PodControl:
         return created
 
     async def delete(self, namespace: str, name: str, owner: Object) -> None:
-        """StatusError (is_not_found) for one that is gone already, of which no event tells; DeletionFailed."""
+        """Deletes a pod and records an event.
+
+        Raises StatusError (is_not_found) without an event if the pod is gone already, DeletionFailed for other errors.
+        """
         try:
             await self._client.resource(PODS, namespace).delete(name)
         except StatusError as error:

@@ -1,4 +1,4 @@
-"""So many pods of a template as are wanted: what ReplicaSets and ReplicationControllers are both run by.
+"""Keeps the wanted number of pods of a template: the controller of both ReplicaSets and ReplicationControllers.
 
 Upstream: pkg/controller/replicaset/{replica_set,replica_set_utils}.go, pkg/controller/replication/{replication_controller,conversion}.go.
 """
@@ -53,8 +53,8 @@ _COUNTS: Final = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 class ReplicaSetController:
     """Requests are the controllers' objects, called replica sets below.
 
-    kind, resource: of these. component: in events. selector_of: which pods one selects; ValueError.
-    counts_terminating: its status tells how many pods are being deleted.
+    kind, resource: of these objects. component: for events. selector_of: returns an object's selector; raises ValueError.
+    counts_terminating: whether the status counts pods that are being deleted.
     """
 
     def __init__(

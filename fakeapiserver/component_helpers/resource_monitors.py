@@ -34,7 +34,7 @@ _MAX_WAIT: Final = 30.0
 
 
 class Monitor(Struct, frozen=True):
-    """One resource's informer, and the handler's place at it."""
+    """A resource's informer, and the handler's registration at it."""
 
     resource: APIResource
     informer: SharedInformer

@@ -1,4 +1,5 @@
-"""Creations and deletions that a controller has not seen in its informer yet; until then it does nothing more (upstream: pkg/controller/controller_utils.go).
+"""Creations and deletions that a controller has not seen in its informer yet; until then it does nothing more
+(upstream: pkg/controller/controller_utils.go).
 
 Keys are controllers, `namespace/name`. One instance serves one kind of controllers.
 """

@@ -94,14 +94,14 @@ class ReplicaSetController:
     # ------------------------------------------------------------------------ events
 
     def replica_set_changed(self, event: Event, queue: Queue) -> None:
-        """Every change is looked at; one of the same name that came anew waits for nothing."""
+        """Queues a replica set after every change; a new object of the same name starts without expectations."""
         obj = object_of(event)
         if is_over(event):
             self._expectations.forget(key_of(obj))
         queue.add(request_for(obj))
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """Its controller has to look, or whoever may adopt it."""
+        """Queues the pod's controller, or all controllers that may adopt the pod."""
         if isinstance(event, UpdateEvent):
             self._pod_updated(event.object_old, event.object_new, queue)
         elif isinstance(event, DeleteEvent) or is_terminating(event.object):
@@ -272,7 +272,7 @@ class ReplicaSetController:
         return next((error for error in results if error is not None), None)
 
     def _tell_ages(self, active: Sequence[Object], chosen: Sequence[Object]) -> None:
-        """How old those are that have to go, beside the youngest; of ready pods only."""
+        """Counts how much older the pods to delete are than the youngest one; ready pods only."""
         now = self._clock.now()
 
         def age(pod: Object) -> float:
@@ -284,7 +284,7 @@ class ReplicaSetController:
                 self._age_ratio.observe(age(pod) // youngest)
 
     def _pods_on_nodes(self, replica_set: Object) -> Counter[str]:
-        """How many active pods of this replica set, and of others with its owner, are on each node."""
+        """Returns the number of active pods of this replica set, and of others with its owner, per node."""
         owner = controller_of(replica_set)
         if owner is None:
             return Counter()
@@ -301,7 +301,7 @@ class ReplicaSetController:
     def _status(
         self, replica_set: Object, active: Sequence[Object], terminating: int, failure: Exception | None, now: float
     ) -> Object:
-        """What is there; zeroes are left out as Go leaves them out."""
+        """Returns the status; zeroes are left out as Go leaves them out."""
         spec = replica_set["spec"]
         template = (spec["template"].get("metadata") or {}).get("labels") or {}
         wait = spec.get("minReadySeconds", 0)
@@ -345,7 +345,10 @@ class ReplicaSetController:
 
 
 def _counts(pod: Object) -> tuple[str, object]:
-    """What a replica set sees of its pod's status. Upstream looks at all of its pods after any change of one."""
+    """Returns the parts of a pod's status that a replica set depends on.
+
+    Upstream checks all pods after any change of a pod.
+    """
     return pod_facts.pod_phase(pod), pod_facts.pod_condition(pod, "Ready")
 
 
@@ -366,5 +369,5 @@ def _by_controller_uid(replica_set: Object) -> Iterable[str]:
 
 
 def label_selector_of(obj: Object) -> Selector:
-    """Of what has a metav1.LabelSelector. ValueError."""
+    """Returns the selector of an object with a metav1.LabelSelector. Raises ValueError."""
     return from_label_selector(obj["spec"].get("selector"))

@@ -66,7 +66,7 @@ class Signer:
                 log.warning("%s is not signed: %s", request, error)
 
     def _tokens(self) -> Iterator[tuple[str, str]]:
-        """(id, secret) of those that are to be signed with."""
+        """Yields (id, secret) of the tokens that may sign."""
         for secret in self.secrets.indexer.by_index(NAMESPACE_INDEX, _TOKENS):
             if secret.get("type") == _TYPE and self._may_sign(secret):
                 yield secret_text(secret, "token-id"), secret_text(secret, "token-secret")

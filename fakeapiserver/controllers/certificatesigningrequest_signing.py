@@ -76,7 +76,7 @@ Problem = Callable[["x509.CertificateSigningRequest", Sequence[str]], str]
 
 
 class Signer:
-    """Of one signer name. `problem` says why it doesn't sign a request."""
+    """Signs the requests for one signer name. `problem` says why a request is refused."""
 
     def __init__(self, context: ControllerContext, name: str, authority: KeyPair, problem: Problem) -> None:
         self._client = context.client
@@ -239,7 +239,7 @@ _PROBLEMS: Final[dict[str, Problem]] = {
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """One for every signer that has an authority."""
+    """Returns a controller for each signer that has an authority."""
     return [
         controller_of_requests(
             context,

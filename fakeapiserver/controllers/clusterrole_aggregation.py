@@ -44,7 +44,7 @@ class ClusterRoleAggregation:
             "kind": "ClusterRole",
             "metadata": {"name": request.name},
         }
-        if rules:  # none are nobody's to apply: what others wrote stays
+        if rules:  # an apply without rules would take away those of others
             wanted["rules"] = rules
         try:
             await self._roles.apply(wanted, force=True, field_manager=_MANAGER)

@@ -1,6 +1,6 @@
 """Deletes pods that use devices with NoExecute taints that their claims don't tolerate, when their time is over.
 
-Taints are those that resource slices tell; DeviceTaintRules are behind a feature gate that is off by default.
+Taints are those of resource slices; DeviceTaintRules are behind a feature gate that is off by default.
 Upstream: pkg/controller/devicetainteviction/device_taint_eviction.go.
 """
 
@@ -42,7 +42,7 @@ _DELETED: Final[Condition] = {
 
 
 def _pool(row: Mapping[str, Any]) -> str:
-    """Of an allocated device."""
+    """Returns the pool of an allocated device."""
     return f"{row['driver']}/{row['pool']}"
 
 
@@ -65,7 +65,7 @@ class DeviceTaintEviction:
         self._recorder = context.recorder(context.name)
         # Uids of pods that wait for their time.
         self._pending: dict[Request, str] = {}
-        # Uids of those that were told to go, the latest last.
+        # Uids of the pods that were evicted, the latest last.
         self._evicted: OrderedDict[str, None] = OrderedDict()
         name = "device_taint_eviction_controller_pod_deletion"
         self._deletions = context.metrics.counter(f"{name}s_total", "Pods that were deleted")
@@ -119,7 +119,7 @@ class DeviceTaintEviction:
                 self._recorder.event(pod, "Normal", _REASON, "Cancelling deletion")
             return None
         self._pending[request] = uid
-        # one that was told to go and whose claims change meanwhile is waited for again, in vain, as upstream does
+        # an evicted pod whose claims change is scheduled again, without effect, as upstream does
         if uid in self._evicted:
             return None
         left = when - self._context.clock.now()
@@ -176,7 +176,7 @@ class DeviceTaintEviction:
             if current["metadata"]["uid"] != uid or is_terminating(current):
                 return False
             self._recorder.event(pod, "Normal", _REASON, "Marking for deletion")
-            # this controller doesn't tell which generation its condition is of
+            # this controller's condition has no observedGeneration
             known: Object = {"metadata": {}, "status": current.get("status")}
             status = pod_condition_patch(known, _DELETED, self._context.clock.now())
             if status:
@@ -191,7 +191,7 @@ class DeviceTaintEviction:
 
 
 def _seen(pod: Object) -> tuple[object, ...]:
-    """What matters of a pod."""
+    """Returns the parts of a pod that the controller depends on."""
     status = pod.get("status") or {}
     return pod["metadata"]["uid"], pod["spec"].get("nodeName"), status.get("resourceClaimStatuses")
 

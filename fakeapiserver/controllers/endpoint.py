@@ -40,7 +40,7 @@ _MAX_RETRIES: Final = 15
 
 
 class StaleEndpoints(Exception):
-    """What was written hasn't come back yet."""
+    """The informer has not seen the controller's own last write yet."""
 
 
 class EndpointController:
@@ -62,7 +62,9 @@ class EndpointController:
             queue.add_after(service, self._batch_period)
 
     def endpoints_changed(self, event: Event, queue: Queue) -> None:
-        """Deleted ones come back; those of services that went while nobody looked go too, unless somebody leads by them."""
+        """Queues the service of deleted Endpoints, and of those that existed at the start, unless they hold a
+        leader's record.
+        """
         if isinstance(event, DeleteEvent) or (
             isinstance(event, CreateEvent) and event.is_in_initial_list and not _leads(event.object)
         ):
@@ -147,7 +149,7 @@ def _leads(endpoints: Object) -> bool:
 
 
 def _subsets(service: Object, pods: Iterable[Object]) -> Iterator[Object]:
-    """One for every port of every pod."""
+    """Yields a subset for each port of each pod."""
     spec = service["spec"]
     unready_too = spec.get("publishNotReadyAddresses", False)
     for pod in pods:
@@ -168,7 +170,7 @@ def _subsets(service: Object, pods: Iterable[Object]) -> Iterator[Object]:
 
 
 def _address(service: Object, pod: Object) -> Object | None:
-    """None: the pod has none of the service's family."""
+    """Returns the pod's address, or None if it has none of the service's IP family."""
     wants_ipv6 = _primary_family(service, pod) == "IPv6"
     for text in pod_ips(pod):
         ip = canonical_ip(text)
@@ -212,7 +214,7 @@ def _is_right(current: Object, service: Object, subsets: Sequence[Object]) -> bo
 
 
 def _comparable(subset: Object) -> Object:
-    """Without the resourceVersions of what addresses refer to."""
+    """Returns the subset without the resourceVersions of its targets."""
     found = {**subset}
     for members in ("addresses", "notReadyAddresses"):
         if members in subset:

@@ -1,7 +1,8 @@
-"""Volumes of CSI drivers are attached to the nodes of their pods, and detached when nobody needs them there.
+"""Attaches volumes of CSI drivers to the nodes of their pods, and detaches them when no pod needs them there.
 
-Who really attaches is the driver's external-attacher: a VolumeAttachment tells it to, and what it says.
-Upstream: pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go. Volumes of earlier days (iSCSI, Fibre Channel, and those whose
+The driver's external-attacher does the work: a VolumeAttachment carries the request and its result.
+Upstream: pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go. Volumes of earlier days (iSCSI, Fibre
+Channel, and those whose
 work is a driver's now) are left alone.
 """
 

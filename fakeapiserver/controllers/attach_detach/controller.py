@@ -30,7 +30,12 @@ _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
 class _Attached(Struct):
-    """`confirmed`: False: perhaps. `detach_requested`: since when nobody needs it. `lost`: since when its VolumeAttachment says no."""
+    """An attached volume.
+
+    `confirmed`: False if it may be attached. `detach_requested`: the time since which no pod needs it. `lost`:
+    the time since which its
+    VolumeAttachment denies it.
+    """
 
     confirmed: bool
     reported: bool
@@ -39,7 +44,7 @@ class _Attached(Struct):
 
 
 class _Operation(Struct):
-    """What the driver is asked for, until it answers. `pods`: who needed the volume then."""
+    """A request to the driver that it has not answered yet. `pods`: the pods that needed the volume then."""
 
     kind: Literal["attach", "detach"]
     deadline: float
@@ -185,7 +190,7 @@ class AttachDetachController:
         return await self._go_on(pair, operation, now)
 
     def _verify(self, pair: Pair, attached: _Attached, now: float) -> Result | None:
-        """What somebody took away isn't attached any more; that is found out some time later."""
+        """Notices, after a while, that another client detached the volume."""
         if self._configuration.disable_attach_detach_reconcile_sync:
             return None
         found = self.attachments.indexer.get_by_key(self._name(pair))
@@ -274,7 +279,7 @@ class AttachDetachController:
         return self._let_others(pair)
 
     def _let_others(self, pair: Pair) -> Result | None:
-        """Those that waited for the volume go on."""
+        """Queues the other nodes that wait for the volume."""
         for node in self.desired.nodes_of(pair.volume):
             self.queue.add(Request(node, pair.volume))
         return None
@@ -357,7 +362,7 @@ class AttachDetachController:
 
 
 def attachment_name(handle: str, driver: str, node: str) -> str:
-    """Of the VolumeAttachment that stands for it."""
+    """Returns the name of the VolumeAttachment for a volume and a node."""
     return f"csi-{hashlib.sha256(f'{handle}{driver}{node}'.encode()).hexdigest()}"
 
 
@@ -394,7 +399,7 @@ def _is_managed(node: Object) -> bool:
 
 
 def _shape(node: Object) -> tuple[object, ...]:
-    """What matters of a node."""
+    """Returns the parts of a node that the controller depends on."""
     status = node.get("status") or {}
     return status.get("volumesInUse"), status.get("volumesAttached"), node["spec"].get("taints"), _is_ready(node)
 

@@ -1,4 +1,4 @@
-"""Which volumes have to be attached where, and for whom (upstream: cache/desired_state_of_world.go, util/util.go)."""
+"""The volumes that have to be attached, by node and pod (upstream: cache/desired_state_of_world.go, util/util.go)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -32,7 +32,10 @@ class Pair(Struct, frozen=True):
 
 
 class Wish(Struct):
-    """`pods`: by uid, who needs the volume on the node. `told`: that somebody else has it."""
+    """A volume that pods on a node need.
+
+    `pods`: by uid. `told`: whether the conflict with another node was reported.
+    """
 
     volume: Volume
     pods: dict[str, Object] = field(default_factory=dict)
@@ -57,20 +60,20 @@ class DesiredState:
         self._kept: set[str] = set()
 
     def wish(self, pair: Pair) -> Wish | None:
-        """None: nobody needs it there."""
+        """Returns the wish for a volume on a node, or None if no pod needs it there."""
         return self._wishes.get(pair)
 
     def nodes_of(self, volume: str) -> Sequence[str]:
-        """Where it is needed, the oldest wish first."""
+        """Returns the nodes where the volume is needed, the oldest wish first."""
         return [*self._of_volume.get(volume, ())]
 
     def pods_on(self, volume: str, nodes: Iterable[str]) -> list[Object]:
-        """Who needs it there."""
+        """Returns the pods that need the volume on these nodes."""
         wishes: Iterable[Wish | None] = [self.wish(Pair(volume, node)) for node in nodes]
         return [pod for wish in wishes if wish is not None for pod in wish.pods.values()]
 
     def volumes_on(self, node: str) -> Sequence[str]:
-        """That are needed there."""
+        """Returns the volumes that are needed on the node."""
         return [pair.volume for pod in self.pods_on_node(node) for pair in self._of_pod.get(pod["metadata"]["uid"], ())]
 
     def pods_with_claim(self, claim: str) -> Sequence[Object]:
@@ -103,11 +106,11 @@ class DesiredState:
             yield Pair(volume.unique_name, name), volume
 
     def node_came(self, name: str) -> None:
-        """It is a node as any other."""
+        """Forgets that the node was deleted."""
         self._kept.discard(name)
 
     def node_went(self, name: str) -> None:
-        """What is needed there stays needed as long as there are pods on it."""
+        """Keeps a deleted node's wishes as long as there are pods on it."""
         if any(pair.node == name for pair in self._wishes):
             self._kept.add(name)
 
@@ -115,7 +118,7 @@ class DesiredState:
         return self._volumes.get_by_key(name)
 
     def pods_on_node(self, name: str) -> Sequence[Object]:
-        """That have volumes."""
+        """Returns the node's pods that have volumes."""
         return [
             pod
             for pod in self.pods.indexer.list()
@@ -123,5 +126,5 @@ class DesiredState:
         ]
 
     def all_pods(self) -> Sequence[Object]:
-        """That are somewhere."""
+        """Returns the pods that are bound to a node."""
         return [pod for pod in self.pods.indexer.list() if pod["spec"].get("nodeName")]

@@ -44,7 +44,7 @@ from fakeapiserver.controllers.cronjob.schedule import (
 
 _KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-# Jobs by `namespace/name` of what their controller reference names.
+# Jobs by `namespace/name` of their controller.
 _BY_CONTROLLER_NAME: Final = "controllerName"
 # The shortest time that is waited for.
 _AT_ONCE: Final = 0.001
@@ -64,14 +64,14 @@ class CronJobController:
         )
         self.jobs = context.informer(JOBS)
         self.cron_jobs = context.informer(CRON_JOBS)
-        # What was written last, until the cache has it: a look at an older state would tell of jobs that are missing.
+        # The last write until the cache has it: from an older state the controller would report missing jobs.
         self._written: dict[str, Object] = {}
         add_indexer(self.jobs, _BY_CONTROLLER_NAME, _controller_name)
 
     # -------------------------------------------------------------------------- what happened
 
     def job_changed(self, event: Event, queue: Queue) -> None:
-        """Whoever controls the job, and whoever did, looks at it."""
+        """Queues the cron job that controls the job, and the one that did before the change."""
         if isinstance(event, UpdateEvent):
             old, new = event.object_old, event.object_new
             if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
@@ -208,7 +208,7 @@ class CronJobController:
         return seconds_until_next(cron_job.object, now, schedule)
 
     def _may_start(self, cron_job: "_CronJob", due: float, now: float) -> bool:
-        """It isn't too late, isn't done, and nothing runs that forbids it."""
+        """Whether the job isn't too late, was not started yet, and no running job forbids it."""
         obj, spec = cron_job.object, cron_job.object["spec"]
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and due + deadline < now:
@@ -227,8 +227,10 @@ class CronJobController:
         return True
 
     async def _start(self, cron_job: "_CronJob", due: float) -> None:
-        """StatusError, for one that is there already too: upstream asks for it without its namespace, in vain, tells nothing and tries
-        again until the job is gone."""
+        """Starts a job. Raises StatusError, also if the job exists already.
+
+        Upstream then reads the job without its namespace, fails without an event, and tries again until the job is gone.
+        """
         obj = cron_job.object
         if obj["spec"].get("concurrencyPolicy") == "Replace":
             await self._delete_active(cron_job)
@@ -245,7 +247,7 @@ class CronJobController:
         cron_job.started(job, due)
 
     async def _delete_active(self, cron_job: "_CronJob") -> None:
-        """Those that still run make place for the next. StatusError."""
+        """Deletes the jobs that still run, to replace them. Raises StatusError."""
         for reference in [*cron_job.active.values()]:
             jobs = self._client.resource(JOBS, reference["namespace"])
             try:
@@ -256,7 +258,7 @@ class CronJobController:
             await self._delete(cron_job, job)
 
     async def _delete_history(self, cron_job: "_CronJob", jobs: Sequence[Object]) -> None:
-        """What finished beyond the limits, the oldest first."""
+        """Deletes finished jobs beyond the limits, the oldest first."""
         limits = {COMPLETE: "successfulJobsHistoryLimit", FAILED: "failedJobsHistoryLimit"}
         for outcome, name in limits.items():
             limit = cron_job.object["spec"].get(name)
@@ -267,7 +269,7 @@ class CronJobController:
                 try:
                     await self._delete(cron_job, job)
                 except StatusError:
-                    continue  # an event tells of it; the next time looks again
+                    continue  # an event was recorded; the next sync tries again
 
     async def _delete(self, cron_job: "_CronJob", job: Object) -> None:
         """With its pods. StatusError."""

@@ -18,8 +18,12 @@ _MANY: Final = 100
 
 
 class Missed(NamedTuple):
-    """earliest: from when on schedules number. latest: the last one that is due, None without any. number: of those that are due,
-    roughly; 0 where it doesn't matter (none or one)."""
+    """The schedules that were missed.
+
+    earliest: the time from which schedules count. latest: the last one that is due, or None. number: how many are
+    due, roughly; 0 where
+    it doesn't matter (none or one).
+    """
 
     earliest: float
     latest: float | None
@@ -31,7 +35,7 @@ class Missed(NamedTuple):
 
 
 class NeverDue(ValueError):
-    """The schedule is well-formed, but no day is like that: the 31st of February, say."""
+    """The schedule is well-formed but matches no day, e.g. the 31st of February."""
 
     def __init__(self) -> None:
         super().__init__("time difference between two schedules is less than 1 second")
@@ -61,7 +65,10 @@ def schedule_of(cron_job: Object) -> cron.Schedule:
 
 
 def missed(cron_job: Object, now: float, schedule: cron.Schedule, *, heeds_deadline: bool = True) -> Missed:
-    """What is due and has no job yet. heeds_deadline: what is later than startingDeadlineSeconds doesn't number. NeverDue."""
+    """Returns the schedules that are due and have no job yet.
+
+    heeds_deadline: ignores schedules that are later than startingDeadlineSeconds. Raises NeverDue.
+    """
     earliest = last_schedule_time(cron_job)
     if earliest is None:
         earliest = seconds_of(cron_job["metadata"]["creationTimestamp"]) or 0.0
@@ -89,7 +96,7 @@ def missed(cron_job: Object, now: float, schedule: cron.Schedule, *, heeds_deadl
 
 
 def seconds_until_next(cron_job: Object, now: float, schedule: cron.Schedule) -> float:
-    """How long to wait for what is due next; 0 when it is due already, or never will be."""
+    """Returns the seconds until the next schedule; 0 if one is due already or none ever will be."""
     try:
         found = missed(cron_job, now, schedule, heeds_deadline=False)
     except NeverDue:
@@ -106,7 +113,7 @@ def last_schedule_time(cron_job: Object) -> float | None:
 
 
 def job_name(cron_job: Object, due: float) -> str:
-    """The same for the same minute, so that nobody makes it twice."""
+    """Returns a name that is the same for the same minute, so that the job is not created twice."""
     return f"{cron_job['metadata']['name']}-{int(due) // 60}"
 
 

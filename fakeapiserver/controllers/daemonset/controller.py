@@ -95,14 +95,14 @@ class DaemonSetsController:
     # ------------------------------------------------------------------------ events
 
     def set_changed(self, event: Event, queue: Queue) -> None:
-        """Every change is looked at; one of the same name that came anew waits for nothing."""
+        """Queues a daemon set after every change; a new object of the same name starts without expectations."""
         obj = object_of(event)
         if is_over(event):
             self._expectations.forget(key_of(obj))
         queue.add(request_for(obj))
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """Its set has to look, or whoever may adopt it."""
+        """Queues the pod's daemon set, or all sets that may adopt the pod."""
         if isinstance(event, UpdateEvent):
             self._pod_updated(event.object_old, event.object_new, queue)
         elif isinstance(event, DeleteEvent) or is_terminating(event.object):
@@ -131,7 +131,10 @@ class DaemonSetsController:
             queue.add(request_for(owner))
 
     def revision_changed(self, event: Event, queue: Queue) -> None:
-        """Its set has to look, or whoever may adopt it; a new one is its set's own doing."""
+        """Queues the revision's daemon set, or all sets that may adopt the revision.
+
+        New revisions are ignored: the set created them.
+        """
         if isinstance(event, UpdateEvent):
             self._changed_hands(event.object_old, event.object_new, queue)
         elif isinstance(event, DeleteEvent):
@@ -281,7 +284,10 @@ class DaemonSetsController:
         return failure
 
     def _may_kill(self, daemon_set: Object, node: str, delays: "_Delays") -> bool:
-        """Whoever rejects pods again and again isn't sent new ones all the time."""
+        """Whether a failed pod may be deleted:
+
+        a node that rejects pods again and again gets new ones after growing delays.
+        """
         now = self._clock.now()
         for stale in [key for key, found in self._failures.items() if now - found.last > 2 * _LONGEST_BACKOFF]:
             del self._failures[stale]
@@ -364,7 +370,7 @@ class _Failure(Struct, frozen=True):
 
 
 def _place(node: Object) -> tuple[object, object]:
-    """What of a node decides who may be there."""
+    """Returns the parts of a node that decide which pods may run there."""
     return labels_of(node), (node.get("spec") or {}).get("taints") or []
 
 

@@ -17,7 +17,7 @@ class StaleCollisionCount(Exception):
 
 
 class History:
-    """Of one daemon set. pods: reads its own. StatusError as the server answers."""
+    """The revisions of one daemon set. pods: reads its own pods. Raises the server's StatusErrors."""
 
     def __init__(
         self, client: DynamicClient, daemon_set: Object, pods: Callable[[], Awaitable[Sequence[Object]]]
@@ -90,7 +90,7 @@ class History:
         await self._daemon_sets.update_status({**fresh, "status": status})
 
     async def _only_one(self, revisions: Sequence[Object]) -> Object:
-        """Of several alike the newest stays, and pods are labelled by it."""
+        """Keeps the newest of several equal revisions and relabels pods with it."""
         kept = max(revisions, key=lambda revision: int(revision["revision"]))
         if len(revisions) == 1:
             return kept

@@ -47,7 +47,7 @@ def _matches(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 class Placement:
-    """Of one daemon set."""
+    """Decides on which nodes the pods of one daemon set run."""
 
     def __init__(self, daemon_set: Object) -> None:
         spec: Mapping[str, Any] = daemon_set["spec"]["template"]["spec"]
@@ -69,7 +69,7 @@ class Placement:
 
 
 def template_generation(daemon_set: Object) -> str:
-    """As older versions counted templates; "" without."""
+    """Returns the number of the template as older versions counted it, or ""."""
     text: str = (daemon_set["metadata"].get("annotations") or {}).get(_GENERATION, "")
     try:
         return str(parse_int(text))
@@ -78,7 +78,7 @@ def template_generation(daemon_set: Object) -> str:
 
 
 def pod_template(daemon_set: Object, revision_hash: str) -> Object:
-    """What the set's pods are made of now, on whichever node."""
+    """Returns the current template of the set's pods, for any node."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {})}
@@ -123,14 +123,14 @@ def pods_by_node(pods: Iterable[Object], *, ended: bool = False) -> dict[str, li
 
 
 def is_updated(pod: Object, revision_hash: str, generation: str) -> bool:
-    """It is of the newest template."""
+    """Whether the pod has the newest template."""
     labels = labels_of(pod)
     by_generation = bool(generation) and labels.get(_GENERATION_LABEL) == generation
     return by_generation or (bool(revision_hash) and labels.get(REVISION_HASH) == revision_hash)
 
 
 def oldest_first(pods: Iterable[Object]) -> list[Object]:
-    """Those that have their node before the others."""
+    """Sorts pods by age; those with a node come before the others."""
     return sorted(
         pods,
         key=lambda pod: (

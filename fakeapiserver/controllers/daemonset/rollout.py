@@ -1,4 +1,6 @@
-"""Which pods of a daemon set come and go next: pure (upstream: pkg/controller/daemon/{daemon_controller,update}.go)."""
+"""The pods of a daemon set that are created and deleted next: pure (upstream:
+pkg/controller/daemon/{daemon_controller,update}.go).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +23,7 @@ _NONE: Sequence[Object] = ()
 
 
 class Plan(Struct):
-    """What is to be done: nodes that need a pod, names of pods that go."""
+    """The nodes that need a pod, and the names of pods to delete."""
 
     create: list[str] = field(default_factory=list)
     delete: list[str] = field(default_factory=list)
@@ -44,11 +46,11 @@ def unavailable_count(daemon_set: Object, desired: int) -> int:
 
 
 class Rollout:
-    """Of one daemon set, at one time.
+    """Plans one sync of a daemon set.
 
-    nodes: all. pods: of the set, by node; they are as they were for the whole of it.
-    may_kill: asked of a failed pod on a node; it is left for now when the answer is no.
-    tell: an event, by its type, reason and message.
+    nodes: all nodes. pods: the set's pods by node; they don't change during the sync. may_kill: whether a failed pod
+    on a node may be
+    deleted now. tell: records an event by its type, reason and message.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class Rollout:
                 self._manage_node(plan, node, pods or _NONE, should_run, surges, may_kill, tell)
             elif pods is not None:
                 plan.delete += [pod["metadata"]["name"] for pod in pods if not is_terminating(pod)]
-        # Nobody else deletes what waits for a node that is gone.
+        # No other controller deletes pods that wait for a node that is gone.
         for node, found in self._pods.items():
             if node not in self._placed:
                 plan.delete += [pod["metadata"]["name"] for pod in found if not pod["spec"].get("nodeName")]
@@ -121,7 +123,9 @@ class Rollout:
             plan.create.append(node)
 
     def _beyond_surge(self, running: Sequence[Object]) -> list[str]:
-        """Of several on a node the oldest of each template may stay, until the new one can take over."""
+        """Returns the pods beyond the oldest of each template on a node; the old one stays until the new one can
+        take over.
+        """
         new = [pod for pod in running if labels_of(pod).get(REVISION_HASH) == self._hash]
         old = [pod for pod in running if labels_of(pod).get(REVISION_HASH) != self._hash]
         gone = [pod for pod in running if pod not in (*new[:1], *old[:1])]

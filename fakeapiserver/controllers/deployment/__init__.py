@@ -1,7 +1,8 @@
 """Deployments (upstream: pkg/controller/deployment).
 
-`counts.py`, `revisions.py` and `conditions.py` are pure: sizes, which replica set is the new one, what the status tells. `rollout.py` acts
-on one deployment, `controller.py` knows when there is something to do.
+`counts.py`, `revisions.py` and `conditions.py` are pure: sizes, the choice of the new replica set, the status.
+`rollout.py` acts on one
+deployment, `controller.py` decides when.
 """
 
 from fakeapiserver.controllers.deployment.controller import new

@@ -64,7 +64,10 @@ def deadline(deployment: Object, condition: Condition) -> float:
 
 
 def calculate_status(deployment: Object, replica_sets: Sequence[Object], new: Object | None, now: float) -> Object:
-    """What the replica sets, `new` among them, tell. Zeroes are left out as Go leaves them out."""
+    """Returns the status that follows from the replica sets, `new` among them.
+
+    Zeroes are left out as Go leaves them out.
+    """
     available = counts.total_count(replica_sets, "availableReplicas")
     status: Object = {
         "observedGeneration": deployment["metadata"]["generation"],
@@ -110,7 +113,7 @@ def is_progressing(deployment: Object, status: Mapping[str, Any]) -> bool:
 
 
 def is_timed_out(deployment: Object, status: Mapping[str, Any], now: float) -> bool:
-    """Nothing has happened for longer than the deadline."""
+    """Whether there was no progress for longer than the deadline."""
     condition = find_condition(status.get("conditions"), "Progressing")
     if condition is None or condition.get("reason") == NEW_AVAILABLE:
         return False
@@ -118,7 +121,7 @@ def is_timed_out(deployment: Object, status: Mapping[str, Any], now: float) -> b
 
 
 def rollout_status(deployment: Object, replica_sets: Sequence[Object], new: Object | None, now: float) -> Object:
-    """As `calculate_status`, with what is said of a rollout's progress and of failures."""
+    """Returns `calculate_status` with the conditions for a rollout's progress and failures."""
     status = calculate_status(deployment, replica_sets, new, now)
     if not has_progress_deadline(deployment):
         status = without_condition(status, "Progressing")
@@ -145,7 +148,7 @@ def _with_progress(deployment: Object, status: Object, new: Object | None, now: 
     if is_progressing(deployment, status):
         condition = new_condition("Progressing", "True", REPLICA_SET_UPDATED, f"{subject} is progressing.", now)
         if current is not None:
-            # The time of the update is told anew each time there is progress.
+            # The time of the update changes with each progress.
             if current["status"] == "True" and "lastTransitionTime" in current:
                 condition["lastTransitionTime"] = current["lastTransitionTime"]
             status = without_condition(status, "Progressing")

@@ -62,7 +62,7 @@ class DeploymentController:
     # ------------------------------------------------------------------------ events
 
     def replica_set_changed(self, event: Event, queue: Queue) -> None:
-        """Its deployment has to look, or whoever may adopt it."""
+        """Queues the replica set's deployment, or all deployments that may adopt it."""
         if isinstance(event, UpdateEvent):
             self._replica_set_updated(event.object_old, event.object_new, queue)
             return

@@ -1,4 +1,4 @@
-"""How many pods there are, may be, and should be: pure (upstream: pkg/controller/deployment/util/deployment_util.go)."""
+"""The numbers of pods: actual, allowed and wanted. Pure (upstream: pkg/controller/deployment/util/deployment_util.go)."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def status_count(obj: Object, name: str) -> int:
 
 
 def total_replicas(replica_sets: Iterable[Object]) -> int:
-    """What they want together."""
+    """Returns the sum of the wanted replicas."""
     return sum(map(spec_replicas, replica_sets))
 
 
@@ -36,7 +36,7 @@ def total_count(replica_sets: Iterable[Object], name: str) -> int:
 
 
 def total_terminating(replica_sets: Iterable[Object]) -> int | None:
-    """Pods that are being deleted; None when a replica set that was looked at doesn't tell."""
+    """Returns the number of pods that are being deleted, or None if a synced replica set does not report it."""
     total = 0
     for replica_set in replica_sets:
         status = replica_set["status"]
@@ -48,7 +48,7 @@ def total_terminating(replica_sets: Iterable[Object]) -> int | None:
 
 
 def active(replica_sets: Iterable[Object]) -> list[Object]:
-    """Those that want pods."""
+    """Returns the replica sets that want pods."""
     return [replica_set for replica_set in replica_sets if spec_replicas(replica_set) > 0]
 
 
@@ -137,7 +137,7 @@ def _proportion(deployment: Object, replica_set: Object, to_add: int, added: int
 
 
 def _fraction(deployment: Object, replica_set: Object) -> int:
-    """What the replica set would gain or lose in proportion to its size."""
+    """Returns the replicas that the replica set gains or loses in proportion to its size."""
     size, desired = spec_replicas(replica_set), spec_replicas(deployment)
     if not desired:
         return -size
@@ -149,7 +149,7 @@ def _fraction(deployment: Object, replica_set: Object) -> int:
 
 
 def desired_replicas_annotation(replica_set: Object) -> int | None:
-    """What the deployment wanted when the replica set was last sized; None: it doesn't say."""
+    """Returns the deployment's size when the replica set was last scaled, or None without the annotation."""
     return _annotated(replica_set, DESIRED_REPLICAS)
 
 
@@ -163,7 +163,7 @@ def _annotated(replica_set: Object, name: str) -> int | None:
 
 
 def replicas_annotations(deployment: Object) -> dict[str, str]:
-    """What a replica set is annotated with when it is sized."""
+    """Returns the annotations of a replica set that is scaled."""
     desired = spec_replicas(deployment)
     return {DESIRED_REPLICAS: str(desired), MAX_REPLICAS: str(desired + max_surge(deployment))}
 

@@ -1,4 +1,6 @@
-"""Which replica set is the new one, and the numbers of revisions: pure (upstream: pkg/controller/deployment/util/deployment_util.go)."""
+"""The choice of the new replica set, and the numbers of revisions: pure (upstream:
+pkg/controller/deployment/util/deployment_util.go).
+"""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,7 @@ from fakeapiserver.controllers.deployment.counts import DESIRED_REPLICAS, MAX_RE
 
 log = logging.getLogger(__name__)
 
-# Label: tells the pods of one template from those of another.
+# The label that distinguishes the pods of different templates.
 POD_TEMPLATE_HASH: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 # Annotation of replica sets: the revisions that they were before.
@@ -51,7 +53,7 @@ def parsed(text: str) -> int | None:
 
 
 def revision(replica_set: Object) -> int | None:
-    """Its revision; 0 without one, None for what is no number."""
+    """Returns the replica set's revision; 0 without one, None for an invalid number."""
     text = annotations_of(replica_set).get(REVISION)
     return 0 if text is None else parsed(text)
 
@@ -61,7 +63,7 @@ def max_revision(replica_sets: Iterable[Object]) -> int:
 
 
 def last_revision(replica_sets: Iterable[Object]) -> int:
-    """The one before the newest; 0 when there is none."""
+    """Returns the revision before the newest, or 0."""
     numbers = sorted((number for found in replica_sets if (number := revision(found)) is not None), reverse=True)
     return numbers[1] if len(numbers) > 1 else 0
 

@@ -1,4 +1,4 @@
-"""One look at one deployment (upstream: pkg/controller/deployment/{sync,rolling,recreate,rollback,progress}.go)."""
+"""One sync of one deployment (upstream: pkg/controller/deployment/{sync,rolling,recreate,rollback,progress}.go)."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -37,10 +37,10 @@ class _StatusIsOld(Exception):
 
 
 class Rollout:
-    """`deployment` and `replica_sets` are what is known of them; each write brings them up to date.
+    """Syncs one deployment. `deployment` and `replica_sets` are the known state, which each write updates.
 
-    has_pods: whether a replica set has pods that haven't ended. known_replica_set: by its name. wrote: told of each write.
-    Methods raise what the server answers.
+    has_pods: whether a replica set has pods that haven't ended. known_replica_set: returns one by its name. wrote:
+    called after each write. Methods raise the server's errors.
     """
 
     def __init__(
@@ -241,9 +241,9 @@ class Rollout:
                 await self._scale(replica_set, size, force=True)
 
     async def _scale(self, replica_set: Object, size: int, *, force: bool = False) -> Object:
-        """The replica set with this size. `force`: annotated with what the deployment wants, even if it has it already.
+        """Scales the replica set and returns it. `force`: writes the annotations even if the size is right already.
 
-        The status that follows tells of the size it had: so upstream has it, and it stays so where the next look fails.
+        The status that follows reports the old size, as upstream does; it stays if the next sync fails.
         """
         current = counts.spec_replicas(replica_set)
         annotations = revisions.annotations_of(replica_set)
@@ -315,7 +315,7 @@ class Rollout:
         return found, done
 
     async def _shrink(self, everything: Iterable[Object], old: Iterable[Object], least: int) -> int:
-        """How many pods less: as many as are available beyond the least."""
+        """Scales old replica sets down as far as more pods than `least` are available; returns by how many."""
         surplus, done = counts.total_count(everything, "availableReplicas") - least, 0
         for replica_set in old:
             if done >= surplus:
@@ -437,7 +437,7 @@ class Rollout:
         self._wrote(self._deployment)
 
     async def _try_update_status(self) -> None:
-        """Where there is worse to tell than that it failed."""
+        """Writes the status where a failure to do so matters less than the error that is about to be raised."""
         try:
             await self._update_status()
         except StatusError as error:

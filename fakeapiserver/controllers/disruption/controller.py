@@ -32,7 +32,7 @@ _TERMINATION_BY_KUBELET: Final = "TerminationByKubelet"
 
 
 class _Counts(NamedTuple):
-    """What a budget's status tells, by its names there."""
+    """The counters of a budget's status, under their names there."""
 
     currentHealthy: int  # noqa: N815
     desiredHealthy: int  # noqa: N815
@@ -61,7 +61,7 @@ class DisruptionController:
         queue.add(request_for(budget))
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """The budget that it counts in; one of them, if there are several: nobody may disrupt it then."""
+        """Queues the budget of the pod; one of them if there are several: no client may disrupt the pod then."""
         pod = object_of(event)
         namespace, own = pod["metadata"]["namespace"], labels_of(pod)
         found = [
@@ -91,7 +91,7 @@ class DisruptionController:
             queue.add_after(request_for(pod), wait)
 
     def _selector(self, budget: Object) -> Selector | None:
-        """None for one that can't be read."""
+        """Returns the budget's selector, or None if it is invalid."""
         metadata = budget["metadata"]
         known = self._selectors.get(metadata["uid"])
         if known is not None and known[0] == metadata["generation"]:
@@ -163,7 +163,10 @@ class DisruptionController:
         ]
 
     async def _expected(self, budget: Object, pods: Sequence[Object]) -> tuple[Expected, int]:
-        """How many pods there should be, and how many of them healthy. ScaleUnknown, ValueError, StatusError."""
+        """Returns the wanted number of pods, and how many of them must be healthy.
+
+        Raises ScaleUnknown, ValueError, StatusError.
+        """
         spec = budget["spec"]
         unavailable, available = spec.get("maxUnavailable"), spec.get("minAvailable")
         if unavailable is not None:
@@ -216,7 +219,7 @@ class DisruptionController:
         await self._update(budget, written)
 
     async def _fail_safe(self, budget: Object, error: Exception) -> None:
-        """As long as nobody knows better, nothing may be disrupted. StatusError."""
+        """Writes a status that forbids disruptions, because the right numbers are unknown. Raises StatusError."""
         status = budget.get("status") or {}
         conditions = set_status_condition(
             status.get("conditions"),
@@ -237,7 +240,7 @@ class DisruptionController:
     # ----------------------------------------------------------------- pods that weren't disrupted
 
     def _until_stale(self, pod: Object) -> float | None:
-        """Seconds until nobody believes any more that the pod is to be disrupted; None: nobody says so, or rightly."""
+        """Returns the seconds until the pod's condition DisruptionTarget expires, or None if it has none that could."""
         if is_terminating(pod) or is_pod_terminal(pod):
             return None
         condition = find_condition((pod.get("status") or {}).get("conditions"), _DISRUPTION_TARGET)

@@ -1,4 +1,4 @@
-"""How many pods the controllers of some pods want (upstream: pkg/controller/disruption/disruption.go, finders and getExpectedScale)."""
+"""The numbers of pods that controllers want (upstream: pkg/controller/disruption/disruption.go, finders and getExpectedScale)."""
 
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ _APPS: Final = ("apps", "extensions")
 
 
 class ScaleUnknown(Exception):
-    """Nobody can tell how many pods there should be; the text says why."""
+    """The wanted number of pods can't be determined; the text says why."""
 
 
 class Scale(NamedTuple):
@@ -68,7 +68,7 @@ class ScaleFinder:
         return Expected(sum(scales.values()), unmanaged)
 
     async def _scale(self, reference: dict[str, Any], namespace: str) -> Scale | None:
-        """Of the controller that the reference names, or of the deployment that controls that one in turn."""
+        """Returns the scale of the controller that the reference names, or of the deployment that controls it."""
         group, kind = GroupVersion.parse(reference["apiVersion"]).group, reference["kind"]
         if kind == "ReplicationController" and group == "":
             found = resolve_reference(self._replication_controllers.indexer, namespace, reference)

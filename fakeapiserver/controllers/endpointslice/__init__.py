@@ -36,7 +36,7 @@ from fakeapiserver.controllers.endpointslice.reconciler import CONTROLLER_NAME, 
 from fakeapiserver.controllers.endpointslice.topology_cache import ZONE, TopologyCache, is_node_ready
 
 _MAX_RETRIES: Final = 15
-# Seconds until somebody else's change of a slice is looked at.
+# Seconds until a change of a slice by another client is handled.
 _SLICE_CHANGE_DELAY: Final = 1.0
 
 
@@ -72,7 +72,7 @@ class EndpointSliceController:
             queue.add_after(service, self._batch_period)
 
     def slice_changed(self, event: Event, queue: Queue) -> None:
-        """By somebody else than us."""
+        """Queues the service of a slice that another client changed."""
         obj = object_of(event)
         service = service_of(obj)
         if service in self._meanwhile:

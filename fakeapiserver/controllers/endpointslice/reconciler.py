@@ -76,7 +76,7 @@ class ReconcileError(Exception):
 
 
 class Reconciler:
-    """Brings a service's slices to what they should be. max_endpoints: so many to a slice."""
+    """Brings a service's slices to the wanted state, with at most max_endpoints each."""
 
     def __init__(
         self,

@@ -62,9 +62,7 @@ class EndpointController:
             queue.add_after(service, self._batch_period)
 
     def endpoints_changed(self, event: Event, queue: Queue) -> None:
-        """Queues the service of deleted Endpoints, and of those that existed at the start, unless they hold a
-        leader's record.
-        """
+        """Queues the service of Endpoints that were deleted, or existed at the start without a leader's record."""
         if isinstance(event, DeleteEvent) or (
             isinstance(event, CreateEvent) and event.is_in_initial_list and not _leads(event.object)
         ):

@@ -1,4 +1,4 @@
-"""Endpoints that somebody wrote for a service without a selector are mirrored to EndpointSlices.
+"""Mirrors Endpoints of services without a selector to EndpointSlices.
 
 Upstream: pkg/controller/endpointslicemirroring.
 """
@@ -75,7 +75,7 @@ class EndpointSliceMirroringController:
         self._recorder = context.recorder("endpoint-slice-mirroring-controller")
 
     def endpoints_changed(self, event: Event, queue: Queue) -> None:
-        """Those that are to be mirrored, or were."""
+        """Queues Endpoints that are to be mirrored, or were."""
         if isinstance(event, UpdateEvent):
             if _should_mirror(event.object_new) or _should_mirror(event.object_old):
                 queue.add(request_for(event.object_new))
@@ -83,7 +83,7 @@ class EndpointSliceMirroringController:
             queue.add(request_for(event.object))
 
     def service_changed(self, event: Event, queue: Queue) -> None:
-        """Those without a selector, and those that gain or lose theirs."""
+        """Queues services without a selector, and those that gain or lose theirs."""
         if isinstance(event, UpdateEvent):
             if _has_selector(event.object_new) != _has_selector(event.object_old):
                 queue.add(request_for(event.object_new))
@@ -91,7 +91,7 @@ class EndpointSliceMirroringController:
             queue.add(request_for(event.object))
 
     def slice_changed(self, event: Event, queue: Queue) -> None:
-        """By somebody else than us."""
+        """Queues the service of a slice that another client changed."""
         for service in self._tracker.concerned(event, _NAME):
             queue.add_after(service, self._batch_period)
 
@@ -136,7 +136,7 @@ class EndpointSliceMirroringController:
         return changes
 
     def _desired(self, endpoints: Object) -> dict[_Key, EndpointSet]:
-        """Both families' endpoints of every set of ports. Tells what isn't mirrored."""
+        """Returns the wanted endpoints by family and ports, and records events about addresses that aren't mirrored."""
         desired: dict[_Key, EndpointSet] = {}
         invalid = skipped = 0
         for subset in repack_subsets(endpoints.get("subsets") or ()):
@@ -168,7 +168,7 @@ class EndpointSliceMirroringController:
     def _mirror(
         self, endpoints: Object, key: _Key, wanted: EndpointSet, existing: Sequence[Object], changes: _Changes
     ) -> None:
-        """One slice holds them all."""
+        """Plans the one slice for a key."""
         if not wanted:
             changes.delete += existing
             return
@@ -251,7 +251,7 @@ def _new_slice(endpoints: Object, key: _Key, mirrored: Iterable[Object]) -> Obje
 
 
 def _is_mirror(found: Object, endpoints: Object, wanted: EndpointSet) -> bool:
-    """Nothing about it has to be written."""
+    """Whether the slice is up to date."""
     metadata = found["metadata"]
     mirrored = found.get("endpoints") or ()
     own_labels = {name: value for name, value in labels_of(found).items() if name not in (MANAGED_BY, SERVICE_NAME)}
@@ -273,7 +273,7 @@ def _is_mirror(found: Object, endpoints: Object, wanted: EndpointSet) -> bool:
 
 
 def _recycle(changes: _Changes) -> None:
-    """What would be deleted is overwritten with what would be created."""
+    """Overwrites slices that would be deleted with slices that would be created."""
     create = []
     for found in changes.create:
         old = next((other for other in changes.delete if other["addressType"] == found["addressType"]), None)

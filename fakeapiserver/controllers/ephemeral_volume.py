@@ -20,7 +20,7 @@ from fakeapiserver.controller_runtime.source import Informer
 
 
 class EphemeralVolumeFailed(Exception):
-    """The claim isn't there, or is somebody else's."""
+    """The claim does not exist or belongs to another object."""
 
 
 class EphemeralVolumeController:

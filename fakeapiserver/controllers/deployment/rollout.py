@@ -1,4 +1,4 @@
-"""One sync of one deployment (upstream: pkg/controller/deployment/{sync,rolling,recreate,rollback,progress}.go)."""
+"""The sync of a deployment (upstream: pkg/controller/deployment/{sync,rolling,recreate,rollback,progress}.go)."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence

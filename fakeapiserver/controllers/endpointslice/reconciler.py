@@ -160,7 +160,7 @@ class Reconciler:
     def _desired(
         self, request: Request, service: Object, pods: Iterable[Object], family: str
     ) -> tuple[dict[PortMapKey, EndpointSet], list[str]]:
-        """Endpoints by their ports. A pod on a node nobody knows isn't among them yet."""
+        """Returns the wanted endpoints by their ports. Pods on unknown nodes are left out for now."""
         desired: dict[PortMapKey, EndpointSet] = {}
         errors: list[str] = []
         numbered: dict[tuple[int | None, ...], PortMapKey] = {}
@@ -309,7 +309,7 @@ def _keep(before: Iterable[Object], desired: EndpointSet) -> tuple[list[Object],
 
 
 def _recycle(service: Object, changes: _Changes) -> None:
-    """What would be deleted is overwritten with what would be created."""
+    """Overwrites slices that would be deleted with slices that would be created."""
     delete = []
     for found in changes.delete:
         if changes.create and found["addressType"] == changes.create[-1]["addressType"] and _owned_by(found, service):

@@ -55,7 +55,7 @@ class _Allocation(NamedTuple):
 
 
 class TopologyCache:
-    """What is known of nodes and of the hints that were given."""
+    """The shares of zones, and the hints that were given."""
 
     def __init__(self) -> None:
         self._ratios: Mapping[str, float] | None = None
@@ -63,7 +63,9 @@ class TopologyCache:
         self._populated: set[Request] = set()
 
     def set_nodes(self, nodes: Iterable[Object]) -> None:
-        """Reckons the zones' shares. Without the zone and CPU of every node that is ready, and two zones, there are none."""
+        """Computes the zones' shares; there are none unless all ready nodes have a zone and CPUs, and there are two
+        zones.
+        """
         by_zone: dict[str, Fraction] = {}
         self._ratios = None
         for node in nodes:
@@ -80,7 +82,7 @@ class TopologyCache:
             self._ratios = {zone: _milli(cpu) / total for zone, cpu in by_zone.items()}
 
     def overloaded_services(self) -> Sequence[Request]:
-        """Those with too few endpoints for some zone."""
+        """Returns the services with too few endpoints for some zone."""
         return [
             service
             for service, by_type in self._endpoints.items()
@@ -102,7 +104,7 @@ class TopologyCache:
         return service in self._populated
 
     def remove_hints(self, service: Request, address_type: str) -> None:
-        """It has none any more."""
+        """Forgets the hints of a service."""
         by_type = self._endpoints.get(service)
         if by_type is not None:
             by_type.pop(address_type, None)
@@ -144,7 +146,7 @@ class TopologyCache:
         return (disabled(why, info.address_type),)
 
     def _allocations(self, endpoints: int) -> Mapping[str, _Allocation] | str:
-        """What each zone is to have; or why there is nothing to be had."""
+        """Returns each zone's share of the endpoints, or why there are no shares."""
         if self._ratios is None:
             return _TOO_LITTLE_KNOWN
         counted = f"({endpoints} endpoints, {len(self._ratios)} zones)"
@@ -201,7 +203,9 @@ def _milli(cpu: Fraction) -> float:
 
 
 def _keep_what_fits(info: SliceInfo, allocations: Mapping[str, _Allocation]) -> dict[str, int]:
-    """How many hints each zone has from unchanged slices; a slice whose hints don't fit is to be updated."""
+    """Returns how many hints each zone has in unchanged slices; slices whose hints don't fit are queued for an
+    update.
+    """
     allocated: dict[str, int] = {}
     unchanged = []
     for found in info.unchanged:
@@ -235,7 +239,7 @@ def _fitting_hints(
 def _giving_and_receiving(
     allocations: Mapping[str, _Allocation], allocated: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """How many endpoints zones have too many, and how many others need."""
+    """Returns how many endpoints zones have too many, and how many others need."""
     too_many = {zone: allocated.get(zone, 0) - found.desired for zone, found in allocations.items()}
     giving_wish = {zone: share for zone, share in too_many.items() if share > 0}
     receiving_wish = {zone: -share for zone, share in too_many.items() if share < 0}
@@ -260,7 +264,7 @@ def _most(zones: Mapping[str, float]) -> tuple[str, float]:
 def _redistribute(
     slices: Iterable[Object], giving: dict[str, int], receiving: dict[str, int], allocated: dict[str, int]
 ) -> None:
-    """Endpoints of zones that have too many go to those that need some."""
+    """Moves endpoints from zones that have too many to zones that need some."""
     for found in slices:
         for i, endpoint in enumerate(found["endpoints"]):
             if not giving or not receiving:

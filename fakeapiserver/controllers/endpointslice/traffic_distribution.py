@@ -1,4 +1,4 @@
-"""Which zone or node each endpoint is meant for, where a service wants its traffic to stay near.
+"""The zone or node that each endpoint serves, for services that keep their traffic near.
 
 Upstream: k8s.io/endpointslice/trafficdist/trafficdist.go.
 """

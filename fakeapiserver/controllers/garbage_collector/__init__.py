@@ -1,6 +1,6 @@
-"""Deletes what has lost its owners (upstream: pkg/controller/garbagecollector).
+"""Deletes objects whose owners are gone (upstream: pkg/controller/garbagecollector).
 
-Informers of every resource build a graph of who owns whom (`graph.py`, pure), which says what may have to go or to be orphaned;
+Informers of every resource build a graph of owners and dependents (`graph.py`, pure), which proposes deletions and orphanings;
 `collector.py` asks the server and acts.
 """
 

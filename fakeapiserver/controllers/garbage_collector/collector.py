@@ -118,7 +118,7 @@ class GarbageCollector:
         except StatusError as error:
             if not is_conflict(error):
                 raise
-            return Result(requeue=True)  # it isn't any more what informers have told
+            return Result(requeue=True)  # the informers' state is outdated
         # a virtual node whose object comes and goes unseen would stay for ever
         return Result(requeue=True) if found and node.virtual else None
 
@@ -131,7 +131,9 @@ class GarbageCollector:
         await self._remove_finalizer(owner.identity, ORPHAN)
 
     async def _attempt_to_delete(self, node: Node) -> bool:
-        """False: nothing has the node's identity, and the graph was told so."""
+        """Tries to delete a node's object; returns False, after informing the graph, if no object has the node's
+        identity.
+        """
         if node.being_deleted and not node.deleting_dependents:
             return True
         latest = await self._latest(node)
@@ -182,7 +184,10 @@ class GarbageCollector:
         return _References(solid, dangling, waiting)
 
     async def _owner(self, node: Node, reference: OwnerReference) -> Object | None:
-        """None: it doesn't exist. NoMatchError, _NamespacedOwnerOfClusterScopedObject."""
+        """Returns the owner, or None if it doesn't exist.
+
+        Raises NoMatchError, _NamespacedOwnerOfClusterScopedObject.
+        """
         namespace = node.identity.namespace
         known = self.graph.absent_owners
         if owner_identity(reference, "") in known or owner_identity(reference, namespace) in known:
@@ -198,7 +203,7 @@ class GarbageCollector:
         return found
 
     async def _orphan_dependents(self, owner: Node) -> None:
-        """ExceptionGroup of those that couldn't be orphaned."""
+        """Removes the owner's reference from its dependents. Raises an ExceptionGroup for those that failed."""
         reference = {"uid": owner.identity.uid}
         errors: list[Exception] = []
         dependents = [*owner.dependents]
@@ -223,21 +228,21 @@ class GarbageCollector:
         return mapping.gvr, mapping.namespaced
 
     async def _objects(self, identity: ObjectReference) -> ResourceClient:
-        """Where it is. NoMatchError, _NamespacedOwnerOfClusterScopedObject."""
+        """Returns the client for the object. Raises NoMatchError, _NamespacedOwnerOfClusterScopedObject."""
         gvr, namespaced = await self._resource(identity.api_version, identity.kind)
         if namespaced and not identity.namespace:
             raise _NamespacedOwnerOfClusterScopedObject
         return self._client.resource(gvr, identity.namespace if namespaced else "", metadata_only=True)
 
     async def _latest(self, node: Node) -> Object | None:
-        """The object with the node's identity, None when there is none."""
+        """Returns the object with the node's identity, or None."""
         found = None if node.virtual else self._known(node.identity)
         if found is None:
             found = await self._get(node.identity)
         return found if found is not None and found["metadata"]["uid"] == node.identity.uid else None
 
     def _known(self, identity: ObjectReference) -> Object | None:
-        """As an informer has it; only with this uid."""
+        """Returns the informer's object with this uid, or None."""
         monitor = self.monitors.of(GroupVersionKind(*_group_version(identity.api_version), identity.kind))
         if monitor is None:
             return None
@@ -318,8 +323,9 @@ class GarbageCollector:
         strategic: Sequence[OwnerReference],
         merged: Callable[[Sequence[OwnerReference]], Sequence[OwnerReference]],
     ) -> None:
-        """Changes ownerReferences: by a list to merge, or, where the server takes none, by what `merged` makes of those that are
-        there."""
+        """Changes ownerReferences by a list to merge, or, where the server does not support that, by `merged` of the
+        existing ones.
+        """
         identity = node.identity
         objects = await self._objects(identity)
         if objects.gvr not in self._merge_only:
@@ -342,7 +348,7 @@ class GarbageCollector:
 
 
 class _Handler(Struct, frozen=True):
-    """Tells the graph what an informer tells."""
+    """Passes an informer's events on to the graph."""
 
     graph: DependencyGraph
     api_version: str
@@ -354,7 +360,7 @@ class _Handler(Struct, frozen=True):
     def on_update(self, old: Object, new: Object) -> None:
         if old["metadata"]["uid"] == new["metadata"]["uid"]:
             self.graph.changed(self.api_version, self.kind, old, new)
-        else:  # nobody saw one go and the other come
+        else:  # the watch missed a deletion and a creation
             self.graph.deleted(self.api_version, self.kind, old)
             self.graph.changed(self.api_version, self.kind, None, new)
 
@@ -368,14 +374,14 @@ def _is_collected(resource: APIResource) -> bool:
 
 
 def _policy_of(finalizers: Collection[str]) -> str:
-    """What was asked for when it was deleted, as far as it has begun."""
+    """Returns the propagation policy of a deletion that has begun."""
     if ORPHAN in finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in finalizers else "Background"
 
 
 def _group_version(api_version: str) -> GroupVersion:
-    """NoMatchError for what is none."""
+    """Parses an apiVersion. Raises NoMatchError for an invalid one."""
     try:
         return GroupVersion.parse(api_version)
     except ValueError as error:
@@ -383,7 +389,7 @@ def _group_version(api_version: str) -> GroupVersion:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """None where the configuration switches it off."""
+    """Returns the controllers; none if the configuration switches garbage collection off."""
     if not context.configuration.enable_garbage_collector:
         return []
     return GarbageCollector(context).controllers

@@ -1,7 +1,8 @@
-"""Who owns whom, as far as informers have told; pure.
+"""The graph of owners and dependents, from the informers' events. Pure.
 
-An owner that nobody has seen yet has a virtual node, under the identity that a dependent gave it: whoever attempts to delete it
-finds out whether it exists. Upstream: pkg/controller/garbagecollector/{graph,graph_builder,uid_cache}.go.
+An owner that no informer has seen yet has a virtual node, under the identity in a dependent's reference: the attempt
+to delete it finds
+out whether it exists. Upstream: pkg/controller/garbagecollector/{graph,graph_builder,uid_cache}.go.
 """
 
 from collections import OrderedDict
@@ -18,8 +19,10 @@ OwnerReference = dict[str, Any]
 
 
 class ObjectReference(NamedTuple):
-    """An object's coordinates; they sort as upstream tries the identities that dependents disagree about. `namespace` is "" for
-    what is in none."""
+    """An object's coordinates, in the order in which upstream tries identities that dependents disagree about.
+
+    `namespace` is "" for cluster-scoped objects.
+    """
 
     kind: str
     api_version: str
@@ -41,7 +44,7 @@ def owner_identity(reference: OwnerReference, namespace: str) -> ObjectReference
 
 
 class Node:
-    """An object in the graph. virtual: nobody has seen it. dependents: in the order in which they came."""
+    """An object in the graph. virtual: no informer has seen it. dependents: in the order in which they came."""
 
     __slots__ = ("being_deleted", "deleting_dependents", "dependents", "identity", "owners", "virtual")
 
@@ -62,7 +65,7 @@ class Node:
         self.virtual = virtual
 
     def blocking_dependents(self) -> Sequence["Node"]:
-        """Those whose references say that they must go before it does."""
+        """Returns the dependents that must be deleted before this object."""
         uid = self.identity.uid
         return [
             dependent
@@ -85,7 +88,7 @@ class AbsentOwners:
             self._known.popitem(last=False)
 
     def discard(self, uid: str) -> None:
-        """It was seen: a server may bring back what it had."""
+        """Forgets that an owner was absent, because it was seen: a server may restore an earlier state."""
         self._known.pop(uid, None)
 
     def __contains__(self, reference: ObjectReference) -> bool:
@@ -93,7 +96,7 @@ class AbsentOwners:
 
 
 class Attempts(Protocol):
-    """Who is told what the graph finds is to be done."""
+    """The receiver of what the graph proposes."""
 
     def attempt_to_delete(self, node: Node) -> None:
         """Perhaps it may go."""
@@ -276,7 +279,9 @@ def _is_deleted_with(finalizer: str, metadata: Object) -> bool:
 
 
 def _partition(dependents: Iterable[Node], owner: ObjectReference) -> tuple[Sequence[Node], Sequence[Node]]:
-    """Those that name the owner's uid with its coordinates, and with others; one may be in both."""
+    """Splits dependents by whether they name the owner's uid with its coordinates or with others; some may be in
+    both.
+    """
     matching, others = [], []
     for dependent in dependents:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
@@ -291,7 +296,7 @@ def _partition(dependents: Iterable[Node], owner: ObjectReference) -> tuple[Sequ
 
 
 def _alternative_identity(dependents: Iterable[Node], absent: ObjectReference) -> ObjectReference | None:
-    """What else dependents call the owner: the first behind `absent`, else the first."""
+    """Returns another identity that dependents give the owner: the first after `absent`, else the first."""
     found = set()
     for dependent in dependents:
         namespace = dependent.identity.namespace

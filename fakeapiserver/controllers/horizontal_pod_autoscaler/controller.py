@@ -1,4 +1,4 @@
-"""Scales what autoscalers name, and tells how it went (upstream: pkg/controller/podautoscaler/horizontal.go)."""
+"""Scales the targets of autoscalers and reports the results (upstream: pkg/controller/podautoscaler/horizontal.go)."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ _PerPod = Callable[[int, int, int, Tolerances], Proposal]
 
 
 class HPAError(Exception):
-    """An autoscaler couldn't do its work, or not all of it; its status and its events tell already."""
+    """An autoscaler failed in whole or in part; its status and events were written already."""
 
 
 class Scale(NamedTuple):
@@ -84,7 +84,7 @@ class Scale(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """What one metric asks for: pods, in what words, and what the status shows of it."""
+    """The result of one metric: pods, the metric's description, and its part of the status."""
 
     replicas: int
     name: str
@@ -92,7 +92,10 @@ class _Measured(NamedTuple):
 
 
 class _Computed(NamedTuple):
-    """What all metrics ask for. `statuses`: one for each. `failure`: of the first that couldn't be read, if any."""
+    """The result of all metrics.
+
+    `statuses`: one for each. `failure`: of the first metric that couldn't be read, if any.
+    """
 
     replicas: int
     name: str
@@ -101,7 +104,7 @@ class _Computed(NamedTuple):
 
 
 class _Metric(NamedTuple):
-    """What one metric of an autoscaler asks for is found from this."""
+    """The inputs for one metric of an autoscaler."""
 
     namespace: str
     source: Mapping[str, Any]
@@ -123,7 +126,7 @@ class _Metric(NamedTuple):
         return f"external metric {self.name}({labels.go_text(self.identifier.get('selector'))})"
 
     def labels(self) -> Selector:
-        """Of the series that count. CalculationError."""
+        """The selector of the series that count. Raises CalculationError."""
         try:
             return labels.from_label_selector(self.identifier.get("selector"))
         except ValueError as error:
@@ -135,11 +138,11 @@ class _NoScale(Exception):
 
 
 class _InvalidVersion(_NoScale):
-    """Nobody can have such a one."""
+    """No server can serve this version."""
 
 
 class _MetricFailed(Exception):
-    """A metric can't be read: the text is what events and conditions tell, `context` stands before it elsewhere."""
+    """A metric can't be read. The text is for events and conditions; `context` precedes it elsewhere."""
 
     def __init__(self, why: str, reason: str, context: str) -> None:
         super().__init__(why)
@@ -148,11 +151,11 @@ class _MetricFailed(Exception):
 
 
 class _InContext(Exception):
-    """A CalculationError is its cause; that is told without this context."""
+    """Wraps a CalculationError, whose text is reported without this context."""
 
 
 class _Uncomputable(Exception):
-    """No number of pods can be told; the text says why. `statuses`: of the metrics, those that could be read among them."""
+    """The number of pods can't be computed; the text says why. `statuses`: of the metrics that could be read."""
 
     def __init__(self, why: str, statuses: Sequence[Object] | None = None) -> None:
         super().__init__(why)
@@ -191,7 +194,7 @@ class _Status:
         }
 
     def differs(self, other: Object | None) -> bool:
-        """What is empty isn't there."""
+        """Whether the status differs; empty fields count as absent."""
         return _filled(self._fields) != _filled(other or {})
 
     def written(self) -> Object:
@@ -223,7 +226,7 @@ class HorizontalController:
         self._monitor = Monitor(context.metrics, lambda: len(self.autoscalers.indexer.list_keys()))
 
     def autoscaler_changed(self, event: Event, queue: Queue) -> None:
-        """It waits for its next turn."""
+        """Queues the autoscaler for its next interval."""
         request = request_for(event.object_new if isinstance(event, UpdateEvent) else event.object)
         if isinstance(event, DeleteEvent):
             self._selectors.pop(request, None)
@@ -301,7 +304,7 @@ class HorizontalController:
     def _normalized(
         self, spec: Object, status: _Status, history: History, current: int, computed: _Computed
     ) -> tuple[int, str]:
-        """How many pods there may be now, and why."""
+        """Returns the allowed number of pods, and why."""
         desired, why = max(computed.replicas, 0), ""
         if desired > current:
             why = f"{computed.name} above target"
@@ -320,7 +323,7 @@ class HorizontalController:
     # -------------------------------------------------------------------------------- scales
 
     async def _scale(self, namespace: str, target: Mapping[str, Any]) -> Scale:
-        """Of the version that the server prefers. _NoScale."""
+        """Reads the target's scale in the version that the server prefers. Raises _NoScale."""
         version = target.get("apiVersion") or ""
         group = version.rpartition("/")[0]
         if "/" in group:
@@ -358,7 +361,7 @@ class HorizontalController:
         status.remove(_SCALED_TO_ZERO)
 
     async def _update_scale(self, autoscaler: Object, scale: Scale, desired: int) -> None:
-        """Somebody else may have written meanwhile. StatusError, TransportError, TimeoutError."""
+        """Writes the scale, again after a conflict. Raises StatusError, TransportError, TimeoutError."""
         scales = self._client.resource(scale.resource, autoscaler["metadata"]["namespace"])
         obj = scale.obj
         for left in reversed(range(_TRIES)):
@@ -402,7 +405,10 @@ class HorizontalController:
         return _Computed(best.replicas, best.name, statuses, failure)
 
     def _selector(self, request: Request, autoscaler: Object, status: _Status, text: str) -> Selector:
-        """Of the target's pods, which no other autoscaler has. _Uncomputable."""
+        """Returns the selector of the target's pods.
+
+        Raises _Uncomputable if it is invalid or another autoscaler has the same pods.
+        """
         if not text:
             self._tell(autoscaler, "SelectorRequired", "selector is required")
             message = "the HPA target's scale is missing a selector"
@@ -544,7 +550,7 @@ class HorizontalController:
         return _measured(found.replicas, name, "Object", shown)
 
     async def _external(self, metric: _Metric) -> _Measured:
-        """What is measured elsewhere. CalculationError, _InContext."""
+        """Evaluates an external metric. Raises CalculationError, _InContext."""
         target, name = metric.source["target"], metric.name
         average = target.get("averageValue")
         value = target.get("value") if average is None else None
@@ -595,7 +601,7 @@ class HorizontalController:
         self._events.event(autoscaler, "Warning", reason, message)
 
     async def _write(self, autoscaler: Object, status: _Status) -> str:
-        """Writes the status, where it is another; what went wrong, which is told already."""
+        """Writes the status if it changed; returns the error, which was reported already, or ""."""
         if not status.differs(autoscaler.get("status")):
             return ""
         metadata = autoscaler["metadata"]
@@ -613,7 +619,7 @@ def _measured(replicas: int, name: str, kind: str, shown: Object) -> _Measured:
 
 
 def _field(kind: str) -> str:
-    """Where a metric of this type is."""
+    """Returns the field that holds a metric of this type."""
     return kind[0].lower() + kind[1:]
 
 
@@ -630,12 +636,12 @@ def _quantity(thousandths: int, family: Family = "DecimalSI") -> str:
 
 
 def _resource_quantity(resource: str, thousandths: int) -> str:
-    """As metrics are told of it."""
+    """Returns the amount in the form of the resource metrics."""
     return _quantity(thousandths, "BinarySI" if resource == "memory" else "DecimalSI")
 
 
 def _approximate(text: object) -> float:
-    """As Go multiplies it (upstream: AsApproximateFloat64)."""
+    """Returns the amount as Go multiplies it (upstream: AsApproximateFloat64)."""
     amount = parse(str(text)).amount
     power = next(power for power in (0, 3, 6, 9) if (amount * 10**power).denominator == 1)
     return float(amount * 10**power) * 10.0**-power

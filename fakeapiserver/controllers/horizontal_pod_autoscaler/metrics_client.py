@@ -43,7 +43,7 @@ class MetricsClient:
         self._preferred: tuple[str, float] | None = None
 
     async def resource(self, resource: str, namespace: str, selector: Selector, container: str) -> PodMetrics:
-        """What pods use of CPU or memory, or one of their containers does. CalculationError."""
+        """Returns the usage of CPU or memory by pods or by one of their containers. Raises CalculationError."""
         path = resource_path(*RESOURCE_METRICS, "pods", namespace)
         items = _items(
             await self._get(path, "resource", "pods.metrics.k8s.io", {"labelSelector": str(selector)}), "resource"
@@ -135,13 +135,13 @@ def _failed(api: str, why: str) -> CalculationError:
 
 
 def _is_unexpected(error: StatusError) -> bool:
-    """No API server's own refusal: a client says of what it had asked."""
+    """Whether the answer did not come from an API server: the client made the error."""
     causes = (error.status.get("details") or {}).get("causes") or ()
     return any(cause.get("reason") == "UnexpectedServerResponse" for cause in causes)
 
 
 def _items(found: Object, api: str) -> Sequence[Object]:
-    """CalculationError where there are none."""
+    """Returns the items of a list. Raises CalculationError if it is empty."""
     items: Sequence[Object] = found.get("items") or []
     if not items:
         raise CalculationError(f"no metrics returned from {api} metrics API")
@@ -149,7 +149,7 @@ def _items(found: Object, api: str) -> Sequence[Object]:
 
 
 def _used(containers: Sequence[Mapping[str, Any]], resource: str, container: str) -> int | None:
-    """None where it isn't known of all."""
+    """Returns the usage of the containers, or None if it isn't known for all of them."""
     chosen = [found for found in containers if container in ("", found["name"])]
     amounts = [*_amounts(chosen[:1] if container else chosen, resource)]
     return sum(amounts) if amounts and len(amounts) == len(chosen[:1] if container else chosen) else None
@@ -166,7 +166,7 @@ def _value(item: Object) -> int:
 
 
 def _time(item: Object) -> float:
-    """A time that isn't told is the beginning of time, in Go."""
+    """Returns the item's time; a missing time is the beginning of time, as in Go."""
     found = seconds_of(item.get("timestamp") or "")
     return float("-inf") if found is None else found
 

@@ -1,4 +1,4 @@
-"""What the autoscaler counts (upstream: pkg/controller/podautoscaler/monitor)."""
+"""The autoscaler's own metrics (upstream: pkg/controller/podautoscaler/monitor)."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -22,7 +22,7 @@ class Monitor:
         metrics.gauge(f"{_NAME}_num_horizontal_pod_autoscalers", "Autoscalers there are").set_function(autoscalers)
 
     def begin(self) -> "Observation":
-        """Of one look."""
+        """Starts to measure one sync."""
         return Observation(self)
 
     def observe(self, action: str, error: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How many pods a metric asks for (upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go).
+"""The number of pods that a metric asks for (upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go).
 
 Values are in thousandths. Numbers behave as Go's do: a division by zero is infinite, what is too large for its type wraps around.
 """
@@ -24,7 +24,7 @@ _NO_METRICS: Final = "did not receive metrics for targeted pods (pods might be u
 
 
 class CalculationError(Exception):
-    """Nobody can tell; the text says why."""
+    """The number can't be computed; the text says why."""
 
 
 class PodMetric(NamedTuple):
@@ -40,7 +40,7 @@ PodMetrics = dict[str, PodMetric]
 
 
 class Tolerances(Struct, frozen=True):
-    """How far usage may be from its target, as a part of it, before anything is done."""
+    """The relative deviations from the target below which no pod is added or removed."""
 
     scale_down: float
     scale_up: float
@@ -63,14 +63,14 @@ class ResourceProposal(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """So many pods, and the usage that a status shows."""
+    """A number of pods, and the usage for the status."""
 
     replicas: int
     usage: int
 
 
 class _Groups(NamedTuple):
-    """Names of pods by what is known of them; `ready`: how many are none of these."""
+    """The names of pods by state; `ready`: the number of all others."""
 
     ready: int
     unready: set[str]
@@ -92,13 +92,13 @@ def resource_replicas(
     delays: Delays,
     now: float,
 ) -> ResourceProposal:
-    """By the part of what pods request, in percent, that they should use. CalculationError."""
+    """Computes the replicas from a utilization target in percent of the requests. Raises CalculationError."""
     groups, metrics = _counted(metrics, pods, resource, delays, now)
     requests = {pod["metadata"]["name"]: _request(pod, container, resource) for pod in pods}
     ratio, utilization, usage = _utilization(metrics, requests, target)
 
     def missing(name: str) -> int:
-        """Who is missing may use all it has asked for."""
+        """Assumes that a missing pod uses all that it requests."""
         return requests[name] * max(100, target) // 100
 
     def ratio_of(found: PodMetrics) -> float:
@@ -151,7 +151,7 @@ def _replicas(
     missing: Callable[[str], int],
     ratio_of: Callable[[PodMetrics], float],
 ) -> int:
-    """What is missing or not ready is taken for what holds the change back. CalculationError."""
+    """Computes the replicas; missing and unready pods are assumed to dampen the change. Raises CalculationError."""
     growing_with_unready = bool(groups.unready) and ratio > 1.0
     if not growing_with_unready and not groups.missing:
         return current if tolerances.covers(ratio) else ceil32(ratio * groups.ready)
@@ -222,7 +222,7 @@ def _usage(metrics: PodMetrics, target: int) -> tuple[float, int]:
 
 
 def _request(pod: Object, container: str, resource: str) -> int:
-    """Of the container, or of the whole pod. CalculationError."""
+    """Returns the request of the container or the whole pod. Raises CalculationError."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     if not container and _has_pod_level_requests(spec):
         found = charged_resources({"spec": spec}, "requests").get(resource)
@@ -248,7 +248,7 @@ def _has_pod_level_requests(spec: Object) -> bool:
 
 
 def _running_containers(spec: Object) -> Iterable[Mapping[str, Any]]:
-    """Those that run as long as the pod does."""
+    """Yields the containers that run as long as the pod does."""
     yield from spec["containers"]
     yield from (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
 
@@ -295,14 +295,14 @@ def external_per_pod_replicas(usage: int, target: int, current: int, tolerances:
 
 
 def divided(number: float, by: float) -> float:
-    """As floating point does it."""
+    """Divides as Go does: by zero is infinite or NaN."""
     if by:
         return number / by
     return math.nan if number == 0 or math.isnan(number) else math.copysign(math.inf, number)
 
 
 def int32(number: int) -> int:
-    """Of an int64: its lower half."""
+    """Returns the lower half of an int64."""
     return (number + 2**31) % 2**32 - 2**31
 
 

@@ -1,4 +1,4 @@
-"""How many pods may come or go now: what was recommended and done before, limits and policies.
+"""Limits for the change of replicas: earlier recommendations and changes, minimum and maximum, policies.
 
 Upstream: pkg/controller/podautoscaler/horizontal.go (normalizeDesiredReplicas and what follows). Times in seconds.
 """
@@ -16,7 +16,7 @@ Rules = Mapping[str, Any]
 
 
 class Reason(NamedTuple):
-    """Of a condition."""
+    """The reason and message of a condition."""
 
     reason: str
     message: str
@@ -46,7 +46,7 @@ class _Recommendation(Struct):
 
 
 class _ScaleEvent(Struct):
-    """So many pods came, or went."""
+    """A change of the replicas."""
 
     change: int
     at: float
@@ -54,19 +54,19 @@ class _ScaleEvent(Struct):
 
 
 class History(Struct):
-    """What one autoscaler wanted and did."""
+    """The earlier recommendations and changes of one autoscaler."""
 
     recommendations: list[_Recommendation] = field(default_factory=list)
     ups: list[_ScaleEvent] = field(default_factory=list)
     downs: list[_ScaleEvent] = field(default_factory=list)
 
     def begin(self, replicas: int, now: float) -> None:
-        """What is there when it is first looked at counts as recommended."""
+        """Records the current replicas as the first recommendation."""
         if not self.recommendations:
             self.recommendations.append(_Recommendation(replicas, now))
 
     def scaled(self, behavior: Rules | None, before: int, after: int, now: float) -> None:
-        """Nobody asks for it without a behavior (upstream: storeScaleEvent)."""
+        """Records a change for later limits; only with a behavior (upstream: storeScaleEvent)."""
         if behavior is None:
             return
         events, rules = (self.ups, behavior["scaleUp"]) if after > before else (self.downs, behavior["scaleDown"])
@@ -77,7 +77,7 @@ class History(Struct):
 
 
 class Limited(NamedTuple):
-    """So many pods; why AbleToScale is true; whether and why ScalingLimited is."""
+    """The allowed replicas, why AbleToScale is true, and whether and why ScalingLimited is."""
 
     replicas: int
     able: Reason
@@ -91,7 +91,7 @@ class Limited(NamedTuple):
 def normalize(
     history: History, current: int, desired: int, lowest: int, highest: int, downscale_window: float, now: float
 ) -> Limited:
-    """Of an autoscaler that says nothing of its behavior."""
+    """Limits the replicas for an autoscaler without `behavior`."""
     stabilized = _stabilize(history, desired, downscale_window, now)
     replicas, why = _within_limits(current, stabilized, lowest, highest)
     return Limited(replicas, READY if stabilized == desired else DOWN_STABILIZED, replicas != stabilized, why)
@@ -201,7 +201,7 @@ def _limit(
     least: Callable[[Sequence[int]], int],
     most: Callable[[Sequence[int]], int],
 ) -> int:
-    """How far its policies let it go: `least` and `most` choose the one that changes least and most."""
+    """Returns the limit of the policies: `least` and `most` choose the policy with the smallest or largest change."""
     if rules.get("selectPolicy") == "Disabled":
         return current
     found = []
@@ -213,12 +213,12 @@ def _limit(
 
 
 def _changed(events: Sequence[_ScaleEvent], period: float, now: float) -> int:
-    """So many pods came, or went, in the last so many seconds."""
+    """Returns the sum of the changes within the period."""
     return sum(event.change for event in events if event.at > now - period)
 
 
 def _put(entries: list[Any], new: Any, old: Sequence[bool]) -> None:
-    """In the place of the last of those that are old, or behind all."""
+    """Replaces the last of the old entries, or appends."""
     places = [place for place, is_old in enumerate(old) if is_old]
     if places:
         entries[places[-1]] = new

@@ -1,7 +1,8 @@
-"""Pods that run to their end (upstream: pkg/controller/job).
+"""Jobs: pods that run to completion (upstream: pkg/controller/job).
 
-Pure: `indexes.py` (which indexes of an indexed job are done), `policies.py` (what a failure or a success means), `backoff.py` (when the
-next pod may come), `pods.py` (what a pod tells of its job). `sync.py` is one look at one job; `controller.py` decides when to look.
+Pure: `indexes.py` (completed and failed indexes), `policies.py` (pod failure and success policies), `backoff.py`
+(delays of new pods),
+`pods.py` (functions on a job's pods). `sync.py` is one sync of one job; `controller.py` decides when to sync.
 """
 
 from fakeapiserver.controllers.job.controller import new

@@ -1,4 +1,4 @@
-"""Which jobs are to be looked at, and when (upstream: pkg/controller/job/job_controller.go)."""
+"""Decides which jobs are synced, and when (upstream: pkg/controller/job/job_controller.go)."""
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter
@@ -251,7 +251,7 @@ class JobController:
 
 
 def _adopted(pod: Object) -> Object:
-    """As it is once it has been adopted."""
+    """Returns the pod as it is after its adoption."""
     metadata = pod["metadata"]
     finalizers: Iterable[str] = metadata.get("finalizers") or ()
     if TRACKING_FINALIZER in finalizers:

@@ -1,4 +1,4 @@
-"""Tokens that were once made for every account go when nobody has used them for a year.
+"""Deletes tokens that were once created for every account and have not been used for a year.
 
 Upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go.
 """

@@ -44,7 +44,7 @@ class CIDRSet:
             yield from self.cluster.subnets(new_prefix=self._mask)
 
     def allocate_next(self) -> Network | None:
-        """None: all are taken."""
+        """Returns the next free range, or None if all are taken."""
         for _ in range(2 ** (self._mask - self.cluster.prefixlen)):
             found = next(self._next)
             if found not in self._taken:
@@ -59,7 +59,7 @@ class CIDRSet:
         self._taken.update(self._ranges_of(wanted))
 
     def release(self, wanted: Network) -> None:
-        """They may be given away again."""
+        """Frees ranges."""
         if wanted.version == self.cluster.version and wanted.overlaps(self.cluster):
             self._taken.difference_update(self._ranges_of(wanted))
 
@@ -131,7 +131,10 @@ class NodeIPAM:
 
 
 def cidr_sets(configuration: KubeControllerManagerConfiguration) -> Sequence[CIDRSet]:
-    """One for each of --cluster-cidr, without the services' ranges. ValueError for flags that don't go together."""
+    """Returns a set for each of --cluster-cidr, without the services' ranges.
+
+    Raises ValueError for flags that contradict each other.
+    """
     if configuration.cidr_allocator_type != "RangeAllocator":
         raise ValueError(
             f"--cidr-allocator-type is {configuration.cidr_allocator_type}, but there is no cloud provider: use RangeAllocator"
@@ -160,7 +163,7 @@ def cidr_sets(configuration: KubeControllerManagerConfiguration) -> Sequence[CID
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """None without --allocate-node-cidrs."""
+    """Returns the controllers; none without --allocate-node-cidrs."""
     if not context.configuration.allocate_node_cidrs:
         return []
     reconciler = NodeIPAM(context, cidr_sets(context.configuration))

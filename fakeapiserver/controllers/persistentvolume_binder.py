@@ -85,7 +85,7 @@ class _Latest:
                 yield found
 
     def put(self, obj: Object) -> Object:
-        """It was written so."""
+        """Remembers an object as it was written."""
         self._written[key_of(obj)] = strip_managed_fields(obj)
         return obj
 
@@ -95,7 +95,7 @@ def _version(obj: Object) -> int:
 
 
 class _Binder:
-    """What both queues share."""
+    """The state that both queues share."""
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client
@@ -129,7 +129,7 @@ class _Binder:
             self.recorder.event(failed, "Warning", reason, message)
 
     def waiting_claims(self, volume: Object) -> Iterable[Request]:
-        """Those that a volume nobody has yet may be for; not those for which the scheduler chooses."""
+        """Yields the claims that a free volume may be for, without those for which the scheduler chooses."""
         for claim in self.claims.list():
             wanted = claim["spec"].get("volumeName", "")
             suits = class_of(claim) == class_of(volume) if not wanted else wanted == volume["metadata"]["name"]
@@ -153,7 +153,7 @@ class ClaimController:
         self.volume_queue: Queue | None = None
 
     def claim_changed(self, event: Event, queue: Queue) -> None:
-        """The volume of one that is gone is free, or to be reclaimed."""
+        """Queues the claim, and the volume of a deleted claim."""
         enqueue(event, queue)
         name = event.object["spec"].get("volumeName") if isinstance(event, DeleteEvent) else None
         if name and self.volume_queue is not None:
@@ -211,7 +211,7 @@ class ClaimController:
         return "WaitForPodScheduled", f"waiting for pod{'s' * (len(names) > 1)} {','.join(names)} to be scheduled"
 
     async def _provision(self, claim: Object) -> None:
-        """By somebody else: Kubernetes itself makes no volumes any more."""
+        """Asks the provisioner of the storage class for a volume: Kubernetes itself creates none any more."""
         if not self._provisions:
             return
         name = class_of(claim)
@@ -295,7 +295,7 @@ class ClaimController:
     # --------------------------------------------------------------------------- writing
 
     async def _bind(self, volume: Object, claim: Object) -> None:
-        """First the volume, then the claim: whoever is interrupted goes on where he was."""
+        """Binds the volume, then the claim, so that an interrupted binding can be continued."""
         volume = await self._bind_volume(volume, claim)
         volume = await self._binder.set_phase(volume, "Bound")
         claim = await self._bind_claim(claim, volume)
@@ -354,7 +354,7 @@ class VolumeController:
         self._claim_queue = claim_queue
 
     def volume_changed(self, event: Event, queue: Queue) -> None:
-        """The claim of one that is gone has lost it; one that is free may be what claims wait for."""
+        """Queues the volume, the claim of a deleted volume, and claims that may wait for a free one."""
         enqueue(event, queue)
         obj = object_of(event)
         if isinstance(event, DeleteEvent):
@@ -453,7 +453,7 @@ class VolumeController:
                 raise
 
     async def _unbind(self, volume: Object) -> None:
-        """What was chosen here is free again; what somebody reserved for a claim stays reserved."""
+        """Frees a volume that this controller bound; a volume that a user reserved for a claim stays reserved."""
         annotations, spec = annotations_of(volume), {**volume["spec"]}
         if BOUND_BY_CONTROLLER in annotations:
             del spec["claimRef"]
@@ -530,7 +530,7 @@ def _protection(finalizers: Sequence[str], provisioner: str | None, policy: str)
 
 
 def _deletion_problem(volume: Object) -> str | None:
-    """Why a volume can't be deleted here; "" if it can; None: that is somebody else's work."""
+    """Returns why the volume can't be deleted; "" if it can be; None if another component deletes it."""
     provisioner = annotations_of(volume).get(PROVISIONED_BY)
     spec, name = volume["spec"], volume["metadata"]["name"]
     if provisioner:

@@ -20,7 +20,7 @@ from fakeapiserver.controller_runtime.source import Informer
 
 
 def _pod_changed(event: Event, queue: Queue) -> None:
-    """It may have been the last that used its claims."""
+    """Queues the claims of a pod that may have been the last to use them."""
     if isinstance(event, UpdateEvent):
         old, new = event.object_old, event.object_new
         _enqueue(new, queue, deleted=False)

@@ -1,7 +1,8 @@
-"""Deletes pods that nobody looks after any more (upstream: pkg/controller/podgc/gc_controller.go).
+"""Deletes pods that no other controller deletes (upstream: pkg/controller/podgc/gc_controller.go).
 
-Those of too many that have ended; those on nodes that are gone, or out of service; those that are being deleted and were never bound.
-Upstream looks every 20 s; here nobody looks while nothing happened that could make work, but at the same times.
+They are: ended pods beyond the threshold; pods on nodes that are gone or out of service; pods that are being deleted
+and were never bound.
+Upstream checks every 20 s; here checks happen at the same times, but only after a change that could make work.
 """
 
 import logging
@@ -49,7 +50,7 @@ class PodGCController:
         self._clock = context.clock
         self._threshold = context.configuration.terminated_pod_gc_threshold
         self._start = context.clock.monotonic()
-        # Nodes that pods are bound to and nobody knows: when that is long enough.
+        # Nodes that don't exist although pods are bound to them, and the time when their pods may be deleted.
         self._missing: dict[str, float] = {}
         labels, name = ("namespace", "reason"), "pod_gc_collector_force_delete_pod"
         self._deleted = context.metrics.counter(f"{name}s_total", "Pods that were deleted at once", *labels)
@@ -61,7 +62,7 @@ class PodGCController:
     # -------------------------------------------------------------------------- what happened
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """What may have to go."""
+        """Schedules a check for a pod that may have to be deleted."""
         if isinstance(event, DeleteEvent):
             return
         pod = object_of(event)
@@ -75,7 +76,7 @@ class PodGCController:
             self._look_in_time(queue)
 
     def node_changed(self, event: Event, queue: Queue) -> None:
-        """One that is gone, or out of service, and has pods."""
+        """Schedules a check for the pods of a node that is gone or out of service."""
         node = object_of(event)
         if (isinstance(event, DeleteEvent) or _is_out_of_service(node)) and self._pods.index_keys(
             POD_NODE_NAME_INDEX, node["metadata"]["name"]
@@ -105,7 +106,7 @@ class PodGCController:
         return Result(requeue_after=self._until_next()) if failed or self._missing else None
 
     def _terminated(self, pods: Iterable[Object]) -> Sequence[Object]:
-        """As many of those that have ended as are beyond the threshold: evicted ones first, then the oldest."""
+        """Returns the ended pods beyond the threshold: evicted ones first, then the oldest."""
         ended = [pod for pod in pods if pod_phase(pod) not in _ALIVE]
         excess = len(ended) - self._threshold
         return sorted(ended, key=_eviction_order)[:excess] if excess > 0 else ()
@@ -168,7 +169,7 @@ class PodGCController:
 
 
 def _is_out_of_service(node: Object) -> bool:
-    """Somebody says so, and it isn't ready."""
+    """Whether the node has the taint out-of-service and isn't ready."""
     ready = find_condition((node.get("status") or {}).get("conditions"), "Ready")
     if ready is not None and ready["status"] == "True":
         return False

@@ -1,4 +1,4 @@
-"""So many pods of a template as a ReplicaSet wants (upstream: pkg/controller/replicaset/replica_set.go)."""
+"""Keeps the number of pods that a ReplicaSet wants (upstream: pkg/controller/replicaset/replica_set.go)."""
 
 from collections.abc import Sequence
 

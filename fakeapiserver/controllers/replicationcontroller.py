@@ -1,4 +1,4 @@
-"""So many pods of a template as a ReplicationController wants (upstream: pkg/controller/replication/replication_controller.go)."""
+"""Keeps the number of pods that a ReplicationController wants (upstream: pkg/controller/replication/replication_controller.go)."""
 
 from collections.abc import Sequence
 

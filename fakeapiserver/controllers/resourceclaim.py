@@ -167,7 +167,7 @@ class Pods:
             await self._reserve(pod)
 
     async def _provide(self, pod: Object, row: Object, name: str | None) -> str:
-        """The name of a claim that the pod's status is to tell; "" for none."""
+        """Creates the claim for a pod's row if needed; returns the name for the pod's status, or ""."""
         if name == "":
             return ""
         claim = self._claim(pod, name or "")
@@ -201,7 +201,7 @@ class Pods:
         return made
 
     async def _reserve(self, pod: Object) -> None:
-        """Somebody gave it its node without asking for its claims."""
+        """Reserves the claims of a pod that was bound to a node without them."""
         metadata = pod["metadata"]
         for row, name in claim_names(pod):
             claim = self._claim(pod, name or "")
@@ -251,7 +251,7 @@ class Claims:
             await self._delete_unused(claim)
 
     async def _write(self, claim: Object, status: Object, *, changed: bool = True) -> None:
-        """A claim that nobody has anything of can go."""
+        """Writes the status, and removes the finalizer from an unused claim."""
         claims = self._client.resource(RESOURCE_CLAIMS, claim["metadata"]["namespace"])
         if changed:
             claim = await claims.update_status({**claim, "status": status})
@@ -261,7 +261,7 @@ class Claims:
             await claims.update({**claim, "metadata": {**claim["metadata"], "finalizers": kept}})
 
     async def _is_needed(self, namespace: str, row: Object) -> bool:
-        """By what it is reserved for; of what isn't known it is believed."""
+        """Whether the consumer still needs its reservation; unknown consumers do."""
         if row.get("apiGroup") or row["resource"] != "pods":
             return True
         if row["uid"] in self._deleted:
@@ -296,7 +296,7 @@ def _is_done(pod: Object) -> bool:
 
 
 def _can_be_reserved(pod: Object, claim: Object) -> bool:
-    """It is allocated, and the pod has a node, but the claim isn't its."""
+    """Whether the claim is allocated and not yet reserved for a pod that has a node."""
     status = claim.get("status") or {}
     return (
         bool(pod["spec"].get("nodeName"))

@@ -1,6 +1,6 @@
-"""How much is used of each quota stands in its status (upstream: pkg/controller/resourcequota).
+"""Writes the usage of each quota into its status (upstream: pkg/controller/resourcequota).
 
-Admission charges what is created; what is deleted or ends is found by looking at everything in the namespace once more.
+Admission charges what is created; after deletions and ends everything in the namespace is measured again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class QuotaController:
         self._period = context.configuration.resource_quota_sync_period
         self.quotas = context.informer(RESOURCE_QUOTAS)
         for resource in (objects.PODS, objects.SERVICES, objects.PERSISTENT_VOLUME_CLAIMS):
-            context.informer(resource)  # so that nobody takes their metadata only
+            context.informer(resource)  # whole objects, not metadata only
         self._monitors = ResourceMonitors(context, _VERBS, _is_quotable, self._handler, whole=_WHOLE)
         workers = context.configuration.concurrent_resource_quota_syncs
         controller = context.controller(self, workers=workers)
@@ -66,7 +66,7 @@ class QuotaController:
         self.controllers = (self._monitors.controller(f"{context.name}-sync"), controller)
 
     def quota_changed(self, event: Event, queue: Queue) -> None:
-        """What the status says follows from this controller's own writes."""
+        """Queues a quota that is new or whose limits changed; its status follows from this controller's own writes."""
         if isinstance(event, CreateEvent):
             self._enqueue(event.object)
         elif isinstance(event, UpdateEvent) and _hard(event.object_old) != _hard(event.object_new):
@@ -119,7 +119,7 @@ class QuotaController:
         except StatusError as error:
             if is_not_found(error):
                 return None
-            if is_conflict(error):  # somebody was charged meanwhile
+            if is_conflict(error):  # admission charged usage meanwhile
                 return Result(requeue=True)
             raise
         return None
@@ -127,7 +127,7 @@ class QuotaController:
     # -------------------------------------------------------------------------- usage
 
     def _usage(self, quota: Object, hard: ResourceList) -> ResourceList:
-        """Of those of its resources that can be measured."""
+        """Returns the usage of the resources that can be measured."""
         namespace, selectors, now = quota["metadata"]["namespace"], selectors_of(quota), self._clock.now()
         usage: ResourceList = {}
         for evaluator, indexer in self._evaluators():
@@ -155,11 +155,11 @@ class QuotaController:
     # ----------------------------------------------------- what evaluators look up
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        """Of a resource that is measured, as `pods`."""
+        """Returns an object of a measured resource such as `pods`."""
         return next((obj for obj in self.list(resource, namespace) if obj["metadata"]["name"] == name), None)
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Object]:
-        """Of a resource that is measured, as `deviceclasses.resource.k8s.io`."""
+        """Returns the objects of a measured resource such as `deviceclasses.resource.k8s.io`."""
         for gvr, monitor in self._monitors.monitors.items():
             if str(gvr.group_resource) == resource:
                 indexer = monitor.informer.indexer
@@ -177,7 +177,7 @@ class _Handler(Struct, frozen=True):
     resource: GroupResource
 
     def on_add(self, obj: Object, is_in_initial_list: bool) -> None:
-        """The quotas of those that were there in the beginning are looked at anyway."""
+        """Does nothing: all quotas are synced at the start anyway."""
 
     def on_update(self, old: Object, new: Object) -> None:
         if self.controller.frees(self.resource, old, new):
@@ -220,7 +220,7 @@ def _containers_changed(old: Object, new: Object) -> bool:
 
 
 def _service_type(service: Object) -> str:
-    """As far as it matters."""
+    """Returns the service's type, as far as quotas distinguish it."""
     found: str = service["spec"].get("type", "")
     return found if found in ("NodePort", "LoadBalancer") else ""
 

@@ -43,7 +43,7 @@ class Publisher:
             queue.add(Request("", event.object_new["metadata"]["name"]))
 
     def config_map_changed(self, event: Event, queue: Queue) -> None:
-        """What somebody else made of it doesn't stay."""
+        """Queues the namespace of a changed or deleted config map, which is restored."""
         obj = object_of(event)
         if isinstance(event, UpdateEvent | DeleteEvent) and obj["metadata"]["name"] == _NAME:
             queue.add(Request("", obj["metadata"]["namespace"]))
@@ -84,7 +84,7 @@ class Publisher:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """None without a certificate authority to publish."""
+    """Returns the controllers; none without a certificate authority to publish."""
     if not context.root_ca:
         return []
     reconciler = Publisher(context)

@@ -46,7 +46,7 @@ def unavailable_count(daemon_set: Object, desired: int) -> int:
 
 
 class Rollout:
-    """Plans one sync of a daemon set.
+    """Plans the sync of a daemon set.
 
     nodes: all nodes. pods: the set's pods by node; they don't change during the sync.
     may_kill: whether a failed pod on a node may be deleted now. tell: records an event: type, reason, message.

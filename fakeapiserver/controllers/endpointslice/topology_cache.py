@@ -63,8 +63,9 @@ class TopologyCache:
         self._populated: set[Request] = set()
 
     def set_nodes(self, nodes: Iterable[Object]) -> None:
-        """Computes the zones' shares; there are none unless all ready nodes have a zone and CPUs, and there are two
-        zones.
+        """Computes the zones' shares.
+
+        There are none unless each ready node has a zone and CPUs, and two zones exist.
         """
         by_zone: dict[str, Fraction] = {}
         self._ratios = None

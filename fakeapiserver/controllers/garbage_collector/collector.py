@@ -203,7 +203,7 @@ class GarbageCollector:
         return found
 
     async def _orphan_dependents(self, owner: Node) -> None:
-        """Removes the owner's reference from its dependents. Raises an ExceptionGroup for those that failed."""
+        """Removes the owner's reference from its dependents. Raises an ExceptionGroup of the failures."""
         reference = {"uid": owner.identity.uid}
         errors: list[Exception] = []
         dependents = [*owner.dependents]

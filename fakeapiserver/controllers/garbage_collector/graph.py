@@ -96,7 +96,7 @@ class AbsentOwners:
 
 
 class Attempts(Protocol):
-    """The receiver of what the graph proposes."""
+    """Receives the deletions and orphanings that the graph proposes."""
 
     def attempt_to_delete(self, node: Node) -> None:
         """Perhaps it may go."""

@@ -66,7 +66,7 @@ class JobController:
     # ------------------------------------------------------------------------------ what happened to jobs
 
     def job_changed(self, event: Event, queue: Queue) -> None:
-        """What people want is looked at now; what follows from what was done, in a moment."""
+        """Queues the job: at once after a change by its user, in a moment after a change by this controller."""
         if isinstance(event, CreateEvent):
             queue.add(request_for(event.object))
         elif isinstance(event, DeleteEvent):
@@ -91,7 +91,7 @@ class JobController:
             queue.add_after(request, (seconds_of(start) or 0.0) + deadline - self._clock.now())
 
     def job_ended(self, event: Event, queue: Queue) -> None:
-        """Pods of a job that has finished or is gone are held by nobody."""
+        """Queues the pods of a job that has finished or is gone, which lose their finalizer."""
         if isinstance(event, DeleteEvent):
             job = event.object
         elif isinstance(event, UpdateEvent) and finished_as(event.object_new):
@@ -140,7 +140,7 @@ class JobController:
             self._offer(new, queue)
 
     def _pod_deleted(self, pod: Object, queue: Queue, *, final: bool) -> None:
-        """It is gone (`final`), or will be."""
+        """Handles a pod that is gone (`final`) or is being deleted."""
         job = self._job_of(pod)
         if job is None or finished_as(job):
             return
@@ -168,7 +168,7 @@ class JobController:
         return resolve_controller(self.jobs.indexer, pod, KIND.kind)
 
     def _offer(self, pod: Object, queue: Queue) -> None:
-        """Whoever selects an orphan may adopt it."""
+        """Queues the jobs that may adopt an orphan."""
         own = labels_of(pod)
         if not own:
             return
@@ -177,7 +177,7 @@ class JobController:
                 queue.add_after(request_for(job), BATCH_PERIOD)
 
     def _selector(self, job: Object) -> Selector:
-        """It never changes."""
+        """Returns the job's selector, which never changes."""
         uid = job["metadata"]["uid"]
         found = self._selectors.get(uid)
         if found is None:
@@ -232,7 +232,7 @@ class JobController:
         return [_adopted(pod) if controller_of(pod) is None else pod for pod in pods]
 
     async def release(self, request: Request) -> None:
-        """Takes the finalizer from a pod that is still nobody's."""
+        """Removes the finalizer from a pod without a job."""
         pod = self.pods.indexer.get_by_key(str(request))
         if pod is None or not is_tracked(pod):
             return

@@ -24,7 +24,7 @@ class Indexes(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str, completions: int) -> Self:
-        """Those below `completions`; what is no number is passed over."""
+        """Parses intervals below `completions`; invalid numbers are skipped."""
         found: list[tuple[int, int]] = []
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
@@ -51,11 +51,11 @@ class Indexes(Struct, frozen=True):
         return ",".join(_shown(first, last) for first, last in self.intervals)
 
     def common(self, other: "Indexes") -> int:
-        """How many both have."""
+        """Returns how many indexes both have."""
         return len(self) + len(other) - len(self | other)
 
     def missing(self, end: int) -> Iterator[int]:
-        """Those below `end` that aren't in it, ascending."""
+        """Yields the indexes below `end` that are missing, ascending."""
         candidate = 0
         for first, last in self.intervals:
             yield from range(candidate, min(first, end))
@@ -64,7 +64,7 @@ class Indexes(Struct, frozen=True):
 
 
 def _joined(intervals: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Of ascending ones: those that touch become one."""
+    """Joins ascending intervals that touch."""
     found: list[tuple[int, int]] = []
     for first, last in intervals:
         if found and first <= found[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""What the job controller counts (upstream: pkg/controller/job/metrics/metrics.go)."""
+"""The job controller's metrics (upstream: pkg/controller/job/metrics/metrics.go)."""
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.controller_runtime.metrics import Metrics

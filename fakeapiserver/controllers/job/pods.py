@@ -1,4 +1,4 @@
-"""What a job's pods tell of it; pure (upstream: pkg/controller/job/{job_controller,tracking_utils,indexed_job_utils}.go)."""
+"""Functions on a job's pods; pure (upstream: pkg/controller/job/{job_controller,tracking_utils,indexed_job_utils}.go)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -41,12 +41,12 @@ def replaces_failed_only(job: Object) -> bool:
 
 
 def is_tracked(pod: Object) -> bool:
-    """It has the finalizer: the job's status doesn't count it yet."""
+    """Whether the pod has the tracking finalizer: the job's status doesn't count it yet."""
     return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def is_failed(pod: Object, job: Object) -> bool:
-    """Also one that is being deleted, as it may never come to say so."""
+    """Whether the pod failed. A pod that is being deleted counts as failed, because it may never report its end."""
     phase = pod_phase(pod)
     if phase == "Failed":
         return True
@@ -63,17 +63,17 @@ def completion_index(pod: Object) -> int:
 
 
 def index_failures(pod: Object) -> int:
-    """How many pods of its index have failed before it, as far as they count."""
+    """Returns how many earlier pods of the index failed and counted."""
     return _annotated(pod, INDEX_FAILURE_COUNT)
 
 
 def all_index_failures(pod: Object) -> int:
-    """Those that don't count, too."""
+    """Returns how many earlier pods of the index failed, including those that didn't count."""
     return index_failures(pod) + _annotated(pod, INDEX_IGNORED_FAILURE_COUNT)
 
 
 def index_annotations(job: Object, replaced: Object | None) -> dict[str, str]:
-    """How often its index has failed: of a pod that comes after `replaced`."""
+    """Returns the annotations with the index's failures, for the pod that follows `replaced`."""
     if replaced is None:
         return {INDEX_FAILURE_COUNT: "0"}
     counts = failure_match(job["spec"].get("podFailurePolicy"), replaced).counts
@@ -118,7 +118,7 @@ def _knowing(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def for_removal(job: Object, active: Sequence[Object], at_least: int) -> list[Object]:
-    """Those of too many pods that should go: of an indexed job also all but one of each index, and those without one."""
+    """Returns the surplus pods; of an indexed job also all but one pod per index, and pods without an index."""
     removed: list[Object] = []
     left: Iterable[Object] = active
     if is_indexed(job):

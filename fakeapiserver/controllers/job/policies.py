@@ -1,4 +1,4 @@
-"""What a pod's failure means for its job, and when enough has succeeded; pure.
+"""The pod failure policy and the success policy of a job; pure.
 
 Upstream: pkg/controller/job/{pod_failure_policy,success_policy}.go.
 """
@@ -22,7 +22,7 @@ _NO_RULE: Final = FailureMatch()
 
 
 def failure_match(policy: Mapping[str, Any] | None, pod: Object) -> FailureMatch:
-    """What spec.podFailurePolicy says about a pod that has failed: its first rule that fits counts."""
+    """Applies the first rule of spec.podFailurePolicy that matches a failed pod."""
     for at, rule in enumerate((policy or {}).get("rules") or ()):
         what = _exit(pod, rule["onExitCodes"]) if rule.get("onExitCodes") else _condition(pod, rule)
         if what:

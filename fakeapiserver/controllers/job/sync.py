@@ -1,4 +1,4 @@
-"""One look at one job (upstream: pkg/controller/job/job_controller.go, syncJob and what it calls)."""
+"""One sync of a job (upstream: pkg/controller/job/job_controller.go, syncJob and what it calls)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -59,7 +59,7 @@ Condition = dict[str, Any]
 
 
 class Tracking(Struct):
-    """What the controller remembers between looks. Keys are jobs, `namespace/name`."""
+    """The state that the controller keeps between syncs. Keys are jobs, `namespace/name`."""
 
     client: DynamicClient
     events: CoreEventRecorder
@@ -173,7 +173,7 @@ class JobSync:
     # --------------------------------------------------------------------------- what there is
 
     def _newly_ended(self) -> tuple[list[Object], list[Object]]:
-        """Pods that have succeeded, and failed, and that nobody has counted yet."""
+        """Returns the succeeded and the failed pods that are not counted yet."""
         succeeded = [
             pod for pod in self._uncounted_pods(self._uncounted_before["succeeded"]) if pod_phase(pod) == "Succeeded"
         ]
@@ -215,7 +215,7 @@ class JobSync:
         return found if found is not None and found["status"] == "True" else None
 
     def _decide(self) -> None:
-        """What was decided before counts; then what makes it fail, then what makes it succeed."""
+        """Decides whether the job has finished: by an earlier decision, then by a failure, then by success."""
         spec = self._spec
         self._finished = self._holding(_SUCCESS_CRITERIA_MET)
         if self._finished is None:
@@ -269,7 +269,9 @@ class JobSync:
             self._look_again_in(left)
 
     def _past_backoff_on_failure(self) -> bool:
-        """Where containers start again in their pod, that is what is counted."""
+        """Whether container restarts exceed the limit; with restartPolicy OnFailure they are counted instead of
+        pods.
+        """
         if self._spec["template"]["spec"].get("restartPolicy") != "OnFailure":
             return False
         restarts = sum(
@@ -283,7 +285,7 @@ class JobSync:
         return bool(restarts > 0 if limit == 0 else restarts >= limit)
 
     def _check_indexes(self) -> None:
-        """Of a job with a limit for each: which have failed."""
+        """Finds the failed indexes of a job with a limit per index."""
         spec = self._spec
         before = Indexes.parse(self._status.get("failedIndexes") or "", self._completions)
         failed = self._failed_indexes = before | Indexes.of(
@@ -327,7 +329,7 @@ class JobSync:
         deleted, failure = await self._delete(self._active, self._delete_pod)
         self._active_count = len(self._active) - deleted
         if self._active_count or not self._satisfied:
-            # There are pods that are left, or that nobody has seen yet.
+            # There are pods left, or pods that the informer has not seen yet.
             self._finished = None
         return False, failure
 
@@ -378,7 +380,7 @@ class JobSync:
         return True
 
     async def _manage(self) -> Exception | None:
-        """As many pods as there should be; back-off is respected."""
+        """Creates or deletes pods up to the wanted number, subject to the back-off."""
         active, now = len(self._active), self._clock.now()
         if is_suspended(self._job):
             return await self._remove(for_removal(self._job, self._active, active))
@@ -414,7 +416,7 @@ class JobSync:
         return max(0, min(int(completions) - self._succeeded, int(parallelism)))
 
     def _pending_indexes(self, count: int) -> list[int]:
-        """The first so many that nobody works on."""
+        """Returns the first `count` indexes without a pod that works on them."""
         taken = self._succeeded_indexes | self._indexes_of(self._active)
         if replaces_failed_only(self._job):
             taken |= self._indexes_of(filter(is_pod_terminating, self._pods))
@@ -487,7 +489,7 @@ class JobSync:
     async def _delete(
         self, pods: Sequence[Object], delete: Callable[[Object], Awaitable[None]]
     ) -> tuple[int, Exception | None]:
-        """How many were, and the first failure."""
+        """Deletes pods; returns how many were deleted, and the first failure."""
         results = await asyncio.gather(*map(delete, pods), return_exceptions=True)
         failures = [result for result in results if isinstance(result, BaseException)]
         for failure in failures:
@@ -619,7 +621,9 @@ class JobSync:
         return known != (status["completedIndexes"], failed)
 
     def _add_interim_condition(self) -> bool:
-        """It is said that the job will end before its pods lose their finalizers; what is said then is prepared."""
+        """Adds the condition that announces the job's end before its pods lose their finalizers; returns whether it
+        is new.
+        """
         finished = self._finished
         if finished is None or finished["type"] == FAILED:
             return False
@@ -633,7 +637,7 @@ class JobSync:
         return adds
 
     async def _untrack(self, pods: Sequence[Object]) -> tuple[set[str], Exception | None]:
-        """uids of those that have lost their finalizer, and the first failure."""
+        """Removes the finalizers; returns the uids of the pods that lost them, and the first failure."""
         if not pods:
             return set(), None
         uids = [pod["metadata"]["uid"] for pod in pods]

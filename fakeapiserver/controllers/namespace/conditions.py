@@ -1,4 +1,4 @@
-"""What a namespace's status tells of its deletion (upstream: pkg/controller/namespace/deletion/status_condition_utils.go)."""
+"""The conditions of a namespace's deletion (upstream: pkg/controller/namespace/deletion/status_condition_utils.go)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -36,10 +36,11 @@ _FINE: Final = {
 
 
 class Findings(Struct):
-    """What one try to empty a namespace came upon.
+    """The results of one try to empty a namespace.
 
-    remaining: how many objects of a resource are still there; finalizers: how many of these wait for each finalizer. Both are told
-    only of a try that got as far as `counted`."""
+    remaining: how many objects of a resource are still there; finalizers: how many of these wait for each finalizer.
+    Both are reported only if the try got as far as `counted`.
+    """
 
     discovery_error: Exception | None = None
     errors: list[Exception] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Findings(Struct):
         return [*([self.discovery_error] if self.discovery_error else []), *self.errors]
 
     def conditions(self) -> dict[str, _Told]:
-        """What there is to say, by the condition's type."""
+        """Returns the conditions by type."""
         told = dict(_FINE)
         if self.discovery_error is not None:
             told["NamespaceDeletionDiscoveryFailure"] = _Told(

@@ -34,14 +34,14 @@ from fakeapiserver.controllers.namespace.conditions import Findings, with_findin
 
 log = logging.getLogger(__name__)
 
-# What is thought to be needed by whoever owns a finalizer, in seconds.
+# The estimated time until a finalizer's owner removes it, in seconds.
 _FINALIZER_ESTIMATE: Final = 15
 _FINALIZER: Final = "kubernetes"
 _Failures = (StatusError, TransportError, TimeoutError, OSError)
 
 
 class _Emptied(NamedTuple):
-    """What is left of one resource. estimate: seconds until it is gone, 0: nobody knows, or nothing is left."""
+    """What is left of one resource. estimate: seconds until it is gone; 0 if that is unknown or nothing is left."""
 
     estimate: int = 0
     remaining: int = 0
@@ -86,7 +86,7 @@ class NamespaceController:
         try:
             return await self._delete(request.name)
         except StatusError as error:
-            if is_not_found(error):  # somebody else was faster
+            if is_not_found(error):  # another client deleted it
                 return None
             raise
 
@@ -229,7 +229,7 @@ class NamespaceController:
                     raise
 
     async def _list(self, resource: APIResource, namespace: str) -> Sequence[Object] | None:
-        """The metadata of what is there; None where there are no lists."""
+        """Returns the metadata of the objects, or None if the resource can't be listed."""
         if "list" not in resource.verbs:
             return None
         try:
@@ -257,7 +257,7 @@ class NamespaceController:
 
 
 def _text(gvr: GroupVersionResource) -> str:
-    """As Go prints one: the legacy group is an empty word."""
+    """Returns the resource as Go prints it: the legacy group is an empty word."""
     return f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
 
 

@@ -1,8 +1,8 @@
-"""Notices nodes that are lost: their conditions, their taints, the readiness of their pods.
+"""Marks nodes that are lost: their conditions, their taints, the readiness of their pods.
 
 Four queues: signs of life, NoSchedule taints after conditions, NoExecute taints at the zone's rate, pods that come to a node that
-isn't ready. Upstream looks for signs of life every five seconds; here they are noticed when they come, and nobody looks while all is
-well, but at the same times.
+isn't ready. Upstream looks for signs of life every five seconds; here they are noticed as they come, and nothing is
+checked while all is well; the effects come at the same times.
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/util/node/controller_utils.go.
 """
 
@@ -63,7 +63,7 @@ _MOMENT: Final = 0.002
 
 
 class NodeLifecycle:
-    """What the queues share."""
+    """The state that the queues share."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
@@ -303,7 +303,7 @@ class NodeLifecycle:
     # --------------------------------------------------------------------------- pods
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """It has come to a node."""
+        """Queues a pod that was bound to a node."""
         if isinstance(event, DeleteEvent):
             return
         pod = object_of(event)
@@ -338,7 +338,7 @@ class NodeLifecycle:
 
 
 def _looked_for(node: Object) -> Sequence[object]:
-    """What a look may have to answer."""
+    """Returns the parts of a node that the checks depend on."""
     ready = find_condition(node["status"].get("conditions"), "Ready")
     return (ready and ready["status"], node["spec"].get("taints"), node["metadata"].get("labels"))
 

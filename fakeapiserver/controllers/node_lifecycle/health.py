@@ -51,12 +51,12 @@ class NodeHealth(Struct):
 
 
 def beats_until(seconds: float, period: float) -> int:
-    """How many periods it takes until so many seconds are over; 0 for none or fewer."""
+    """Returns how many periods it takes until so many seconds are over; 0 for 0 or fewer seconds."""
     return max(0, math.ceil((seconds - _ROUNDING) / period))
 
 
 def first_seen(node: Object, now: float) -> NodeHealth:
-    """Of a node nobody has looked at before: what never told its status counts from its creation."""
+    """Returns the health of a node seen for the first time; without a status, it counts from its creation."""
     if find_condition(node["status"].get("conditions"), "Ready") is not None:
         return NodeHealth(now)
     return NodeHealth(seconds_of(node["metadata"]["creationTimestamp"]) or now)
@@ -106,7 +106,10 @@ class Zones(Struct):
         return self.zones.setdefault(zone_of(node), Zone(_limiter(self.settings.node_eviction_rate)))
 
     def look(self, ready: Mapping[str, Sequence[bool]]) -> Literal["", "begins", "ends"]:
-        """`ready`: of each zone's nodes. Whether now begins, or ends, that no node at all is ready: then nobody is evicted."""
+        """Updates the zones from the readiness of their nodes.
+
+        Returns whether full disruption begins or ends, which stops evictions.
+        """
         states = {name: self._state(found) for name, found in ready.items()}
         all_lost = all(state == "FullDisruption" for state in states.values())
         for gone in self.zones.keys() - ready.keys():
@@ -140,5 +143,5 @@ class Zones(Struct):
 
 
 def _limiter(rate: float) -> TokenBucket | None:
-    """None: nobody passes."""
+    """Returns a limiter, or None if no eviction is allowed."""
     return TokenBucket(rate, 1) if rate > 0 else None

@@ -1,4 +1,4 @@
-"""What the node lifecycle controller counts (upstream: pkg/controller/nodelifecycle/metrics.go)."""
+"""The node lifecycle controller's metrics (upstream: pkg/controller/nodelifecycle/metrics.go)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -27,7 +27,7 @@ class NodeMetrics:
         self._known: set[str] = set()
 
     def zones(self, ready: Mapping[str, Sequence[bool]]) -> None:
-        """Of each zone, whether its nodes are ready; zones without nodes any more stay, as empty ones."""
+        """Sets the metrics of each zone; zones that lost all nodes stay, as empty ones."""
         self._known |= ready.keys()
         for zone in self._known:
             found = ready.get(zone, ())

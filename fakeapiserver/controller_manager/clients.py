@@ -1,4 +1,4 @@
-"""As whom controllers ask the server (upstream: k8s.io/controller-manager/pkg/clientbuilder)."""
+"""The identities of controllers (upstream: k8s.io/controller-manager/pkg/clientbuilder)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ class ClientBuilder(Protocol):
     """Makes clients; `close` ends them all."""
 
     def client(self, account: str) -> RESTClient:
-        """For the controller whose service account in kube-system is `account`, or for the user `system:…`; "" for what they
-        share."""
+        """Returns the client of the service account `account` in kube-system, or of the user `system:…`; "" is the
+        shared one.
+        """
 
     def close(self) -> None:
         """Closes the connections of all."""
@@ -63,7 +64,9 @@ class SimpleClientBuilder:
 
 
 def identity_of(account: str) -> tuple[str, Sequence[str], str]:
-    """(user, groups, user agent) of a controller's service account, of a user by its name, or ("") of what controllers share."""
+    """Returns (user, groups, user agent) of a controller's service account, of a user, or, for "", of the shared
+    clients.
+    """
     if account.startswith("system:node:"):
         return account, ["system:nodes"], f"kubelet/{NEWEST} (fakeapiserver)"
     if account == KWOK:

@@ -1,4 +1,4 @@
-"""Which controllers there are (upstream: cmd/kube-controller-manager/app/controller_descriptor.go, names/controller_names.go)."""
+"""The list of controllers (upstream: cmd/kube-controller-manager/app/controller_descriptor.go, names/controller_names.go)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Constructor(Protocol):
-    """What a module of fakeapiserver.controllers has as `new`."""
+    """The function `new` of a module in fakeapiserver.controllers."""
 
     def __call__(self, context: "ControllerContext") -> "Sequence[Controller]":
         """The queues and workers it consists of; none where the configuration leaves it nothing to do."""
@@ -21,9 +21,9 @@ class Constructor(Protocol):
 class ControllerDescriptor(Struct, frozen=True):
     """One controller.
 
-    account: the service account of kube-system it asks the server as; "": it is the manager itself.
-    module: of fakeapiserver.controllers; imported when the controller starts. Empty: it isn't here, and `left_out` says why.
-    alias: its name of earlier days, for --controllers.
+    account: its service account in kube-system; "": it uses the manager's own identity.
+    module: of fakeapiserver.controllers; imported when the controller starts. Empty: it is not built, and `left_out` says why.
+    alias: its former name, for --controllers.
     """
 
     name: str
@@ -277,7 +277,7 @@ _ALIASES: Final = {found.alias: found.name for found in _DESCRIPTORS if found.al
 
 
 def users(nodes: int) -> Collection[str]:
-    """Who asks the server in the name of controllers and of so many simulated nodes."""
+    """Returns the users in whose names controllers and so many simulated nodes send requests."""
     accounts = {f"system:serviceaccount:kube-system:{found.account}" for found in _DESCRIPTORS}
     simulated = {f"system:node:node-{number}" for number in range(1, nodes + 1)}
     provisioner = "system:serviceaccount:kube-system:local-path-provisioner-service-account"
@@ -285,7 +285,7 @@ def users(nodes: int) -> Collection[str]:
 
 
 def canonical(name: str) -> str:
-    """A controller's name, also by its alias. ValueError for one that nobody has."""
+    """Returns a controller's name, given the name or its alias. Raises ValueError for an unknown one."""
     found = _ALIASES.get(name, name)
     if found not in DESCRIPTORS:
         raise ValueError(f'"{name}" is not in the list of known controllers')
@@ -297,13 +297,17 @@ def _is_known(name: str) -> bool:
 
 
 def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
-    """Those that are here and that `--controllers` names, in the order in which they start: `*` all that are on by default, `name`,
-    `-name`; `none`, or nothing at all, is none. ValueError for a name that nobody has."""
+    """Returns the controllers that `--controllers` names and that are built, in the order in which they start.
+
+    `*` is all that are on by default, `name` and `-name` add and remove one; `none`, or no word, selects no
+    controller. Raises ValueError
+    for an unknown name.
+    """
     return [found for found in named(controllers) if found.module]
 
 
 def named(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
-    """`selected`, with those that aren't here."""
+    """Returns what `selected` does, with the controllers that are not built."""
     given = [name.removeprefix("-") for name in controllers if name not in ("*", "none")]
     unknown = [f'"{name}" is not in the list of known controllers' for name in given if not _is_known(name)]
     if unknown:

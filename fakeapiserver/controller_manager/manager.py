@@ -33,7 +33,7 @@ MODES: Final[Sequence[Mode]] = get_args(Mode)
 # Pods need an account, and what they trust.
 _FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
 _FIRST_SECONDS: Final = 1.0
-# Seconds that a controller which is stopped has for what it works on.
+# Seconds that a stopping controller has to finish its work.
 _GRACE: Final = 1.0
 # Turns of the event loop without anything moving after which nothing will.
 _QUIET_TURNS: Final = 40
@@ -54,7 +54,7 @@ class Extra(Struct, frozen=True):
 
 
 class NotSettled(TimeoutError):
-    """Something goes on moving; the text tells what."""
+    """Something still moves; the text says what."""
 
 
 class _Running(Struct):
@@ -111,7 +111,7 @@ class ControllerManager:
         )
         self._shared = Shared(
             informers=make_informers(root),
-            # they are many, and nobody's work waits for them: nor is it to wait behind them (upstream: shared-informers,
+            # they are many, and no work waits for them; other requests must not wait behind them (upstream: shared-informers,
             # metadata-informers and controller-discovery are clients each)
             metadata_informers=make_informers(DynamicClient(root.rest.with_turns_of_its_own()), metadata_only=True),
             discovery=discovery,
@@ -188,7 +188,7 @@ class ControllerManager:
 
     @property
     def started(self) -> Sequence[str]:
-        """Those that are there, in their order; not one whose configuration leaves it nothing to do."""
+        """The running controllers in order, without those whose configuration leaves them no work."""
         return [name for name, running in self._running.items() if running.controllers]
 
     def mode(self, name: str) -> Mode:
@@ -205,7 +205,7 @@ class ControllerManager:
             await self._change(name)
 
     async def _change(self, name: str) -> None:
-        """Makes it what its mode says; one that has failed is made anew."""
+        """Starts or stops a controller as its mode says; a failed one is created again."""
         mode = self._modes[name]
         if mode == "off" or name in self.failures:
             await self._stop(name)
@@ -272,7 +272,10 @@ class ControllerManager:
         await self._until_quiet(self._moving, timeout)
 
     async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float, *, hurries: bool = True) -> None:
-        """Nothing moves, and nothing does after some turns of the event loop either. `hurries`: `_hurry` when that is so."""
+        """Waits until nothing moves, and nothing does after some turns of the event loop.
+
+        `hurries`: calls `_hurry` then.
+        """
         loop = asyncio.get_running_loop()
         deadline, resting, pause = loop.time() + timeout, -1, _SHORTEST_PAUSE
         while True:
@@ -296,7 +299,7 @@ class ControllerManager:
 
     @property
     def _stands_still(self) -> bool:
-        """The clock goes on only when somebody moves it."""
+        """Whether only a test moves the clock."""
         return isinstance(self.clock, AdjustableClock) and self.clock.stopped
 
     async def _hurry(self) -> bool:
@@ -315,7 +318,7 @@ class ControllerManager:
         return [*self._shared.informers.informers, *self._shared.metadata_informers.informers]
 
     def moving(self) -> Sequence[str]:
-        """What has to be done now, in words; nothing for a cluster at rest."""
+        """Returns what has to be done now, in words; empty for a cluster at rest."""
         return [*self._moving(), *(self._retrying() if self._stands_still else ())]
 
     def _moving(self) -> Iterator[str]:
@@ -338,14 +341,14 @@ class ControllerManager:
             yield from self._retrying()
 
     def _retrying(self) -> Iterator[str]:
-        """What is tried again soon."""
+        """Yields the retries that are due soon."""
         for name, running in self._running.items():
             for controller in running.controllers:
                 if (soon := _soon(controller.queue)) is not None:
                     yield f"{name} tries again in {soon:.3f} s"
 
     def _spreading(self) -> Iterator[str]:
-        """What is on its way to controllers; what is told of soonest comes first."""
+        """Yields what is on its way to controllers; what arrives first comes first."""
         if self._in_flight():
             yield f"{self._in_flight()} requests are being answered"
         for informer in self.informers:
@@ -414,13 +417,13 @@ class ControllerManager:
 
 
 def _soon(queue: WorkQueue[Request]) -> float | None:
-    """Seconds until a retry that is waited for; None: there is none."""
+    """Returns the seconds until a retry that is due soon, or None."""
     soon = None if queue.paused else queue.soonest
     return soon if soon is not None and soon <= _SOON else None
 
 
 async def _cancel(tasks: Collection["asyncio.Task[None]"]) -> None:
-    """What they work on is finished, or given up when that takes long: a cache may never come."""
+    """Cancels tasks after their current work, or during it if that takes long."""
     for wait in (_GRACE, None):
         for task in tasks:
             task.cancel()

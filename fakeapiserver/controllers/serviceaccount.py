@@ -24,7 +24,7 @@ class ServiceAccountsController:
         self.accounts = context.informer(SERVICE_ACCOUNTS)
 
     def namespace_changed(self, event: Event, queue: Queue) -> None:
-        """What is gone needs none."""
+        """Queues a namespace unless it was deleted."""
         if not isinstance(event, DeleteEvent):
             obj = object_of(event)
             queue.add(Request("", obj["metadata"]["name"]))

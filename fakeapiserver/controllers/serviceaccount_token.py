@@ -84,7 +84,7 @@ class TokensController:
         return [key for key, is_wrong in wrong.items() if is_wrong]
 
     async def _fill(self, account: Object, cached: Object) -> None:
-        """Somebody else's change in between is left to the event that tells of it."""
+        """Fills a token secret. A change by another client in between is left to its event."""
         metadata = cached["metadata"]
         secrets = self._client.resource(SECRETS, metadata["namespace"])
         try:
@@ -133,7 +133,7 @@ class TokensController:
 
 
 class _DeletedAccounts:
-    """Requests are service accounts: tokens of those that are gone go too."""
+    """Deletes the tokens of deleted service accounts. Requests are service accounts."""
 
     def __init__(self, tokens: TokensController) -> None:
         self._tokens = tokens
@@ -170,7 +170,7 @@ def _is_token_of(secret: Object, name: str, uid: str) -> bool:
 
 
 def _claims(account: Object, secret: Object) -> Mapping[str, str]:
-    """Such a token is good for as long as the secret is there."""
+    """Returns the claims of a token that is valid as long as its secret exists."""
     namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
     return {
         "iss": "kubernetes/serviceaccount",
@@ -183,7 +183,7 @@ def _claims(account: Object, secret: Object) -> Mapping[str, str]:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """None without a key to sign with."""
+    """Returns the controllers; none without a signing key."""
     if context.signing.sign_token is None:
         return []
     workers = context.configuration.concurrent_serviceaccount_token_syncs

@@ -56,7 +56,7 @@ class ServiceCIDRController:
                     queue.add(request_for(other))
 
     def address_changed(self, event: Event, queue: Queue) -> None:
-        """It holds up the deletion of its ranges, or doesn't any more."""
+        """Queues the ranges of an address that may block or unblock their deletion."""
         if isinstance(event, UpdateEvent) or labels_of(event.object).get(_MANAGED_BY) != _ALLOCATOR:
             return
         for found in self._containing(ip_address(event.object["metadata"]["name"])):
@@ -159,7 +159,7 @@ def _overlaps(left: _Network, right: _Network) -> bool:
 
 
 def _contains(network: _Network, address: _Address) -> bool:
-    """It could be given out: not the network's own, nor, of IPv4, the broadcast address."""
+    """Whether the address can be allocated: neither the network's own nor, for IPv4, the broadcast address."""
     if address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address

@@ -1,8 +1,10 @@
-"""Writes every object of a resource once more, so that it is stored in the version that is stored now.
+"""Writes each object of a resource again, so that it is stored in the current storage version.
 
-Upstream: pkg/controller/storageversionmigrator. Three queues: one lets the oldest migration of each resource run and tells its definition
-(migrationrunner.go), one notes the resource version up to which objects are to be written (resourceversion.go), one writes them
-(storageversionmigrator.go). Upstream has the objects from the garbage collector's caches; here they are listed when they are needed.
+Upstream: pkg/controller/storageversionmigrator. Three queues: one starts the oldest migration of each resource and
+updates its definition
+(migrationrunner.go), one records the resource version up to which objects are to be written (resourceversion.go), one writes them
+(storageversionmigrator.go). Upstream has the objects from the garbage collector's caches; here they are listed when
+they are needed.
 Runs with the feature gate StorageVersionMigrator, and does nothing while the server has no StorageVersionMigrations.
 """
 
@@ -37,7 +39,7 @@ STORAGE_VERSION_MIGRATIONS: Final = GroupVersionResource(
 _WORKERS: Final = 5
 _RUNNER: Final = "migration-runner-controller"
 _RESOURCE_VERSIONS: Final = "resource-version-controller"
-# No namespace can have this name: a list of it is empty, and tells the newest resource version.
+# No namespace can have this name: a list of it is empty, and has the newest resource version.
 _NO_NAMESPACE: Final = "@fake:svm_ns!"
 _VERBS: Final = ("update", "patch", "list")
 # What the garbage collector's caches have: other resources can't be migrated.
@@ -54,7 +56,7 @@ class NotYet(Exception):
 
 
 class MigrationFailed(Exception):
-    """It is of no use to try again; the text goes into the condition."""
+    """The migration failed for good; the text goes into the condition."""
 
 
 class StorageVersionMigrator:
@@ -96,7 +98,7 @@ class StorageVersionMigrator:
     # ------------------------------------------------------------------------------------- which one runs
 
     async def run_oldest(self, request: Request) -> None:
-        """One at a time for each resource."""
+        """Starts the oldest migration of a resource; one runs at a time."""
         found = [migration for migration in self._all() if _definition_name(migration) == request.name]
         for migration in found:
             if _is(migration, "Running") and _is_terminal(migration):
@@ -121,7 +123,7 @@ class StorageVersionMigrator:
         )
 
     async def _stop(self, migration: Object) -> None:
-        """It has succeeded or failed."""
+        """Ends a migration that succeeded or failed."""
 
         async def finish() -> None:
             definition = await self._definition(migration)
@@ -177,7 +179,7 @@ class StorageVersionMigrator:
         await self._definitions.apply_status(wanted, force=True, field_manager=_RUNNER)
 
     async def _definition(self, migration: Object) -> Object | None:
-        """That of the resource; None for one that isn't custom."""
+        """Returns the resource's definition, or None if the resource isn't custom."""
         try:
             return await self._definitions.get(_definition_name(migration))
         except StatusError as error:
@@ -245,7 +247,10 @@ class StorageVersionMigrator:
         return None
 
     async def _write_all(self, resource: APIResource, newest: str) -> None:
-        """Those that nobody has written since. MigrationFailed; errors after which it can be tried again."""
+        """Writes the objects that were not written since.
+
+        Raises MigrationFailed, and errors after which it can be tried again.
+        """
         try:
             limit = _ordered(newest)
         except ValueError as error:
@@ -270,7 +275,7 @@ class StorageVersionMigrator:
                 return
 
     async def _write(self, resource: APIResource, metadata: Object) -> None:
-        """An apply of nothing: with uid and resourceVersion, so that a deleted object isn't made anew."""
+        """Applies nothing to the object; uid and resourceVersion prevent that a deleted object is created again."""
         objects = self._context.client.resource(resource.gvr, metadata.get("namespace", ""))
         identity = {key: metadata[key] for key in ("name", "uid", "resourceVersion")}
         nothing = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind, "metadata": identity}
@@ -278,7 +283,7 @@ class StorageVersionMigrator:
             await objects.apply(nothing, field_manager=self._context.name)
         except StatusError as error:
             if is_conflict(error):
-                return  # somebody has written it, or it is gone
+                return  # another client has written or deleted it
             if error.reason in _RETRIABLE or is_too_many_requests(error):
                 raise
             raise MigrationFailed(str(error)) from error
@@ -318,7 +323,7 @@ class StorageVersionMigrator:
 
 
 class _Handler(Struct, frozen=True):
-    """Tells the queues."""
+    """Queues migrations."""
 
     migrator: StorageVersionMigrator
 

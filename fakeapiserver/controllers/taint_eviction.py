@@ -59,7 +59,7 @@ class TaintEviction:
             queue.add(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """It has come to a node, or tolerates something else."""
+        """Queues a pod that was bound to a node or has new tolerations."""
         pod = object_of(event)
         if isinstance(event, UpdateEvent):
             old, new = event.object_old["spec"], pod["spec"]
@@ -117,7 +117,7 @@ def _taints(node: Object) -> Sequence[Mapping[str, Any]]:
 
 
 def _tolerated_seconds(taints: Sequence[Mapping[str, Any]], tolerations: Sequence[Mapping[str, Any]]) -> float | None:
-    """How long all of them are tolerated; None: for ever."""
+    """Returns the seconds for which all taints are tolerated, or None if for ever."""
     used = [[toleration for toleration in tolerations if tolerates([toleration], taint)] for taint in taints]
     if not all(used):
         return 0.0

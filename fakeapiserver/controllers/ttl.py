@@ -1,4 +1,6 @@
-"""Tells nodes for how long they may remember objects, the longer the more there are (upstream: pkg/controller/ttl/ttl_controller.go)."""
+"""Annotates nodes with how long they may cache objects: the longer, the more nodes there are (upstream:
+pkg/controller/ttl/ttl_controller.go).
+"""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

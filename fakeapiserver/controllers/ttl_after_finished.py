@@ -29,7 +29,7 @@ class TTLAfterFinishedController:
         self.jobs = context.informer(JOBS)
 
     def job_changed(self, event: Event, queue: Queue) -> None:
-        """Those that have finished, and are to live so long."""
+        """Queues finished jobs with a limit."""
         if isinstance(event, DeleteEvent):
             return
         job = object_of(event)
@@ -61,8 +61,10 @@ class TTLAfterFinishedController:
 
 
 def expires_at(job: Object) -> float | None:
-    """Seconds since the Unix epoch; None for a job that hasn't finished, has no limit, or is being deleted already.
-    ValueError for one that doesn't say when it finished."""
+    """Returns the job's expiry in seconds since the epoch, or None if it hasn't finished, has no limit or is being deleted.
+
+    Raises ValueError for a finished job without a time.
+    """
     ttl, condition = job["spec"].get("ttlSecondsAfterFinished"), finished_condition(job)
     if ttl is None or condition is None or is_terminating(job):
         return None

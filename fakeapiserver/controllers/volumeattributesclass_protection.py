@@ -37,7 +37,7 @@ def _named(obj: Object) -> Iterable[str]:
 
 
 def _user_changed(event: Event, queue: Queue) -> None:
-    """It names a class no more."""
+    """Queues the classes that an object no longer names."""
     if isinstance(event, CreateEvent):
         return
     for name in _freed(event):

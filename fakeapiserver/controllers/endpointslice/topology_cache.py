@@ -63,10 +63,7 @@ class TopologyCache:
         self._populated: set[Request] = set()
 
     def set_nodes(self, nodes: Iterable[Object]) -> None:
-        """Computes the zones' shares.
-
-        There are none unless each ready node has a zone and CPUs, and two zones exist.
-        """
+        """Computes the zones' shares; without the zone and CPU of each ready node, and two zones, no shares exist."""
         by_zone: dict[str, Fraction] = {}
         self._ratios = None
         for node in nodes:

@@ -41,7 +41,7 @@ _Failures = (StatusError, TransportError, TimeoutError, OSError)
 
 
 class _Emptied(NamedTuple):
-    """What is left of one resource. estimate: seconds until it is gone; 0 if that is unknown or nothing is left."""
+    """The rest of one resource. estimate: seconds until it is gone; 0 if that is unknown or nothing is left."""
 
     estimate: int = 0
     remaining: int = 0

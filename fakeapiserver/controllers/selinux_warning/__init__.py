@@ -1,7 +1,8 @@
-"""Warns of pods that use one volume with different SELinux labels (upstream: pkg/controller/volume/selinuxwarning).
+"""Warnings about pods that use a volume with different SELinux labels (upstream: pkg/controller/volume/selinuxwarning).
 
-`volume_cache.py` (pure) knows who uses which volume how, and finds the conflicts; `controller.py` feeds it and tells events. Runs where
-somebody names it, as nobody else knows whether nodes have SELinux.
+`volume_cache.py` (pure) keeps the uses of volumes and finds the conflicts; `controller.py` feeds it and records
+events. It runs only if
+`--controllers` names it, because only the user knows whether nodes have SELinux.
 """
 
 from fakeapiserver.controllers.selinux_warning.controller import new

@@ -1,4 +1,4 @@
-"""Feeds the cache, and tells of what it finds (upstream: pkg/controller/volume/selinuxwarning/selinux_warning_controller.go)."""
+"""Feeds the cache and reports its conflicts (upstream: pkg/controller/volume/selinuxwarning/selinux_warning_controller.go)."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 class VolumeUnknown(Exception):
-    """Which one it is can't be said yet."""
+    """The volume can't be identified yet."""
 
 
 class MultipleSELinuxLabels(Exception):
@@ -69,14 +69,14 @@ class SELinuxWarningController:
     # -------------------------------------------------------------------------- what happened
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """One that is new, gone or at its end: nothing else of it matters, or changes."""
+        """Queues a pod that is new, deleted or has ended: nothing else about it matters."""
         if not isinstance(event, UpdateEvent):
             queue.add(request_for(event.object))
         elif pod_phase(event.object_old) != pod_phase(event.object_new) and is_pod_terminal(event.object_new):
             queue.add(request_for(event.object_new))
 
     def claim_changed(self, event: Event, queue: Queue) -> None:
-        """One that is bound."""
+        """Queues the pods of a claim that was bound."""
         if isinstance(event, UpdateEvent):
             new = event.object_new
             changed = event.object_old["spec"].get("volumeName") != new["spec"].get("volumeName")
@@ -86,7 +86,7 @@ class SELinuxWarningController:
             self._add_pods_of(key_of(new), queue)
 
     def volume_changed(self, event: Event, queue: Queue) -> None:
-        """One that is bound for good."""
+        """Queues the pods of a volume that was bound completely."""
         if isinstance(event, DeleteEvent):
             return
         new = event.object_new if isinstance(event, UpdateEvent) else event.object
@@ -127,7 +127,7 @@ class SELinuxWarningController:
             raise ExceptionGroup(f"pod {request}", problems)
 
     def _look_at(self, pod: Object, volume: Object, labels: set[str]) -> None:
-        """One of its volumes."""
+        """Records the use of one of the pod's volumes."""
         source = self._source(pod, volume)
         if len(labels) > 1:
             problem = f'Volume "{volume["name"]}" is mounted twice with different SELinux labels inside this pod'
@@ -215,7 +215,7 @@ def _driver_of(source: _Source) -> str:
 
 
 def _unique_name(source: _Source, driver: str) -> str:
-    """Equal for what is one and the same volume (upstream: the plugins' GetVolumeName)."""
+    """Returns a name that is equal for equal volumes (upstream: the plugins' GetVolumeName)."""
     details = source.details
     if source.member == "csi":
         if not source.is_persistent:
@@ -234,7 +234,7 @@ def _unique_name(source: _Source, driver: str) -> str:
 
 
 class _Conflicts(Struct, frozen=True):
-    """What the cache has now; a source of nothing, which ends with its controller."""
+    """The cache's conflicts as metrics; a source without events, which ends with its controller."""
 
     cache: VolumeCache
     registry: CollectorRegistry
@@ -243,7 +243,7 @@ class _Conflicts(Struct, frozen=True):
         self.registry.register(self)
 
     async def wait_for_sync(self) -> None:
-        """Nothing is there in the beginning."""
+        """Returns at once: nothing exists in the beginning."""
 
     def stop(self) -> None:
         self.registry.unregister(self)

@@ -1,4 +1,4 @@
-"""Who uses which volume with which SELinux label (upstream: pkg/controller/volume/selinuxwarning/{cache,translator})."""
+"""The uses of volumes with SELinux labels (upstream: pkg/controller/volume/selinuxwarning/{cache,translator})."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -14,14 +14,14 @@ _POLICY: Final = "SELinuxChangePolicy"
 
 
 class Use(NamedTuple):
-    """How a pod uses a volume. label: as `label_of` makes it."""
+    """The use of a volume by a pod. label: as `label_of` returns it."""
 
     label: str
     change_policy: str
 
 
 class Conflict(NamedTuple):
-    """What one pod is told of another."""
+    """A conflict, as it is reported about one pod to the other."""
 
     property_name: str
     pod: Request
@@ -49,8 +49,10 @@ class Conflict(NamedTuple):
 
 
 def label_of(options: Mapping[str, Any]) -> str:
-    """`user:role:type:level` of SELinuxOptions; "" where they say nothing. What is missing stays empty: nodes have defaults that
-    nobody knows here."""
+    """Returns `user:role:type:level` of SELinuxOptions, or "" if they are empty.
+
+    Missing parts stay empty: nodes have unknown defaults.
+    """
     parts = [options.get(part) or "" for part in _PARTS]
     return ":".join(parts) if any(parts) else ""
 
@@ -97,7 +99,7 @@ class VolumeCache:
         return found
 
     def delete_pod(self, pod: Request) -> None:
-        """It uses none of them any more."""
+        """Forgets the uses of a pod."""
         for name in self._of_pods.pop(pod, ()):
             volume = self._volumes[name]
             volume.forget_conflicts(pod)
@@ -106,12 +108,12 @@ class VolumeCache:
                 del self._volumes[name]
 
     def pods_of_driver(self, csi_driver: str) -> Collection[Request]:
-        """That use volumes of it."""
+        """Returns the pods that use volumes of the driver."""
         return {pod for volume in self._volumes.values() if volume.csi_driver == csi_driver for pod in volume.uses}
 
     @property
     def conflicts(self) -> Collection[Conflict]:
-        """Those that there are now, in both directions."""
+        """Returns the current conflicts, in both directions."""
         return {conflict for volume in self._volumes.values() for conflict in volume.conflicts}
 
 

@@ -1,7 +1,8 @@
-"""Whose the claims of a stateful set's pods are, and so what becomes of them: pure.
+"""The owners of the claims of a stateful set's pods, which decide when claims are deleted. Pure.
 
-Upstream: pkg/controller/statefulset/stateful_set_utils.go. Claims that a set lets go when it is deleted are its own, those that it lets
-go when it shrinks belong to the pods that go; others belong to nobody.
+Upstream: pkg/controller/statefulset/stateful_set_utils.go. The set owns claims that are deleted with the set; a pod
+owns claims that are deleted when the set shrinks; others
+have no owner.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ _DELETE: Final = "Delete"
 
 
 def new_claims(stateful_set: Object, pod: Object) -> Sequence[Object]:
-    """What the pod needs, by the set's templates."""
+    """Returns the claims that the pod needs by the set's templates."""
     selected = stateful_set["spec"]["selector"].get("matchLabels") or {}
     ordinal, found = ordinal_of(pod), []
     for template in claim_templates(stateful_set):
@@ -63,13 +64,13 @@ def _owns(claim: Object, owner: Object) -> bool:
 
 
 def is_stale(claim: Object, obj: Object, kind: GroupVersionKind = _POD) -> bool:
-    """It belongs to a former object of that name."""
+    """Whether the claim's owner is an earlier object of that name."""
     found = next((reference for reference in _references(claim) if _means(reference, obj, kind)), None)
     return found is not None and found["uid"] != _uid(obj)
 
 
 def has_unexpected_controller(claim: Object, stateful_set: Object, pod: Object) -> bool:
-    """Somebody else controls the claim, and the set's policy would have it otherwise."""
+    """Whether another object controls the claim, against the set's policy."""
     if retention_policy(stateful_set) == (_RETAIN, _RETAIN):
         return False
     for reference in _references(claim):
@@ -89,7 +90,7 @@ def _wanted_owners(stateful_set: Object, pod: Object) -> tuple[bool, bool]:
 
 
 def is_owner_up_to_date(claim: Object, stateful_set: Object, pod: Object) -> bool:
-    """Nothing is to be done about the claim's owners; that is so too where somebody else has a hand in it."""
+    """Whether the claim's owners need no change; also if other objects own the claim."""
     if is_stale(claim, stateful_set, KIND) or is_stale(claim, pod):
         return True
     owned = _owns(claim, stateful_set), _owns(claim, pod)
@@ -102,7 +103,7 @@ def is_owner_up_to_date(claim: Object, stateful_set: Object, pod: Object) -> boo
 
 
 def with_owners(claim: Object, stateful_set: Object, pod: Object) -> Object:
-    """The claim with the owners that the policy wants; with neither where somebody else controls it."""
+    """Returns the claim with the owners that the policy wants; without set and pod if another object controls it."""
     references = [
         reference
         for reference in _references(claim)

@@ -59,7 +59,7 @@ class StatefulSetController:
     # ------------------------------------------------------------------------ events
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
-        """Its set has to look, or whoever may adopt it."""
+        """Queues the pod's set, or all sets that may adopt the pod."""
         if isinstance(event, UpdateEvent):
             self._pod_updated(event.object_old, event.object_new, queue)
         elif (owner := self._owner(event.object)) is not None:

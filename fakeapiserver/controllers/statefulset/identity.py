@@ -23,7 +23,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def parent_and_ordinal(pod: Object) -> tuple[str, int]:
-    """(the set's name, the pod's number) as its name tells; ("", -1) where it doesn't."""
+    """Returns (the set's name, the pod's number) from the pod's name, or ("", -1)."""
     match = _POD.fullmatch(pod["metadata"]["name"])
     if match is None:
         return "", -1
@@ -43,7 +43,7 @@ def is_member_of(stateful_set: Object, pod: Object) -> bool:
 
 
 def ordinals(stateful_set: Object) -> range:
-    """Those of the pods that are wanted."""
+    """Returns the ordinals of the wanted pods."""
     spec = stateful_set["spec"]
     start: int = (spec.get("ordinals") or {}).get("start", 0)
     return range(start, start + spec["replicas"])
@@ -99,7 +99,7 @@ def identity_matches(stateful_set: Object, pod: Object) -> bool:
 
 
 def storage_matches(stateful_set: Object, pod: Object) -> bool:
-    """It uses the claims that it should."""
+    """Whether the pod uses the right claims."""
     ordinal = ordinal_of(pod)
     used = {
         volume["name"]: (volume.get("persistentVolumeClaim") or {}).get("claimName")

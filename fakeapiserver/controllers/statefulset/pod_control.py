@@ -1,4 +1,6 @@
-"""Writes a stateful set's pods and claims, and tells events of it (upstream: pkg/controller/statefulset/stateful_pod_control.go)."""
+"""Writes a stateful set's pods and claims, with an event for each (upstream:
+pkg/controller/statefulset/stateful_pod_control.go).
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,11 +26,15 @@ _MAX_TRIES: Final = 4
 
 
 class ClaimsFailed(Exception):
-    """Not all claims of a pod are there, or theirs to have; the text tells why."""
+    """Some claims of a pod are missing or belong to other objects; the text says why."""
 
 
 class StatefulPodControl:
-    """`pods` and `known_claims` are read, `client` writes, `wrote` is told of a set and its pod. StatusError as the server answers."""
+    """Creates, updates and deletes pods and claims of stateful sets.
+
+    `pods` and `known_claims` are caches, `client` writes, `wrote` is called with a set and its pod. Raises the
+    server's StatusErrors.
+    """
 
     def __init__(
         self,
@@ -106,7 +112,7 @@ class StatefulPodControl:
         return changed if changed is not pod else None
 
     async def delete(self, stateful_set: Object, pod: Object) -> None:
-        """One that is gone already is deleted too."""
+        """Deletes a pod; succeeds if it is gone already."""
         metadata = pod["metadata"]
         try:
             await self._client.resource(PODS, metadata["namespace"]).delete(metadata["name"])

@@ -1,4 +1,4 @@
-"""Brings one stateful set closer to what it should be (upstream: pkg/controller/statefulset/stateful_set_control.go)."""
+"""Brings a stateful set closer to the wanted state (upstream: pkg/controller/statefulset/stateful_set_control.go)."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
@@ -33,7 +33,7 @@ _Process = Callable[[int], Awaitable[bool]]
 
 
 class StatefulSetUpdate:
-    """One look at one set. wrote: told of its status. Raises what pod control and the server raise."""
+    """One sync of one set. wrote: called with its status. Raises what pod control and the server raise."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class StatefulSetUpdate:
         self._current = next((found for found in revisions if found["metadata"]["name"] == name), self._update)
 
     async def _truncate_history(self, revisions: Sequence[Object]) -> None:
-        """Revisions that nobody uses, beyond the limit, go; the oldest first."""
+        """Deletes unused revisions beyond the limit, the oldest first."""
         live = {identity.revision_of(pod) for pod in self._pods}
         live |= {found["metadata"]["name"] for found in (self._current, self._update) if found}
         unused = [found for found in revisions if found["metadata"]["name"] not in live]
@@ -247,7 +247,7 @@ class StatefulSetUpdate:
         }
 
     async def _write_status(self, status: Object, failure: Exception | None) -> None:
-        """What failed before is worse than what fails here."""
+        """Writes the status; an earlier failure takes precedence over one of this write."""
         _complete_rolling_update(self._set, status)
         if not _is_inconsistent(self._set["status"], status):
             return
@@ -266,7 +266,7 @@ class StatefulSetUpdate:
 
 
 class _Stopped(Exception):
-    """Nothing more is to be done this time; `failure` tells of one."""
+    """Ends the sync early; `failure` is the reason, if it is a failure."""
 
     def __init__(self, status: Object, failure: Exception | None) -> None:
         super().__init__(str(failure))

@@ -9,7 +9,7 @@ from fakeapiserver.server.filters.access_log import AccessLog, Denied, write
 
 
 class AsyncAccess:
-    """What clients were allowed and refused."""
+    """The requests of clients that were allowed and refused."""
 
     def __init__(self, log: AccessLog) -> None:
         self._log = log
@@ -44,7 +44,7 @@ class AsyncAccess:
 
 
 class Access(Blocking[AsyncAccess]):
-    """What clients were allowed and refused."""
+    """The requests of clients that were allowed and refused."""
 
     used = blocking(AsyncAccess.used)
     forget = blocking(AsyncAccess.forget)

@@ -1,4 +1,5 @@
-"""What `Cluster(…)` accepts for each option: values whose meaning is plain (`nodes="3"`, `controllers="none"`), and for all others one
+"""Checks of the options of `Cluster(…)`: accepts values whose meaning is plain (`nodes="3"`, `controllers="none"`),
+and refuses others in one
 sentence that names the option, the value and the choices."""
 
 import os

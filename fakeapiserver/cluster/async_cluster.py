@@ -70,9 +70,10 @@ class AsyncCluster(AsyncVerbs, Configured):
 
     @property
     def webhooks(self) -> AsyncWebhooks:
-        """Where your webhook server has to listen, and with which certificate. ValueError: the cluster was made without webhooks.
+        """The port and certificate for your webhook server. Raises ValueError if the cluster was created without webhooks.
 
-        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}", f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
+        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}",
+        f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
         cluster.webhooks.wait()
         """
         local = self._server.webhooks

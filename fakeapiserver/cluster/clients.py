@@ -21,7 +21,7 @@ def synchronous(package: str, path: str, configuration: Any) -> Any:
 
 
 async def configuration_of(package: str, path: str) -> Any:
-    """What has to be read in an event loop before `synchronous` can make the client."""
+    """Reads, in an event loop, the configuration that `synchronous` needs to create the client."""
     if _checked(package) != "kubernetes_asyncio":
         return None
     configuration = _module("kubernetes_asyncio.client").Configuration()

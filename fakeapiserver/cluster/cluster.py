@@ -85,9 +85,10 @@ class Cluster(Blocking[AsyncCluster]):
 
     @property
     def webhooks(self) -> Webhooks:
-        """Where your webhook server has to listen, and with which certificate. ValueError: the cluster was made without webhooks.
+        """The port and certificate for your webhook server. Raises ValueError if the cluster was created without webhooks.
 
-        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}", f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
+        manager = subprocess.Popen([..., f"--webhook-port={cluster.webhooks.port}",
+        f"--webhook-cert-path={cluster.webhooks.cert_dir}"])
         cluster.webhooks.wait()
         """
         return Webhooks(self._core.webhooks, self._run)

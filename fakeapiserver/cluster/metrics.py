@@ -28,13 +28,20 @@ class AsyncMetrics:
         missing: bool = False,
         **usage: "Amount",
     ) -> None:
-        """What a pod, or each pod that `selector` matches, uses in each of its containers, or in `container`:
-        `pod("web-0", cpu="250m", memory="64Mi")`. `missing`: the API knows nothing about it. Other pods use next to nothing."""
+        """Sets the usage of a pod, or of each pod that `selector` matches: `pod("web-0", cpu="250m", memory="64Mi")`.
+
+        The usage counts for each of its containers, or for `container`. `missing`: the API has no metrics of
+        it. Other pods use next to
+        nothing.
+        """
         rule = {"namespace": namespace, "name": name, "selector": selector, "container": container}
         self._set("resource", lambda: self._apis.values.set_pod(**rule, usage=usage, missing=missing))
 
     async def node(self, /, name: str = "", *, selector: str = "", missing: bool = False, **usage: "Amount") -> None:
-        """What a node, or each node that `selector` matches, uses. By default it is a little more than its pods use."""
+        """Sets the usage of a node, or of each node that `selector` matches.
+
+        By default it is a little more than its pods use.
+        """
         values = self._apis.values
         self._set("resource", lambda: values.set_node(name=name, selector=selector, usage=usage, missing=missing))
 

@@ -30,7 +30,7 @@ class ClusterOptions(TypedDict, total=False):
 
 
 class Configured:
-    """What both faces of a cluster are made from."""
+    """The options of a cluster, checked, for both faces."""
 
     def __init__(self, **options: Unpack[ClusterOptions]) -> None:
         self._config, self._objects = _read(options)

@@ -19,7 +19,7 @@ _PATIENCE: Final = 5.0
 
 
 class Mark(Struct, frozen=True):
-    """What `reset` restores: what is stored, the mode of each controller, and which metrics APIs are served."""
+    """The state that `reset` restores: stored objects, the mode of each controller, and which metrics APIs are served."""
 
     snapshot: Snapshot
     modes: "Mapping[str, Mode]"

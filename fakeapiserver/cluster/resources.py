@@ -27,7 +27,7 @@ _ESTABLISHED_SECONDS: Final = 30.0
 
 
 class Reference(Struct, frozen=True):
-    """One object: where its resource is, its namespace ("" if it is cluster-scoped) and its name."""
+    """An object's resource, its namespace ("" if it is cluster-scoped) and its name."""
 
     mapping: RESTMapping
     client: ResourceClient
@@ -80,7 +80,7 @@ class Resources:
             ) from None
 
     def client(self, mapping: RESTMapping, namespace: str | None) -> ResourceClient:
-        """None is the namespace `default`, "" all of them."""
+        """Returns the client for a namespace; None is the namespace `default`, "" is all."""
         place = DEFAULT_NAMESPACE if namespace is None else namespace
         return self._dynamic.resource(mapping.gvr, place if mapping.namespaced else "")
 

@@ -56,8 +56,10 @@ class AsyncVerbs(ABC):
         ]
 
     async def get(self, resource: Resource, name: str = "", namespace: str | None = None) -> Object:
-        """One object: `get("deployment", "web")` or `get("deploy/web")`. The namespace is by default `default`. StatusError (404):
-        there is no such object; LookupError: there is no such resource."""
+        """Returns an object: `get("deployment", "web")` or `get("deploy/web")`. The namespace is `default` by default.
+
+        Raises StatusError (404) for an unknown object, LookupError for an unknown resource.
+        """
         reference = await self._opened().reference(resource, name, namespace)
         return await reference.client.get(reference.name)
 

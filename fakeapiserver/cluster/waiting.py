@@ -1,4 +1,4 @@
-"""What `cluster.wait` waits for, and what it reports when that doesn't come.
+"""The conditions of `cluster.wait`, and its report after a time-out.
 
 Upstream: k8s.io/kubectl/pkg/cmd/wait/{wait,condition,json,delete}.go
 """
@@ -22,7 +22,7 @@ _PATH: Final = re.compile(r"\{(?P<braced>.*)\}(?P<rest>.*)|(?P<plain>(?:[^=]|==)
 
 
 class Goal(Struct, frozen=True):
-    """What has to hold for an object, or None for its absence; `text` completes the sentence "… did not …"."""
+    """A condition on an object, or on None for its absence; `text` completes the sentence "… did not …"."""
 
     text: str
     holds: Callable[[Object | None], bool]
@@ -155,7 +155,7 @@ async def _report(resources: Resources, reference: Reference, obj: Object | None
 
 
 def _shown(obj: Object) -> str:
-    """As YAML, the status first, and without managedFields."""
+    """Returns the object as YAML, the status first, without managedFields."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     rest = {key: value for key, value in obj.items() if key != "status"} | {"metadata": metadata}
     return b"".join(map(yaml.encode, ({"status": obj.get("status") or {}}, rest))).decode()

@@ -33,7 +33,10 @@ class _Watch(Struct, frozen=True):
 
 
 class Builder:
-    """Every method answers the builder, `complete` and `build` end it. Kinds are types of scheme.kind, or GroupVersionKinds."""
+    """Builds a controller. Each method returns the builder; `complete` and `build` end it.
+
+    Kinds are types of scheme.kind, or GroupVersionKinds.
+    """
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
@@ -68,7 +71,7 @@ class Builder:
         return self
 
     def watches_metadata(self, kind: Kind, handler: EventHandler, *predicates: Predicate) -> Self:
-        """As `watches`, but gets only the objects' metadata, which is cheaper."""
+        """Does what `watches` does with the objects' metadata only, which is cheaper."""
         self._watches.append(_Watch(gvk_for(kind), handler, predicates, True))
         return self
 
@@ -97,8 +100,10 @@ class Builder:
         self.build(reconciler)
 
     def build(self, reconciler: Reconciler) -> Controller:
-        """`complete`, and answers the controller. ValueError when something is missing, or another of the manager's controllers
-        has the name."""
+        """Does what `complete` does and returns the controller.
+
+        Raises ValueError if something is missing, or if another of the manager's controllers has the name.
+        """
         if not isinstance(reconciler, Reconciler):
             raise ValueError("must provide a non-nil Reconciler")
         name = self._name or (self._for.kind.lower() if self._for else "")

@@ -1,4 +1,4 @@
-"""Informers by kind, started when somebody first asks, and reads from them.
+"""Informers by kind, started on first use, and reads from them.
 
 Upstream: sigs.k8s.io/controller-runtime/pkg/cache.
 """
@@ -38,7 +38,7 @@ FieldIndexFunc = Callable[[Object], Iterable[str]]
 
 
 class ByObject(Struct, frozen=True):
-    """What is kept of one kind. `namespaces` None: those of the cache. `transform` None: the cache's."""
+    """The options of the cache for one kind. `namespaces` None: those of the cache. `transform` None: the cache's."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -122,8 +122,10 @@ class Cache:
             return self._informers[key]
 
     async def remove_informer(self, kind: GroupVersionKind, *, metadata_only: bool = False) -> None:
-        """Ends the kind's informer, if there is one, and forgets what it knew; its handlers are told nothing more. Who asks for
-        the kind again gets a new one."""
+        """Ends the kind's informer, if there is one, and forgets its objects; its handlers are not called any more.
+
+        A later use of the kind starts a new informer.
+        """
         async with self._lock:
             informers = self._informers.pop((kind, metadata_only), None)
             tasks = [task for task, of in self._tasks.items() if of is informers]
@@ -160,8 +162,12 @@ class Cache:
         limit: int = 0,
         metadata_only: bool = False,
     ) -> list[Object]:
-        """Copies of the caller's own. `fields` by indexes, all of which must match. `limit`: not more than so many, 0 is all.
-        ValueError: there is no such index, the selector is none, or the cache leaves the namespace out."""
+        """Returns copies of the objects, which the caller may change.
+
+        `fields` by indexes, all of which must match. `limit`: at most so many objects, 0 is all. Raises
+        ValueError for an unknown index, an
+        invalid selector, and a namespace that the cache leaves out.
+        """
         informers = await self._synced(kind, metadata_only)
         found = informers.list(namespace, label_selector, fields or {})
         return [copied(obj) for obj in (found[:limit] if limit else found)]
@@ -203,7 +209,7 @@ class Informers:
         self.namespaced = namespaced
 
     def add_event_handler(self, handler: ResourceEventHandler) -> Sequence[Registration]:
-        """Tells `handler` of what comes from all of them."""
+        """Adds `handler` to the informers of all namespaces."""
         return [informer.add_event_handler(handler) for informer in self.by_namespace.values()]
 
     async def wait_for_sync(self) -> None:
@@ -269,6 +275,6 @@ def _as_kind(kind: GroupVersionKind, transform: TransformFunc | None) -> Transfo
 
 
 def copied(obj: Object) -> Object:
-    """A deep copy of what JSON can hold."""
+    """Returns a deep copy of a JSON value."""
     found: Object = msgspec.json.decode(msgspec.json.encode(obj))
     return found

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Reader(Protocol):
-    """Where reads come from."""
+    """A source of objects: a cache or a client."""
 
     async def get(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object:
         """StatusError (404) when it isn't there."""
@@ -47,8 +47,12 @@ class Reader(Protocol):
         fields: Mapping[str, str] | None = None,
         limit: int = 0,
     ) -> Sequence[Object]:
-        """`fields`: what they must be, all of them. `limit`: not more than so many objects, 0 is all. ValueError for a field
-        that can't be asked for, or a selector that is none."""
+        """Returns the objects that match.
+
+        `fields`: wanted values, all of which must match. `limit`: at most so many objects, 0 is all. Raises
+        ValueError for a field that
+        can't be selected by, and for an invalid selector.
+        """
 
 
 class APIReader:
@@ -149,7 +153,7 @@ class Client:
 
     @property
     def reader(self) -> Reader:
-        """Where reads come from."""
+        """The reader behind reads."""
         return self._reader
 
     # ------------------------------------------------------------------------- reads

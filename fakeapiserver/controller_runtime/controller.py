@@ -59,7 +59,10 @@ class ControllerOptions(Struct, frozen=True):
 
 
 class Controller:
-    """`run()` it. Cancelled, it takes no more requests and waits for those it works on; cancelled again, it ends at once."""
+    """Runs workers that reconcile requests. `run()` it.
+
+    Cancelled, it takes no more requests and waits for those in progress; cancelled again, it ends at once.
+    """
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class Controller:
         self._metrics = metrics.of_controller(name, self.options.max_concurrent_reconciles)
         self._sources: list[Source] = []
         self._values = {"controller": name, **(values or {})}
-        # Asked before each reconcile: the clock knows of a lease that is over before the event loop comes to the timer that tells.
+        # Called before each reconcile: the clock shows that a lease is over before the event loop gets to its timer.
         self.may_work: Callable[[], bool] = lambda: True
         self._started = False
         self._ready = False
@@ -94,7 +97,7 @@ class Controller:
 
     @property
     def ready(self) -> bool:
-        """It runs, and was told of everything that was there in the beginning."""
+        """Whether the controller runs, and its handlers were called for all objects that existed at the start."""
         return self._ready
 
     def add_source(self, source: Source) -> None:
@@ -132,7 +135,7 @@ class Controller:
                 worker.result()
         except asyncio.CancelledError:
             self.queue.shut_down()
-            self.queue.drop_ready()  # what nobody works on yet is left for the next start
+            self.queue.drop_ready()  # items that are not in progress are left for the next start
             await asyncio.gather(*workers)  # a second cancel goes to the workers
             raise
         finally:
@@ -202,7 +205,7 @@ class Controller:
                 self.queue.add_rate_limited(request, priority)
             metrics.errors.inc()
             metrics.results["error"].inc()
-            # somebody wrote in between: no error, it is tried again with what there is then
+            # another client wrote in between: no error, the next try uses the new state
             level = logging.INFO if is_conflict(error) else logging.ERROR
             log.log(
                 level, "reconciler error: %s of %s: %s", self.name, request, error, exc_info=isinstance(error, _PANICS)
@@ -254,7 +257,7 @@ def _queue(name: str, options: ControllerOptions, metrics: Metrics, clock: Timer
 
 
 def _is_terminal(error: BaseException | None) -> bool:
-    """It, what caused it, or one of a group."""
+    """Whether the error, one of its causes or one of a group is a TerminalError."""
     while error is not None:
         if isinstance(error, TerminalError):
             return True

@@ -46,7 +46,7 @@ class AlreadyOwnedError(ValueError):
 
 
 class OperationResult(StrEnum):
-    """What create_or_update has done."""
+    """The result of create_or_update."""
 
     NONE = "unchanged"
     CREATED = "created"
@@ -168,8 +168,12 @@ def remove_finalizer(obj: Object, finalizer: str) -> bool:
 
 
 async def create_or_update(client: Client, obj: Object, mutate: Mutate | None) -> tuple[Object, OperationResult]:
-    """The object as it is stored afterwards. `obj` names it; `mutate` makes the object (the stored one, or `obj`) what it is to be,
-    and may not change its name. StatusError (409) when somebody else wrote in between: reconcile again."""
+    """Creates or updates the object and returns it as it is stored afterwards.
+
+    `obj` names it; `mutate` changes the object (the stored one, or `obj`) to the wanted state, and may not change
+    its name. Raises
+    StatusError (409) if another client wrote in between: reconcile again.
+    """
     metadata = obj["metadata"]
     try:
         stored = await client.get(gvk_for(obj), metadata["name"], metadata.get("namespace", ""))
@@ -187,8 +191,10 @@ async def create_or_update(client: Client, obj: Object, mutate: Mutate | None) -
 
 
 async def create_or_patch(client: Client, obj: Object, mutate: Mutate | None) -> tuple[Object, OperationResult]:
-    """As create_or_update, but sends what changed only, the status apart; whoever writes in between isn't noticed. The status of
-    an object that is new is written the next time."""
+    """Does what create_or_update does with a patch of the changes, and one of the status.
+
+    Writes in between aren't noticed. The status of a new object is written the next time.
+    """
     metadata = obj["metadata"]
     stored = await client.find(gvk_for(obj), metadata["name"], metadata.get("namespace", ""))
     wanted = copied(stored or obj)

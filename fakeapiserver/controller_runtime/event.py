@@ -1,4 +1,4 @@
-"""What happened to an object (upstream: sigs.k8s.io/controller-runtime/pkg/event)."""
+"""Events about objects (upstream: sigs.k8s.io/controller-runtime/pkg/event)."""
 
 from msgspec import Struct, field
 
@@ -15,21 +15,21 @@ __all__ = [
 
 
 class CreateEvent(Struct, frozen=True):
-    """It is new; or was there when the controller began."""
+    """An object that is new, or existed when the controller began."""
 
     object: Object
     is_in_initial_list: bool = False
 
 
 class UpdateEvent(Struct, frozen=True):
-    """It changed; or is only looked at again, then both have the same resourceVersion."""
+    """A change of an object; a resync if both have the same resourceVersion."""
 
     object_old: Object
     object_new: Object
 
 
 class DeleteEvent(Struct, frozen=True):
-    """It is gone. `delete_state_unknown`: nobody saw how, the object is the last that was seen of it."""
+    """A deletion. `delete_state_unknown`: the watch missed it, and the object is the last known state."""
 
     object: Object
     delete_state_unknown: bool = False
@@ -45,5 +45,5 @@ Event = CreateEvent | UpdateEvent | DeleteEvent | GenericEvent
 
 
 def object_of(event: Event) -> Object:
-    """As it is now; if it is gone, as it was last seen."""
+    """Returns the object after the event; after a deletion its last state."""
     return event.object_new if isinstance(event, UpdateEvent) else event.object

@@ -1,4 +1,6 @@
-"""What must be done before an object goes (upstream: controller-runtime/pkg/finalizer, pkg/controller/controllerutil)."""
+"""Work that must be done before an object is deleted (upstream: controller-runtime/pkg/finalizer,
+pkg/controller/controllerutil).
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -37,8 +39,11 @@ class Finalizers:
         self._finalizers[name] = finalize
 
     async def finalize(self, client: Client, obj: Object) -> FinalizerResult:
-        """Brings the object's finalizers up to date, there and on the server if need be. Those that failed stay, and an
-        ExceptionGroup tells why. StatusError (409): somebody else wrote in between."""
+        """Brings the object's finalizers up to date, in `obj` and on the server.
+
+        Finalizers that failed stay, and an ExceptionGroup has the reasons. Raises StatusError (409) if
+        another client wrote in between.
+        """
         metadata = obj["metadata"]
         before, failures = list(metadata.get("finalizers") or ()), []
         if "deletionTimestamp" not in metadata:

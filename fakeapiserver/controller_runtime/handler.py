@@ -1,4 +1,4 @@
-"""Which requests an event makes (upstream: sigs.k8s.io/controller-runtime/pkg/handler)."""
+"""Event handlers: the requests that follow from an event (upstream: sigs.k8s.io/controller-runtime/pkg/handler)."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -55,7 +55,7 @@ MapFunc = Callable[[Object], Iterable[Request] | Awaitable[Iterable[Request]]]
 
 
 def priority_of(event: Event) -> int:
-    """LOW_PRIORITY for an object of the first list, and for one that didn't change."""
+    """Returns LOW_PRIORITY for an object of the first list, and for a resync."""
     if isinstance(event, CreateEvent):
         return LOW_PRIORITY if event.is_in_initial_list else 0
     if isinstance(event, UpdateEvent) and event.object_old and event.object_new:
@@ -153,8 +153,10 @@ class _Low(Struct, frozen=True):
 
 
 class Funcs(Struct, frozen=True):
-    """A function for each sort of event; where there is none, nothing happens. What they add without a priority has that of
-    the event (`priority_of`)."""
+    """A function for each type of event; by default none.
+
+    Requests without a priority get the event's (`priority_of`).
+    """
 
     create: Callable[[CreateEvent, Queue], Awaitable[None] | None] | None = None
     update: Callable[[UpdateEvent, Queue], Awaitable[None] | None] | None = None

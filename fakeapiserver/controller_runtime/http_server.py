@@ -18,7 +18,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class HTTPServer:
-    """`bind()` it, then `run()` it; cancelled, it answers what has come and ends.
+    """An HTTP server: `bind()` it, then `run()` it. Cancelled, it answers the requests that have arrived and ends.
 
     address: `host:port`, or `:port` for every address of this machine; port 0 takes a free one.
     """
@@ -39,7 +39,7 @@ class HTTPServer:
         return port
 
     def bind(self) -> None:
-        """Takes the port. OSError with one sentence when it is somebody else's."""
+        """Binds the port. Raises OSError with one sentence if it is in use."""
         host, _, port = self._address.rpartition(":")
         host = host.strip("[]")
         try:

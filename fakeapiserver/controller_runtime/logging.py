@@ -1,6 +1,6 @@
-"""Which request a log line belongs to, without passing a logger around (upstream: sigs.k8s.io/controller-runtime/pkg/log).
+"""The request that a log line belongs to, without a logger as an argument (upstream: sigs.k8s.io/controller-runtime/pkg/log).
 
-Reconcilers log with Python's own `logging`; `RequestContext` adds what is known to each record, and `JSONFormatter` writes lines as
+Reconcilers log with Python's own `logging`; `RequestContext` adds the request to each record, and `JSONFormatter` writes lines as
 controller-runtime does.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 __all__ = ["JSONFormatter", "RequestContext", "values"]
 
-# controller, controllerGroup, controllerKind, namespace, name, reconcileID of what this task works on, and under the kind's name
+# controller, controllerGroup, controllerKind, namespace, name and reconcileID of this task's request, and under the kind's name
 # the object's name and namespace.
 values: Final[ContextVar[Mapping[str, object]]] = ContextVar("values", default={})  # noqa: B039 it is never changed in place
 

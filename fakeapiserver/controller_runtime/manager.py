@@ -35,7 +35,7 @@ from fakeapiserver.controller_runtime.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
 
-# For what is to end at once, and for the last events.
+# Seconds for tasks that must end at once, and for the last events.
 _LAST_SECONDS: Final = 1.0
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -62,15 +62,18 @@ _STOPPED: Final = (_Order.OTHERS, _Order.LEADER_ELECTION, _Order.CACHES, _Order.
 
 
 class ManagerOptions(Struct, frozen=True):
-    """leader_election: needs leader_election_id, the Lease's name; leader_election_namespace is the pod's by default.
+    """Options of a manager.
+
+    leader_election: needs leader_election_id, the Lease's name; leader_election_namespace is the pod's by default.
 
     lease_duration, renew_deadline, retry_period: seconds, see LeaderElector.
-    leader_election_release_on_cancel: gives the Lease back when it stops: only for programs that end with the manager.
+    leader_election_release_on_cancel: releases the Lease when it stops: only for programs that end with the manager.
     leader_election_labels: put on the Lease by the leader.
     metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "" is none.
-    graceful_shutdown_timeout: seconds that everything may take to stop; 0: ends at once; negative: as long as it takes. Who lost
-        the leadership ends at once.
-    controller: of controllers that have no options of their own.
+    graceful_shutdown_timeout: seconds that everything may take to stop; 0: ends at once; negative: as long as it
+    takes. A manager that
+        lost the leadership ends at once.
+    controller: defaults for controllers without options.
     """
 
     cache: CacheOptions = field(default_factory=CacheOptions)
@@ -171,7 +174,7 @@ class Manager:
         self.health.add_readyz_check(name, check)
 
     def event_recorder(self, name: str, instance: str = "") -> EventRecorder:
-        """Tells events as the controller `name`, `example.com/widget-controller` say."""
+        """Returns a recorder of events as the controller `name`, e.g. `example.com/widget-controller`."""
         return self._broadcaster.new_recorder(name, instance)
 
     def index_field(self, kind: Kind, name: str, function: FieldIndexFunc) -> None:
@@ -306,7 +309,7 @@ class Manager:
         raise RuntimeError("leader election lost")
 
     def _abort(self) -> None:
-        """Who leads no more may not work on for a moment; when everything has stopped anyway, there is nothing to end."""
+        """Ends the work of a leader that lost its lease at once, unless everything is stopping anyway."""
         self._grace, self._stopping = 0.0, True
         for runnable in self._runnables[_Order.LEADER_ELECTION]:
             if isinstance(runnable, Controller):

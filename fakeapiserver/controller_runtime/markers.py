@@ -1,6 +1,6 @@
-"""What the manifests of an operator are made from, said where it belongs: on kinds, reconcilers and webhooks.
+"""Markers on kinds, reconcilers and webhooks, from which the manifests of an operator are made.
 
-Decorators that only note something down; `fakeapiserver manifests` reads it.
+The decorators only record their arguments; `fakeapiserver manifests` reads them.
 Upstream: sigs.k8s.io/controller-tools (the +kubebuilder markers).
 """
 
@@ -66,7 +66,7 @@ class Scale(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """What a CustomResourceDefinition says beside its schema."""
+    """The parts of a CustomResourceDefinition besides its schema."""
 
     plural: str
     singular: str
@@ -94,7 +94,7 @@ class Rule(Struct, frozen=True):
 
 
 class WebhookMarker(Struct, frozen=True):
-    """A webhook's entry in a webhook configuration; `webhook` tells of its fields."""
+    """A webhook's entry in a webhook configuration; `webhook` describes its fields."""
 
     name: str
     path: str
@@ -132,8 +132,12 @@ def resource(
     served: bool = True,
     deprecated: str | None = None,
 ) -> Callable[[T], T]:
-    """A model is a version of a custom resource. `plural` is made of the kind by default; `status` and `scale` are its subresources;
-    `storage`: objects are stored in this version; `deprecated`: a warning for those who use it ("" for the usual one)."""
+    """Marks a model as a version of a custom resource.
+
+    `plural` is made of the kind by default; `status` and `scale` are its subresources; `storage`: objects are
+    stored in this version;
+    `deprecated`: a warning for its users ("" for the usual one).
+    """
 
     def marked(found: T) -> T:
         setattr(
@@ -258,7 +262,7 @@ def _check_words(name: str, what: str, words: Sequence[str]) -> None:
 class Validation(TypedDict, total=False):
     """A rule in CEL, as a definition has it; only `rule` is needed.
 
-    `message` is what is told when it fails, or `messageExpression`, a string in CEL; `reason` one of FieldValueInvalid (the
+    `message` is the error when it fails, or `messageExpression`, a string in CEL; `reason` one of FieldValueInvalid (the
     default), FieldValueForbidden, FieldValueRequired, FieldValueDuplicate; `fieldPath` where, such as ".replicas".
     """
 
@@ -285,14 +289,14 @@ def immutable(what: str = "it") -> dict[str, Any]:
 
 
 def exactly_one_of(*names: str) -> dict[str, Any]:
-    """Of a model's fields, by their names on the wire, one is given."""
+    """Requires that exactly one of a model's fields is set. Names are the fields' JSON names."""
     return rules(
         {"rule": f"{_given(names)} == 1", "message": f"exactly one of the fields in [{' '.join(names)}] must be set"}
     )
 
 
 def at_most_one_of(*names: str) -> dict[str, Any]:
-    """Of a model's fields, by their names on the wire, none or one is given."""
+    """Requires that at most one of a model's fields is set. Names are the fields' JSON names."""
     return rules(
         {"rule": f"{_given(names)} <= 1", "message": f"at most one of the fields in [{' '.join(names)}] may be set"}
     )
@@ -303,8 +307,10 @@ def _given(names: Sequence[str]) -> str:
 
 
 def list_map(*keys: str) -> dict[str, Any]:
-    """A list whose items have the values of these fields, by their names on the wire, to tell them apart: each has owners of its
-    own."""
+    """Declares a list as a map:
+
+    items are identified by these fields, by their JSON names, and each has its own owners.
+    """
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys]}
 
 
@@ -339,7 +345,7 @@ def embedded_resource() -> dict[str, Any]:
 
 
 def builtin(name: str) -> dict[str, Any]:
-    """One of Kubernetes' own types, by its name in OpenAPI, for a dict.
+    """Declares a dict as one of Kubernetes' own types, by its name in OpenAPI.
 
     template: dict[str, Any] = Field(json_schema_extra=builtin("io.k8s.api.core.v1.PodTemplateSpec"))
     """
@@ -347,7 +353,7 @@ def builtin(name: str) -> dict[str, Any]:
 
 
 def noted(found: type[Any], what: str) -> Any:
-    """What a decorator noted on the class itself, or nothing."""
+    """Returns what a decorator recorded on the class itself, or None."""
     return vars(found).get(what)
 
 

@@ -45,7 +45,7 @@ class Measured(Protocol):
 
 
 class Metrics:
-    """One manager's metrics, in a registry of its own, to which anybody may add. All times are in seconds."""
+    """The metrics of one manager, in a registry of its own, which users may extend. All times are in seconds."""
 
     def __init__(self, queue_names: Mapping[str, str] | None = None) -> None:
         """`queue_names`: what queues are called here, where it isn't their own name; then metrics are as components of Kubernetes
@@ -127,7 +127,7 @@ class Metrics:
         return QueueMetrics(self._queues, name, self._queue_names.get(name, name))
 
     def watch_queue(self, name: str, queue: Measured) -> None:
-        """Its gauges are read whenever somebody asks."""
+        """Reads the queue's gauges at each scrape."""
         self._queues.known[name] = (self._queue_names.get(name, name), queue)
 
     def count_request(self, code: str, method: str, host: str, seconds: float) -> None:
@@ -196,7 +196,7 @@ class _Queues:
         )
 
     def labels(self, controller: str, name: str) -> list[str]:
-        """Of a queue's series."""
+        """Returns the label values of a queue's series."""
         return [controller, name] if self._by_controller else [name]
 
     def describe(self) -> Iterator[Metric]:
@@ -227,7 +227,7 @@ class _Queues:
 
 
 class ControllerMetrics:
-    """What one controller counts, found once."""
+    """The metrics of one controller, looked up once."""
 
     def __init__(self, metrics: Metrics, controller: str) -> None:
         self._metrics = metrics
@@ -246,7 +246,7 @@ class ControllerMetrics:
 
 
 class QueueMetrics:
-    """What one queue tells."""
+    """The metrics of one queue."""
 
     def __init__(self, queues: _Queues, controller: str, name: str) -> None:
         labels = queues.labels(controller, name)

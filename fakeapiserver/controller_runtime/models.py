@@ -61,9 +61,9 @@ def _to_timedelta(value: object) -> object:
     return timedelta(seconds=parse_duration(value)) if isinstance(value, str) else value
 
 
-# resource.Quantity: `cpu: models.Quantity = "100m"`. As it is on the wire; ValidationError for what is none.
+# resource.Quantity: `cpu: models.Quantity = "100m"`. In wire form. Raises ValidationError for an invalid one.
 Quantity = Annotated[int | str, AfterValidator(_is_quantity), Field(json_schema_extra={"pattern": QUANTITY})]
-# metav1.Duration: a timedelta here, "1h30m" on the wire. ValidationError for what is none.
+# metav1.Duration: a timedelta here, "1h30m" on the wire. Raises ValidationError for an invalid one.
 Duration = Annotated[
     timedelta,
     BeforeValidator(_to_timedelta),

@@ -1,4 +1,4 @@
-"""Which events a controller wants (upstream: sigs.k8s.io/controller-runtime/pkg/predicate)."""
+"""Predicates: filters of a controller's events (upstream: sigs.k8s.io/controller-runtime/pkg/predicate)."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Predicate(Protocol):
 
 
 class Funcs(Struct, frozen=True):
-    """A function for each sort of event; where there is none, all count."""
+    """A function for each type of event; events without a function pass."""
 
     create: Callable[[CreateEvent], bool] | None = None
     update: Callable[[UpdateEvent], bool] | None = None
@@ -54,7 +54,7 @@ class Funcs(Struct, frozen=True):
 
 
 def _changes(what: Callable[[Mapping[str, Any]], object]) -> Predicate:
-    """Of updates, those where something of the metadata changed."""
+    """Accepts updates that change a part of the metadata, and all other events."""
 
     def changed(event: UpdateEvent) -> bool:
         if not event.object_old or not event.object_new:
@@ -89,15 +89,15 @@ def label_selector(selector: str) -> Predicate:
 
 
 def and_(*predicates: Predicate) -> Predicate:
-    """What all want."""
+    """Accepts events that all predicates accept."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def or_(*predicates: Predicate) -> Predicate:
-    """What one of them wants."""
+    """Accepts events that any predicate accepts."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def not_(predicate: Predicate) -> Predicate:
-    """What it doesn't want."""
+    """Accepts events that the predicate rejects."""
     return lambda event: not predicate(event)

@@ -25,7 +25,7 @@ class Request(NamedTuple):
 
 
 class Result(Struct, frozen=True):
-    """What happens next with the request.
+    """The next step for a request.
 
     requeue_after: seconds until it is reconciled again; 0: when something changes.
     requeue: reconcile it again soon, with a delay that grows with each time in a row.
@@ -42,9 +42,12 @@ class Reconciler(Protocol):
     """Brings the world closer to what the object wants."""
 
     async def reconcile(self, request: Request) -> Result | None:
-        """None means Result(). An exception is logged, and the request is retried with a growing delay, except after TerminalError.
+        """Brings the cluster to the wanted state. None means Result().
 
-        The object may be gone. A request doesn't say what has changed: look at the present state."""
+        An exception is logged, and the request is retried with a growing delay, except after TerminalError.
+        The object may be gone. A
+        request doesn't say what has changed: read the present state.
+        """
 
 
 class TerminalError(Exception):

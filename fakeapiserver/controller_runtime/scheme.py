@@ -51,7 +51,7 @@ def gvk(api_version: str, kind: str) -> GroupVersionKind:
 
 
 def gvk_for(obj: Any) -> GroupVersionKind:
-    """Of a type, an object of it, a dict or a GroupVersionKind itself. ValueError when it doesn't say."""
+    """Returns the kind of a type, an object of it, a dict or a GroupVersionKind. Raises ValueError if it has none."""
     if isinstance(obj, GroupVersionKind):
         return obj
     if isinstance(obj, dict):

@@ -1,4 +1,4 @@
-"""Where a controller's events come from (upstream: sigs.k8s.io/controller-runtime/pkg/source)."""
+"""Sources of a controller's events (upstream: sigs.k8s.io/controller-runtime/pkg/source)."""
 
 import asyncio
 import inspect
@@ -37,7 +37,7 @@ class Source(Protocol):
         """Begins to fill the queue; returns at once."""
 
     async def wait_for_sync(self) -> None:
-        """Until the queue was told of everything that was there in the beginning."""
+        """Waits until the queue has every object that existed at the start."""
 
     def stop(self) -> None:
         """Fills it no more."""
@@ -98,7 +98,7 @@ class Kind:
         return informers.add_event_handler(_Forwarding(self._handler, self._predicates, queue))
 
     async def _informers(self) -> Informers:
-        """A kind may be defined later than whoever watches it starts."""
+        """Returns the kind's informers, after waiting for its definition."""
         while True:
             try:
                 return await self._cache.informer_for(self._kind, metadata_only=self._metadata_only)
@@ -121,7 +121,7 @@ class Kind:
 
 
 class Informer(Struct):
-    """The objects of an informer that somebody else runs. `optional`: the server may lack the resource."""
+    """A source from an informer that is run elsewhere. `optional`: the server may lack the resource."""
 
     informer: SharedInformer
     handler: EventHandler
@@ -157,7 +157,7 @@ class Channel(Struct):
         self._task = asyncio.ensure_future(self._run(queue))
 
     async def wait_for_sync(self) -> None:
-        """Nothing is there in the beginning."""
+        """Returns at once: nothing exists in the beginning."""
 
     def stop(self) -> None:
         if self._task is not None:

@@ -1,6 +1,7 @@
-"""Where Python's client libraries keep the kubeconfig's path and the pod's service account, other than in the environment.
+"""The places outside of the environment where Python's client libraries keep the kubeconfig's path and the pod's service account.
 
-`kubernetes` and `kubernetes_asyncio` read KUBECONFIG once, when they are imported; others have the paths as constants of their modules
+`kubernetes` and `kubernetes_asyncio` read KUBECONFIG once, when they are imported; others have the paths as constants
+of their modules
 and functions. Nothing here imports a library: one that is imported later is adjusted then.
 """
 

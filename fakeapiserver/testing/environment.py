@@ -1,4 +1,4 @@
-"""Which cluster the clients of this process, and of the commands that it starts, find by themselves.
+"""The cluster that clients of this process, and of its child processes, find by default.
 
 with pointed_at(cluster.kubeconfig): ...   # kubectl, helm, client-go, kubernetes, kr8s … all find this cluster
 """
@@ -35,7 +35,7 @@ _PREFIXES: Final = (
 
 
 class Environment:
-    """What clients find at one moment: environment variables, and what imported libraries keep."""
+    """The environment variables and the constants of imported libraries at one moment."""
 
     def __init__(self, variables: Mapping[str, str], locations: Mapping[str, str], *, in_cluster: bool) -> None:
         self._variables = variables

@@ -1,4 +1,4 @@
-"""What pytest shows of a cluster when a test failed: who requested what, what was refused, what is not ready and who is busy."""
+"""The report about a cluster after a failed test: requests by client, refusals, objects that are not ready, busy controllers."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What any storage backend must do: coroutines that take a factory of empty storages, and fail an assertion where it doesn't.
+"""The contract of a storage backend: coroutines that take a factory of empty storages, and assert what it must do.
 
     @pytest.mark.parametrize("check", storage_suite.checks(), ids=lambda check: check.__name__)
     def test_memory(check): asyncio.run(check(MemoryStorage))
@@ -65,7 +65,7 @@ def names(found: ListResult) -> list[str]:
 
 
 async def drain(watcher: Watcher) -> list[Event]:
-    """What has happened so far."""
+    """Returns the events so far."""
     events: list[Event] = []
     while batch := await watcher.next_batch(_SOON):
         events += batch

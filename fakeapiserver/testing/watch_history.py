@@ -1,6 +1,6 @@
 """Checks what watchers saw against the log of writes: etcd's promises of a watch, applied to recorded events.
 
-Ordered, unique, reliable (nothing left out up to what the watcher was told), filtered by its selector, right in type and content,
+Ordered, unique, reliable (nothing left out up to the last event), filtered by its selector, right in type and content,
 and bookmarks that never run ahead of events. Upstream: etcd's tests/robustness/validate/watch.go.
 """
 
@@ -16,7 +16,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Write(Struct, frozen=True):
-    """One write: the object as it was answered, None for a deletion."""
+    """One write: the object in the answer, or None for a deletion."""
 
     revision: int
     name: str
@@ -24,8 +24,10 @@ class Write(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """What one watcher saw, in order, from just behind `start`; `selects` is its selector. `complete`: it was read until
-    nothing more came, so that every write must have been told."""
+    """The events of one watcher, in order, after revision `start`; `selects` is its selector.
+
+    `complete`: it was read until nothing more came, so that every write must be among the events.
+    """
 
     start: int
     events: Sequence[Event]

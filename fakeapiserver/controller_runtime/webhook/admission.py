@@ -45,7 +45,7 @@ _VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
 
 class Request:
-    """An AdmissionRequest. `object` and `old_object` are None where there is none; they may be changed, they are copies."""
+    """An AdmissionRequest. `object` and `old_object` may be None; they are copies, which may be changed."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self.raw = request
@@ -73,32 +73,32 @@ class Response(Struct, frozen=True):
     status: Mapping[str, Any] | None = None
 
     def with_warnings(self, *warnings: str) -> "Response":
-        """The same, and the client is told these."""
+        """Returns the response with warnings for the client."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
 
 def allowed(message: str = "") -> Response:
-    """It may be."""
+    """Allows the request."""
     return Response(True, 200, message=message)
 
 
 def denied(message: str) -> Response:
-    """It may not be (403)."""
+    """Denies the request (403)."""
     return Response(False, 403, "Forbidden", message)
 
 
 def errored(code: int, error: BaseException | str) -> Response:
-    """Nobody could tell; `code` is HTTP's."""
+    """Reports an error; `code` is an HTTP status."""
     return Response(False, code, message=str(error))
 
 
 def patched(message: str, *patches: Object) -> Response:
-    """It may be, with these changes."""
+    """Allows the request with these patches."""
     return Response(True, 200, message=message, patches=patches)
 
 
 def patch_response(old: Object, new: Object) -> Response:
-    """It may be, as `new`."""
+    """Allows the request, with patches that change `old` to `new`."""
     return Response(True, 200, patches=json_patch(old, new))
 
 

@@ -30,7 +30,7 @@ _MAX_BODY: Final = 512 * 1024 * 1024
 
 
 class Spokes(Generic[H]):
-    """How a kind's versions (spokes) come from and to one of them, the hub.
+    """Converts the versions of a kind (spokes) from and to one of them, the hub.
 
     A version is a typed kind, whose objects the conversions take and make, or a name such as "v1" where they are plain dicts.
 

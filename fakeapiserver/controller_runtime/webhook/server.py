@@ -80,7 +80,7 @@ class WebhookServer:
             metrics.of_webhook(path)
 
     def handler(self, path: str) -> Handler | None:
-        """What is registered for a path."""
+        """Returns the handler that is registered for a path."""
         return self._handlers.get(path)
 
     async def wait_until_ready(self) -> None:
@@ -187,6 +187,6 @@ async def _counted(handler: Handler, metrics: Metrics, scope: Scope, receive: Re
 
 
 def metrics_of(scope: Scope) -> Metrics | None:
-    """Where a handler counts; None: nobody does."""
+    """Returns the metrics of a handler, or None."""
     found: Metrics | None = scope.get(METRICS)
     return found

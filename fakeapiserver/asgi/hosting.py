@@ -67,7 +67,7 @@ class HostedCluster(AsyncCluster):
 
     @property
     def table(self) -> ResourceTable:
-        """What is served; before the start, the built-in resources."""
+        """The resources that are served; before the start, the built-in ones."""
         return self._api.table if self.runs else self._table
 
     @property

@@ -132,8 +132,10 @@ def _group_version_path(path: str) -> str:
 
 
 def _pattern(root: str, parts: list[str]) -> tuple[str, dict[str, str]]:
-    """What a path below a group version looks like in a route, with its parameters: `namespaces/a/pods/b` is
-    `namespaces/{namespace}/pods/{name}`."""
+    """Returns the pattern and parameters of a path below a group version.
+
+    `namespaces/a/pods/b` is `namespaces/{namespace}/pods/{name}`.
+    """
     parameters: dict[str, str] = {}
     if parts[0] == "watch":
         root, parts = f"{root}/watch", parts[1:]

@@ -1,4 +1,4 @@
-"""How command lines are read: flags as Go's programs take them, their values, and the errors for what is wrong.
+"""Reads command lines: flags as Go's programs take them, their values, and errors for wrong ones.
 
 Upstream: github.com/spf13/pflag, k8s.io/component-base/cli/flag.
 """

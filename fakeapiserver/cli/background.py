@@ -38,7 +38,10 @@ class Server:
         self.log = folder() / f"{name}.log"
 
     def facts(self) -> dict[str, Any] | None:
-        """What `status` prints of a server that is ready: name, pid, url, kubeconfig, context, started, log. None if none runs."""
+        """Returns what `status` prints of a ready server:
+
+        name, pid, url, kubeconfig, context, started, log. None if no server runs.
+        """
         if not self._lock.exists():
             return None
         with self._locked() as lock:

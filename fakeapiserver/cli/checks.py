@@ -1,4 +1,4 @@
-"""What is checked of a command line before anything is started: files that can't be read, and unknown feature gates."""
+"""Checks of a command line before anything is started: unreadable files and unknown feature gates."""
 
 import os
 from pathlib import Path

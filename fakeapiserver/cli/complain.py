@@ -1,4 +1,4 @@
-"""How the command says what is wrong: one line on standard error, and an exit status."""
+"""Reports errors of the command: one line on standard error, and an exit status."""
 
 import re
 import sys

@@ -45,7 +45,10 @@ def _first_words() -> list[str]:
 
 
 def _second_words() -> dict[str, list[str]]:
-    """What may follow a command: `api` and `webhook` after `create`, and the known arguments of others."""
+    """Returns the words that may follow a command:
+
+    `api` and `webhook` after `create`, and the known arguments of others.
+    """
     found: dict[str, list[str]] = {}
     for name, command in commands().items():
         first, _, second = name.partition(" ")

@@ -1,4 +1,4 @@
-"""How `nodes` and `controller-manager` find the server to write to: only by what their own flags name.
+"""The server that `nodes` and `controller-manager` write to: only their own flags name it.
 
 KUBECONFIG, ~/.kube/config and a pod's service account are never used: they may lead to a cluster that isn't meant for tests.
 """

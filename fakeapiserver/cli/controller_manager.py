@@ -137,7 +137,7 @@ _OPTIONS: Final = {option.name.replace("_", "-"): option for option in fields(Op
 
 
 def _table() -> dict[str, Any]:
-    """What is recorded of the flags; their types are by name."""
+    """Returns the recorded flags, and their types by name."""
     table = read_table(NEWEST, "controller_manager_flags.json")
     return {**table, "flags": {**table["flags"], **_HIDDEN, "v": "Level"}}
 
@@ -178,7 +178,7 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def _check_unheeded(name: str, value: str, flag_type: str) -> None:
-    """What can't be read is refused all the same."""
+    """Refuses values that can't be read."""
     kind = {"bool": bool, "int": int, "int32": int, "float": float, "float32": float}.get(flag_type, str)
     _read(name, value, kind, flag_type)
 
@@ -237,7 +237,7 @@ def _config(options: Options) -> RESTConfig:
 
 
 def _version() -> dict[str, str]:
-    """What the API server of the same version says at /version."""
+    """Returns the API server's /version of the same version."""
     found: dict[str, str] = read_table(NEWEST, "paths.json")["version"]
     return found
 
@@ -364,7 +364,7 @@ def _client(path: str) -> DynamicClient | None:
 
 
 def _serving_pair(options: Options) -> KeyPair:
-    """That of the files, or one that is made for this address."""
+    """Returns the key pair from the files, or a new one for this address."""
     if options.tls_cert_file is not None and options.tls_private_key_file is not None:
         return load_pair(options.tls_cert_file, options.tls_private_key_file)
     names = ["localhost", "127.0.0.1", *({options.bind_address} - {"0.0.0.0", "::", "127.0.0.1"})]
@@ -387,7 +387,7 @@ def _elector(options: Options, rest: RESTClient, manager: ControllerManager, sto
             raise
 
     def lost() -> None:
-        """Nothing more is written, whatever is half done: another one may lead soon."""
+        """Ends the process at once, whatever is half done, because another leader may start soon."""
         if not stop.is_set() and not failures:
             complain("leaderelection lost", 1)
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a controller manager's command line comes to, as /flagz and /configz show it.
+"""A controller manager's configuration, as /flagz and /configz show it.
 
 Upstream: k8s.io/component-base/{configz,zpages/flagz}, cmd/kube-controller-manager/app/options. Defaults are recorded from the real
 one (apis/versions/<version>/controller_manager_flags.json); a flag that has no effect here is shown as it was given.
@@ -158,7 +158,7 @@ def _value(flag_type: str, text: str) -> object:
 
 
 def _text(flag_type: str, text: str) -> str:
-    """As Go's flag shows a value."""
+    """Returns a value as Go's flag shows it."""
     if flag_type == "duration":
         return format_duration(parse_duration(text))
     if flag_type == "bool":

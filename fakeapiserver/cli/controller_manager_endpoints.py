@@ -1,4 +1,4 @@
-"""What a controller manager serves at --secure-port: /healthz, /metrics, /configz, /flagz, /statusz and pages below /debug.
+"""The pages of a controller manager at --secure-port: /healthz, /metrics, /configz, /flagz, /statusz and pages below /debug.
 
 Upstream: cmd/kube-controller-manager/app/controllermanager.go, k8s.io/controller-manager/app/serve.go, pkg/healthz/handler.go.
 """
@@ -27,11 +27,12 @@ _HEALTHZ: Final = "healthz"
 
 
 class Endpoints(Struct):
-    """Handles requests: who it is, whether he may, and the page.
+    """Handles requests: authentication, authorization, and the page.
 
-    flags, configuration: as /flagz and /configz show them. version: what the API server's /version says.
-    started: when this process was, in seconds since the epoch. check_leader: raises ValueError when it should lead no more; None:
-    it doesn't stand for election.
+    flags, configuration: as /flagz and /configz show them. version: the API server's /version.
+    started: the start of this process in seconds since the epoch. check_leader: raises ValueError if the process no
+    longer leads; None
+    without leader election.
     """
 
     manager: ControllerManager
@@ -77,8 +78,7 @@ class Endpoints(Struct):
         return found or respond.text(404, "404 page not found\n")
 
     def _healthz(self, request: Request) -> Response:
-        """One row for each controller that was started; those that ended though they should run, and a leader that is none any
-        more, fail."""
+        """Reports each started controller; those that ended unexpectedly, and a leader that lost its lease, fail."""
         failing = set(self.manager.failures)
         checks = [*self.manager.started]
         if self.check_leader is not None:

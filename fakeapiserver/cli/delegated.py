@@ -1,4 +1,4 @@
-"""Whom a component beside the API server lets in: the API server is asked who somebody is, and what he may.
+"""Authentication and authorization of a component by the API server: TokenReviews and SubjectAccessReviews.
 
 Upstream: k8s.io/apiserver/pkg/server/options/{authentication,authorization}.go,
 k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go, pkg/authorization/authorizerfactory/delegating.go.
@@ -71,10 +71,10 @@ class RequestHeaderOptions(Struct, frozen=True):
 
 
 class DelegatedAuthentication:
-    """An Authenticator; `start` it, and `run` it while it is asked.
+    """An Authenticator that asks the API server; `start` it, and `run` it while it is in use.
 
-    client: asks for TokenReviews and looks up authorities; None: nobody's token is known.
-    OSError and ValueError for unusable files.
+    client: creates TokenReviews and reads the authorities; None: all tokens are unknown. Raises OSError and
+    ValueError for unusable files.
     """
 
     def __init__(
@@ -100,8 +100,10 @@ class DelegatedAuthentication:
         return await self._union.authenticate(credentials)
 
     async def look_up(self) -> None:
-        """Reads the authorities that the API server trusts. StatusError, TransportError and others of a client; that there are none
-        is no error."""
+        """Reads the authorities that the API server trusts; none is no error.
+
+        Raises StatusError, TransportError and other errors of a client.
+        """
         if self._client is None:
             return
         try:
@@ -114,7 +116,7 @@ class DelegatedAuthentication:
             self._take(found)
 
     async def run(self) -> None:
-        """Heeds changes of the authorities, until it is cancelled."""
+        """Follows changes of the authorities until it is cancelled."""
         if self._client is None:
             return
         informer = SharedInformer(
@@ -196,8 +198,12 @@ def authorizer(
     allow_ttl: float = 10.0,
     deny_ttl: float = 10.0,
 ) -> Authorizer:
-    """Administrators may everything, everybody may read these paths (`*` at the end: all that begin so); else the API server is asked
-    with SubjectAccessReviews (`client` None: nobody is), what it says counts for so many seconds."""
+    """Returns an authorizer that asks the API server.
+
+    Administrators may do everything, and all users may read these paths (`*` at the end: all that begin so). For
+    other requests the API
+    server decides by SubjectAccessReviews, which are cached for so many seconds; `client` None: it is not asked.
+    """
     found: list[Authorizer] = [PrivilegedGroups(), _AllowedPaths(tuple(always_allow_paths))]
     if client is not None:
 

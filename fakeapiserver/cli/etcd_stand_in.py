@@ -1,4 +1,4 @@
-"""Stands in for the etcd that envtest starts beside kube-apiserver: answers its health checks and keeps nothing.
+"""Replaces the etcd that envtest starts next to kube-apiserver: answers its health checks and keeps nothing.
 
 A program of its own: `python -I -S etcd_stand_in.py PARENT [etcd's flags]`. It imports nothing of this package, and what `socket`
 is made of instead of `socket`, whose import takes as long as all the rest. Upstream: etcd's server/etcdmain,
@@ -87,7 +87,7 @@ def parse(arguments: list[str], known: dict[str, str]) -> dict[str, str]:
 
 
 def client_addresses(flags: dict[str, str]) -> list[tuple[str, int]]:
-    """Where --listen-client-urls says; etcd's default is http://localhost:2379."""
+    """Returns the addresses of --listen-client-urls; etcd's default is http://localhost:2379."""
     urls = flags.setdefault("listen-client-urls", "http://localhost:2379")
     addresses = []
     for url in urls.split(","):

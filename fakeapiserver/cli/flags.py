@@ -1,4 +1,4 @@
-"""kube-apiserver's flags: which this server heeds, which it accepts with a warning, and all others refused.
+"""kube-apiserver's flags: those that have an effect, those that are accepted with a warning, and refusals of all others.
 
 Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in apis/versions/<version>/flags.json.
 """
@@ -92,7 +92,7 @@ def _go_integer(text: str) -> int:
 
 
 def _modes(text: str) -> tuple[str, ...]:
-    """As they stand: the server itself tells which it doesn't know. Nothing is upstream's default."""
+    """Returns the modes; the server itself refuses unknown ones. An empty text is upstream's default."""
     return tuple(text.split(",")) if text else ("AlwaysAllow",)
 
 
@@ -159,7 +159,7 @@ def _kubernetes_version(text: str) -> str:
         raise UsageError(f"--kubernetes-version: {error}") from None
 
 
-# flag -> (field of Config, or of what stands in one; how its text is read)
+# flag -> (field of Config, or of a structure in it; how its text is read)
 HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "admission-control": ("admission_control", read_list),
     "admission-control-config-file": ("admission_control_config_file", Path),
@@ -310,9 +310,11 @@ def flag_types() -> dict[str, str]:
 
 
 def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
-    """UsageError for a flag nobody has, a missing value or a value that can't be read.
+    """Parses a command line.
 
-    With a `config` to fill in, flags that kube-apiserver doesn't have are refused as well."""
+    Raises UsageError for an unknown flag, a missing value or a value that can't be read. With a `config` to fill in, flags that
+    kube-apiserver doesn't have are refused as well.
+    """
     upstream = _upstream_types()
     types = flag_types() if config is None else upstream
     parsed = Parsed(config or Config())

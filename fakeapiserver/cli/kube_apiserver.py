@@ -49,7 +49,7 @@ def main(arguments: Sequence[str], parent: int = 0, version: str = NEWEST) -> in
 
 
 def upstream_defaults(version: str = NEWEST) -> Config:
-    """What kube-apiserver does without flags."""
+    """Returns kube-apiserver's configuration without flags."""
     return Config(
         kubernetes_version=version,
         bind_address="0.0.0.0",
@@ -62,7 +62,7 @@ def upstream_defaults(version: str = NEWEST) -> Config:
 
 
 def _check(parsed: Parsed) -> None:
-    """What parsing leaves unchecked. UsageError."""
+    """Checks what parsing leaves unchecked. Raises UsageError."""
     if parsed.command:
         raise UsageError(f'"kube-apiserver" does not take any arguments, got {parsed.command}')
     given = parsed.given

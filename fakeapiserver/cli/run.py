@@ -51,7 +51,7 @@ async def _run(parsed: Parsed) -> int:
 
 
 def _webhooks(parsed: Parsed, cluster: AsyncCluster) -> dict[str, str]:
-    """Where the command's webhook server is to listen, and with which certificate."""
+    """Returns the environment variables with the address and certificate of the command's webhook server."""
     if not (parsed.config.webhooks or parsed.config.crds):
         return {}
     found = cluster.webhooks

@@ -1,4 +1,4 @@
-"""`fakeapiserver status`: the servers in the background. Exits with 1 if there is none."""
+"""`fakeapiserver status`: the servers in the background. Exits with 1 if no server runs."""
 
 import json
 from collections.abc import Callable, Sequence

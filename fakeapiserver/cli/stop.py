@@ -1,4 +1,4 @@
-"""`fakeapiserver stop`: ends servers in the background and waits until they are gone. Exits with 1 if there is none."""
+"""`fakeapiserver stop`: ends servers in the background and waits until they are gone. Exits with 1 if no server runs."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What was probably meant by a word that isn't known: "did you mean"."""
+"""Suggestions for unknown words: "did you mean"."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -14,7 +14,10 @@ _QUOTED: Final = re.compile(r"""["']([\w.-]+)["']|: (\w+)$""")
 
 
 def suggestion(error: Exception, command: str) -> str:
-    """What to add to the error's sentence; "" without an idea. `command` is the one that the error is of."""
+    """Returns the suggestion that follows the error's sentence, or "".
+
+    `command` is the command that raised the error.
+    """
     if isinstance(error, UnknownFlag):
         return close_flag(error, command)
     for word, known in _values(str(error), command):

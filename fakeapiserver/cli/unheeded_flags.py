@@ -88,7 +88,7 @@ def _cache_size_problem(text: str) -> str:
 
 
 def _version_errors(given: Mapping[str, str]) -> Iterator[str]:
-    """Of what is emulated. UsageError for what is no version."""
+    """Yields the errors of emulated versions. Raises UsageError for an invalid version."""
     emulated = _version_of(given.get("emulated-version", "")) or _BINARY
     oldest = _version_of(given.get("min-compatibility-version", "")) or max(_FLOOR, (emulated[0], emulated[1] - 1))
     if "emulated-version" not in given and "min-compatibility-version" not in given:

@@ -54,8 +54,11 @@ _TYPE_META: Final[Json] = {
 
 
 def definition(*models: type[Any]) -> Json:
-    """The definition of a kind whose versions are these models, each with `@resource`. ValueError with one sentence for what no
-    definition can say, and in the server's words for what it would refuse."""
+    """Returns the definition of a kind whose versions are these models, each with `@resource`.
+
+    Raises ValueError with one sentence for types that a definition can't express, and in the server's words for
+    what it would refuse.
+    """
     kinds = {gvk_for(model).group_kind for model in models}
     if len(kinds) != 1:
         raise ValueError(f"one definition is of one kind, not of {', '.join(sorted(map(str, kinds))) or 'none'}")
@@ -93,7 +96,7 @@ def definition(*models: type[Any]) -> Json:
 
 
 def _check(definition: Json) -> None:
-    """What the server would refuse is refused here."""
+    """Refuses what the server would refuse."""
     from fakeapiserver.registry.apiextensions.definition_validation import validate_definition
     from fakeapiserver.registry.apiextensions.object_meta import object_meta
 
@@ -281,7 +284,7 @@ def _say_bounds(found: Json) -> None:
 
 
 def _nest(found: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
-    """What is within an object or a list, in place."""
+    """Converts the schemas within an object or a list, in place."""
     if patterns := found.pop("patternProperties", None):
         found["additionalProperties"] = next(iter(patterns.values()))
     if "properties" in found:
@@ -348,7 +351,7 @@ def _one_of(schema: Mapping[str, Any], known: Mapping[str, Any], path: Sequence[
 
 
 def _either(branches: Sequence[Json], path: Sequence[str]) -> Json:
-    """What any of several schemas of one type allows, as far as one schema can say."""
+    """Merges several schemas of one type into one, as far as one schema can express them."""
     first, *others = branches
     if first["type"] == "object" and not all("properties" in row for row in branches):
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -390,7 +393,9 @@ def _builtin(name: str) -> Json:
 
 
 def _default(schema: Mapping[str, Any], key: str) -> Json:
-    """A property's default. Those of what must be there, and of objects, are only Go's zeroes."""
+    """Returns a property's default; for required properties and objects it is left out, because it is only Go's
+    zero.
+    """
     default = schema["properties"][key].get("default", {})
     return {} if default == {} or key in schema.get("required", ()) else {"default": default}
 

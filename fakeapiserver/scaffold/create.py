@@ -48,7 +48,7 @@ def init(folder: Path, domain: str, repo: str, *, source: str = "", force: bool 
 
 
 def _others(folder: Path) -> Sequence[str]:
-    """What a folder holds besides what a new repository has: hidden files (.git, .venv), a README, a license."""
+    """Returns the entries of a folder that a new repository does not have: no hidden files, README or license."""
     paths = sorted(folder.iterdir()) if folder.exists() else ()
     return [path.name for path in paths if not path.name.startswith(".") and not _BEGINNINGS.fullmatch(path.name)]
 
@@ -176,7 +176,7 @@ def _add_admission(changes: Changes, project: Project, subject: ProjectResource)
 
 
 def _add_webhook_config(changes: Changes, project: Project, subject: ProjectResource) -> None:
-    """The Service, the certificate, and what tells the server and the manager of it."""
+    """Adds the Service, the certificate, and the patches of the server and the manager for them."""
     changes.add_tree("webhook_config", _values(project), {}, shared=True)
     for line in ("- ../webhook", "- ../certmanager"):
         changes.insert(_DEFAULT, "resources", line)
@@ -244,7 +244,7 @@ def _written(folder: Path, project: Project, changes: Changes) -> Sequence[Path]
 
 
 def _names(project: Project, resource: ProjectResource) -> Mapping[str, str]:
-    """What templates' paths hold."""
+    """Returns the values for the placeholders in templates' paths."""
     module = project.module(resource)
     return {
         "package": project.package,

@@ -1,4 +1,4 @@
-"""What the strings below a class's fields say of them: pydantic reads its models' itself, of others they are read from the source."""
+"""The strings below a class's fields: pydantic reads those of its models itself; for other classes the source is read."""
 
 import ast
 import dataclasses

@@ -37,8 +37,10 @@ _ROLE: Final = "manager-role"
 
 
 def generate(folder: Path) -> Mapping[Path, str]:
-    """What the files should hold, by path within the project. ValueError with one sentence, ImportError for code that can't be
-    imported."""
+    """Returns the generated files by path within the project.
+
+    Raises ValueError with one sentence, ImportError for code that can't be imported.
+    """
     project = Project.read(folder)
     classes = _classes(folder, project.package)
     found: dict[Path, str] = {}
@@ -209,7 +211,7 @@ def _joined(verbs: Mapping[_Key, frozenset[str]], part: str) -> dict[_Key, froze
 
 
 def webhooks(classes: Iterable[type[Any]]) -> str:
-    """What `@webhook` asks for (upstream: pkg/webhook/parser.go)."""
+    """Returns the webhook configurations for the classes with `@webhook` (upstream: pkg/webhook/parser.go)."""
     hooks: list[WebhookMarker] = [hook for item in classes for hook in noted(item, WEBHOOKS) or ()]
     documents = []
     for sort, mutating in (("Mutating", True), ("Validating", False)):
@@ -258,7 +260,10 @@ def _conversion() -> Json:
 
 
 def _text(*documents: Json) -> str:
-    """As Go writes YAML: keys in order, and in double quotes what else would be no string."""
+    """Returns YAML as Go writes it:
+
+    keys in order, and strings in double quotes that would be another type without them.
+    """
     dumped = yaml.dump_all(documents, Dumper=_Dumper, explicit_start=True, width=2**31)
     return _HEADER + dumped
 

@@ -28,8 +28,11 @@ class InvalidName(ValueError):
 
 @dataclass(slots=True)
 class ProjectResource:
-    """A version of a kind. `group` is without the project's domain, but whole where the kind is `external`: one of Kubernetes' own,
-    or of somebody else's definition."""
+    """A version of a kind.
+
+    `group` is without the project's domain, but whole where the kind is `external`: one of Kubernetes' own, or of
+    another project.
+    """
 
     group: str
     version: str
@@ -82,7 +85,7 @@ class Project:
         return next((row for row in self.versions_of(wanted) if row.version == wanted.version), None)
 
     def module(self, wanted: ProjectResource) -> str:
-        """What the kind's modules are called: as the kind, and with its group if an earlier one has that name."""
+        """Returns the name of the kind's modules: the kind, with its group if an earlier kind has that name."""
         name = wanted.kind.lower()
         first = next((row for row in self.resources if row.kind.lower() == name), wanted)
         if self.full_group(first) != self.full_group(wanted):
@@ -109,7 +112,7 @@ class Project:
             raise ValueError(f"the file {FILE} can't be read: {error}") from None
 
     def text(self) -> str:
-        """What the file PROJECT holds."""
+        """Returns the contents of the file PROJECT."""
         resources = [
             {key: value for key, value in asdict(row).items() if key == "namespaced" or value not in (False, [])}
             for row in self.resources

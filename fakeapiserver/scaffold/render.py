@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 Values = Mapping[str, str]
-_SUFFIX: Final = ".tmpl"  # no tool takes a template for what it becomes
+_SUFFIX: Final = ".tmpl"  # so that tools don't read templates as Python
 
 
 def render(template: str, values: Values, flags: Mapping[str, bool] | None = None) -> str:

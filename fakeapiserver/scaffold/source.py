@@ -1,4 +1,4 @@
-"""Where a project gets fakeapiserver from."""
+"""The requirement by which a project installs fakeapiserver."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def installable(source: str) -> str:
 
 
 def _running() -> str:
-    """What pip recorded about this installation (PEP 610)."""
+    """Returns the source of this installation, as pip recorded it (PEP 610)."""
     try:
         recorded = distribution(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:

@@ -16,7 +16,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Write(Struct, frozen=True):
-    """One write: the object in the answer, or None for a deletion."""
+    """A write: the object in the answer, or None for a deletion."""
 
     revision: int
     name: str
@@ -91,7 +91,7 @@ def violations(writes: Sequence[Write], watch: Watch) -> list[str]:
 
 
 def _expected(writes: Sequence[Write], watch: Watch) -> Iterator[Event]:
-    """What a watcher behind `start` must see of the log."""
+    """Yields the events that a watcher must get from the log."""
     state: dict[str, Object] = {}
     for write in writes:
         before, after = state.get(write.name), write.object

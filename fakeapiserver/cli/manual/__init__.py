@@ -1,1 +1,1 @@
-"""What `--help`, `fakeapiserver help TOPIC`, `completion` and suggestions know. Nothing here is imported when a server starts."""
+"""The data of `--help`, `fakeapiserver help TOPIC`, `completion` and suggestions. No server start imports it."""

@@ -12,7 +12,7 @@ def _workers(noun: str) -> Flag:
 
 
 def _signer(certificates: str) -> tuple[Flag, Flag]:
-    """Those of the certificate and the key of a signer."""
+    """Returns the flags for the certificate and the key of a signer."""
     return (
         Flag(f"The authority that signs {certificates}, instead of --cluster-signing-cert-file.", "", "FILE"),
         Flag("The key of this authority.", "", "FILE"),

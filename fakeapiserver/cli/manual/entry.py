@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 
 class Flag(NamedTuple):
-    """What the manual says about a flag.
+    """The manual's entry for a flag.
 
-    text: one or more sentences. default: as a user would write it; "" if the sentence says all. value: the placeholder for the value;
+    text: one or more sentences. default: as a user would write it; "" if the sentence says all. value: the
+    placeholder for the value;
     "" is made of the flag's type. example: a whole flag. choices: the name of a list in choices.py.
     """
 

@@ -1,4 +1,4 @@
-"""What `fakeapiserver --help` and `fakeapiserver help` print: the commands and the topics."""
+"""The output of `fakeapiserver --help` and `fakeapiserver help`: the commands and the topics."""
 
 import textwrap
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ SUMMARIES: Final = {
 
 
 def overview() -> str:
-    """What `fakeapiserver --help` prints."""
+    """Returns the output of `fakeapiserver --help`."""
     topics = textwrap.fill(
         ", ".join(TOPICS), WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
     )
@@ -39,7 +39,7 @@ def overview() -> str:
 
 
 def help_list() -> str:
-    """What `fakeapiserver help` prints."""
+    """Returns the output of `fakeapiserver help`."""
     topics = {name: topic.summary for name, topic in TOPICS.items()}
     return f"usage: fakeapiserver help [TOPIC | COMMAND]\n\ntopics:\n{_rows(topics)}\ncommands:\n{_rows(SUMMARIES)}"
 

@@ -1,4 +1,4 @@
-"""How the manual's pages look in a terminal."""
+"""The layout of the manual's pages in a terminal."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ def topic_page(name: str) -> str:
 
 
 def command_page(name: str) -> str:
-    """What `fakeapiserver NAME --help` prints. Raises KeyError if there is no such command."""
+    """Returns the output of `fakeapiserver NAME --help`. Raises KeyError for an unknown command."""
     command = commands()[name]
     parts = [f"usage: fakeapiserver {command.usage}\n", _prose(command.text)]
     if command.first:

@@ -1,1 +1,1 @@
-"""TLS and outgoing HTTP, shared by whoever calls others."""
+"""TLS and outgoing HTTP, shared by all callers of other servers."""

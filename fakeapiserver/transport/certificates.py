@@ -171,7 +171,7 @@ def _is_base64(text: bytes) -> bool:
 
 
 class CertificateCache:
-    """One authority and serving certificate for all servers that share this object, made when first asked for."""
+    """One authority and serving certificate for all servers that share this object, created on first use."""
 
     def __init__(self) -> None:
         self._authority: KeyPair | None = None
@@ -202,14 +202,17 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def save(folder: Path, name: str, pair: KeyPair) -> None:
-    """Write `<name>.crt` and `<name>.key` (0600), making the folder (0700) if there is none. Raises OSError."""
+    """Write `<name>.crt` and `<name>.key` (0600), creating the folder (0700) if needed. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_file(folder / f"{name}.key", pair.key, 0o600)
     write_file(folder / f"{name}.crt", pair.certificate)
 
 
 def load(folder: Path, name: str) -> KeyPair | None:
-    """What `save` wrote, or None if neither file exists. Raises ValueError if one is missing or they do not belong together."""
+    """Returns what `save` wrote, or None if neither file exists.
+
+    Raises ValueError if one is missing or they do not belong together.
+    """
     certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
     if not certificate.exists() and not key.exists():
         return None

@@ -1,4 +1,5 @@
-"""Where a kubeconfig file leads, and as whom: how kube-apiserver is told of webhooks that decide who may do what.
+"""The server and the identity in a kubeconfig file, by which kube-apiserver is configured for webhooks that
+authenticate and authorize.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (LoadKubeconfig, WithExponentialBackoff).
 """
@@ -32,11 +33,14 @@ def load_kubeconfig(path: Path) -> Endpoint:
 
 
 def endpoint_of(config: RESTConfig) -> Endpoint:
-    """Where webhooks of `config` are posted to. ValueError in the words of client-go's transport, OSError."""
+    """Returns the endpoint for webhooks of `config`.
+
+    Raises ValueError in the words of client-go's transport, OSError.
+    """
     authorities, certificate = config.tls()
     parts = urlsplit(config.host)
     return Endpoint(
-        # whose password no error is to tell
+        # the password must not be in error texts
         url=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
         host=parts.hostname or "",
         port=parts.port or (80 if config.is_plain else 443),
@@ -56,7 +60,7 @@ def endpoint_of(config: RESTConfig) -> Endpoint:
 
 
 class Credentials(Protocol):
-    """Who a call is made as, where that changes while the server runs: exec plugins, and files with tokens."""
+    """The identity of calls, if it changes while the server runs: exec plugins, and files with tokens."""
 
     async def current(self) -> Identity:
         """OSError, ValueError with a sentence."""

@@ -28,11 +28,11 @@ _EMPTY: Final = "no configuration has been provided, try setting KUBERNETES_MAST
 _WITHOUT_SERVER: Final = "cluster has no server defined"
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
 _MODES: Final = ("Never", "IfAvailable", "Always")
-# Plugins of this version needn't say whether they ask somebody.
+# Plugins of these versions need not declare whether they are interactive.
 _BETA_PLUGINS: Final = ("client.authentication.k8s.io/v1beta1", "client.authentication.k8s.io/v1alpha1")
 
 
-# What stands in files, in its own words; the documentation of kubeconfig.v1 tells what each means.
+# The contents of files, under their own names; the documentation of kubeconfig.v1 describes each.
 
 
 class ExecEnvVar(TypedDict, total=False):
@@ -153,7 +153,7 @@ _KIND: Final = ConfigKind(
 
 
 class EmptyConfigError(ValueError):
-    """Nothing is configured at all; who runs in a pod has a service account."""
+    """Nothing is configured; in a pod its service account is used then."""
 
 
 class Kubeconfig(Struct, frozen=True):
@@ -166,7 +166,7 @@ class Kubeconfig(Struct, frozen=True):
 
 
 class Overrides(Struct, frozen=True):
-    """What goes before the files: names of a context, cluster and user, and a namespace. Empty: nothing."""
+    """Names that override the files: of a context, cluster and user, and a namespace. Empty: no override."""
 
     context: str = ""
     cluster: str = ""
@@ -178,8 +178,11 @@ class Overrides(Struct, frozen=True):
 
 
 def load(paths: Sequence[str], overrides: Overrides = Overrides(), pod: Path = SERVICE_ACCOUNT) -> RESTConfig:
-    """What the files at `paths` come to, those that there are, the first one first; in a pod where they say nothing at all, its
-    service account. ValueError with clientcmd's sentence, OSError for files that can't be read."""
+    """Returns the configuration of the existing files at `paths`, merged, the first one first; if they are empty, the
+    pod's service account.
+
+        Raises ValueError with clientcmd's sentence, OSError for unreadable files.
+    """
     return _deferred(_read_all(paths), overrides, pod)
 
 
@@ -191,7 +194,7 @@ def load_file(
 
 
 def read(path: str | os.PathLike[str]) -> Kubeconfig:
-    """One file. ValueError with clientcmd's sentence, OSError."""
+    """Reads one file. Raises ValueError with clientcmd's sentence, OSError."""
     if not os.path.exists(path):
         raise OSError(f"stat {os.fspath(path)}: no such file or directory")
     return _read(os.fspath(path))
@@ -228,7 +231,7 @@ def decode(data: bytes, folder: str) -> Kubeconfig:
 
 
 def _sorted(value: Any) -> Any:
-    """Go reads them as YAML, which becomes JSON with its keys in order: what is told is what comes first there."""
+    """Sorts the keys: Go converts YAML to JSON with its keys in order, and reports the first error there."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
@@ -283,7 +286,7 @@ def _whole(path: str, folder: str) -> str:
 
 
 def merge(configs: Sequence[Kubeconfig]) -> Kubeconfig:
-    """One of several: who names something first has it."""
+    """Merges kubeconfigs: the first one that names something defines it."""
     return Kubeconfig(
         _first_wins([config.clusters for config in configs]),
         _first_wins([config.users for config in configs]),
@@ -314,8 +317,11 @@ def _deferred(config: Kubeconfig, overrides: Overrides, pod: Path) -> RESTConfig
 
 
 def rest_config(config: Kubeconfig, overrides: Overrides = Overrides()) -> RESTConfig:
-    """The RESTConfig of the chosen context. EmptyConfigError, ValueError with clientcmd's sentence, OSError for a token file that
-    can't be read. Without TLS nobody is told who asks."""
+    """Returns the RESTConfig of the chosen context.
+
+    Raises EmptyConfigError, ValueError with clientcmd's sentence, OSError for an unreadable token file. Without
+    TLS no credentials are used.
+    """
     context_name = overrides.context or config.current_context
     context = config.contexts.get(context_name) or {}
     user_name, cluster_name = (
@@ -364,7 +370,10 @@ def _rest_config(cluster: Cluster, user: AuthInfo, namespace: str) -> RESTConfig
 
 
 def with_user(config: RESTConfig, user: AuthInfo, cluster: Cluster | None = None) -> RESTConfig:
-    """The same, as somebody. OSError for a token file that can't be read. Upstream: getUserIdentificationPartialConfig."""
+    """Returns the configuration with a user's credentials. Raises OSError for an unreadable token file.
+
+    Upstream: getUserIdentificationPartialConfig.
+    """
     token_file = _path(user.get("tokenFile"))
     token = user.get("token") or (read_file(token_file).decode("utf-8", "replace").strip() if token_file else "")
     if token_file and not token:
@@ -405,7 +414,7 @@ def _exec_config(plugin: ExecPlugin | None, cluster: Cluster) -> ExecConfig | No
 
 
 def _shown(letter: str) -> str:
-    """Nothing that a terminal could take for a command."""
+    """Escapes letters that a terminal could take for a command."""
     harmless = unicodedata.category(letter)[0] in "LMNPSZ" or letter in "\t\n\v\f\r"
     return letter if harmless else f"U+{ord(letter):04X}"
 
@@ -440,8 +449,10 @@ def _path(text: str | None) -> Path | None:
 
 
 def in_cluster(folder: Path = SERVICE_ACCOUNT, namespace: str = "") -> RESTConfig:
-    """As the service account of the pod this runs in, whose token, authority and namespace are in `folder`. ValueError outside of
-    one, OSError without a token. An authority that can't be used is left out, as upstream leaves it."""
+    """Returns the configuration of the pod's service account, whose token, authority and namespace are in `folder`.
+
+    Raises ValueError outside of a pod, OSError without a token. An unusable authority is ignored, as upstream does.
+    """
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
     if not host or not port:
         raise ValueError(

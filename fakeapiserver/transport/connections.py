@@ -30,7 +30,7 @@ class Connection:
         self.writer.transport.abort()
 
     def rest(self) -> None:
-        """Nobody uses it for now."""
+        """Marks the connection as idle."""
         self._expiry = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self.writer.close)
 
     def use(self) -> None:
@@ -52,13 +52,13 @@ class Connection:
 
 
 class IdleConnections(Generic[K]):
-    """Connections by whatever tells where they lead and what was proved there."""
+    """Idle connections by their target and the credentials used on them."""
 
     def __init__(self) -> None:
         self._idle: dict[K, list[Connection]] = {}
 
     def take(self, key: K) -> Connection | None:
-        """One that can take a request now: the one used last."""
+        """Returns the most recently used connection that can take a request, or None."""
         waiting = self._idle.get(key, [])
         while waiting:
             connection = waiting.pop()

@@ -1,4 +1,4 @@
-"""Until when the request that is being served may take: what others are told who are asked on its behalf.
+"""The deadline of the request that is being served, for calls that are made on its behalf.
 
 Upstream: the deadline of Go's request context.
 """
@@ -16,7 +16,7 @@ _END: Final[ContextVar[float]] = ContextVar("request_deadline", default=math.inf
 
 @contextmanager
 def ends_after(seconds: float) -> Iterator[None]:
-    """What is asked within has so long at most."""
+    """Limits the calls made within the block to so many seconds."""
     token = _END.set(asyncio.get_running_loop().time() + seconds)
     try:
         yield

@@ -1,6 +1,6 @@
 """GETs documents over HTTPS, as the API server does from OpenID providers.
 
-Each request has a connection of its own; what goes wrong is told in Go's words. Upstream: net/http/client.go.
+Each request has a connection of its own; errors are in Go's words. Upstream: net/http/client.go.
 """
 
 import asyncio
@@ -24,7 +24,9 @@ class FetchError(Exception):
 
 
 class Fetcher:
-    """Trusts the authorities of `ca` (PEM), or those of the system where there are none."""
+    """Fetches documents from servers that the authorities of `ca` (PEM) signed for, or those of the system without
+    one.
+    """
 
     def __init__(self, ca: bytes = b"") -> None:
         self._ca = ca
@@ -39,7 +41,7 @@ class Fetcher:
                 return response
             before, url = urlsplit(url).hostname, urljoin(url, location)
             if urlsplit(url).hostname != before:
-                headers = {}  # they were for somebody else
+                headers = {}  # they were for the first server
         raise FetchError(f'Get "{url}": stopped after 10 redirects')
 
     async def _get(self, url: str, headers: Mapping[str, str], shown: str) -> Response:

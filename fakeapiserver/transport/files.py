@@ -1,4 +1,4 @@
-"""Files that a configuration names, and Go's words for those that can't be read."""
+"""Files that a configuration names, and Go's words for unreadable ones."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,8 +12,11 @@ _SECONDS: Final = 1.0
 
 
 class Reread(Generic[T]):
-    """What `make` makes of files that something else may write anew: they are looked at again, once a second at most. While they
-    can't be read or don't fit together, what was made last stays good. Upstream: k8s.io/client-go/transport/transport.go."""
+    """What `make` makes of files that may change: they are checked again, at most once a second.
+
+    While they can't be read or contradict each other, the last good result stays. Upstream:
+    k8s.io/client-go/transport/transport.go.
+    """
 
     def __init__(self, paths: Sequence[Path], make: Callable[[], T], clock: Clock) -> None:
         """OSError, ValueError: what `make` raises."""

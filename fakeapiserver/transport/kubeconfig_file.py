@@ -22,8 +22,10 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class KubeconfigFile:
-    """One file. `add`, then `remove`, which leaves the rest of the file as it is then. All methods raise OSError or ValueError with one
-    sentence, and leave the file untouched then."""
+    """One kubeconfig file. `add`, then `remove`, which leaves the rest of the file as it is then.
+
+    All methods raise OSError or ValueError with one sentence, and leave the file untouched then.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -69,7 +71,7 @@ class KubeconfigFile:
 
     @property
     def _file(self) -> Path:
-        """What is written: not a link to it."""
+        """Returns the file itself, not a link to it."""
         return Path(os.path.realpath(self.path))
 
     def _added(self, text: str | None, entries: Entries) -> tuple[str | None, str]:

@@ -1,8 +1,10 @@
 """Adds the entries of a cluster to the text of a kubeconfig and takes them out again; the rest stays byte for byte.
 
-Our entries are put first into each list, on a line of their own in a block list, since nothing that precedes an item depends on it. Each
-result is parsed and compared with what it must mean before it is returned. The context carries an extension, as minikube's does: the
-texts of the contexts that were current before it, so that the entries of a process that was killed can be taken out, too.
+Our entries are put first into each list, on a line of their own in a block list, since nothing that precedes an item
+depends on it. Each
+result is parsed and compared with what it must mean before it is returned. The context carries an extension, as
+minikube's does: the
+texts of the contexts that were current before it, so that the entries of a killed process can be taken out, too.
 """
 
 import json
@@ -39,7 +41,7 @@ class Entries(Struct):
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Entries":
-        """Those of a kubeconfig that has one of each."""
+        """Returns the entries of a kubeconfig that has one of each."""
         return cls(config[_CURRENT], {name: config[name][0] for name in LISTS})
 
     def text(self, plural: str) -> str:
@@ -84,8 +86,11 @@ def added(text: str, entries: Entries) -> str:
 
 
 def removed(text: str, entries: Entries) -> str:
-    """The text without the entries, with those that they replaced, and with the context that was current before if theirs still is.
-    The same text if the entries of that name are others meanwhile. Raises ValueError."""
+    """Returns the text without the entries, with those that they replaced, and with the former current context if
+    theirs is current.
+
+        Returns the same text if the entries of that name have changed meanwhile. Raises ValueError.
+    """
     tree = _kubeconfig(text)
     cluster = _item(tree.root, "clusters", entries.name)
     if cluster is None or not _is_same(cluster, entries.items["clusters"]):
@@ -176,7 +181,10 @@ Meaning = tuple[list[object], dict[str, list[object]], str | None]
 
 
 def _meaning(text: str) -> Meaning | None:
-    """What is beside our keys, in its order; each list; the current context. None for a text that isn't a kubeconfig."""
+    """Returns the data besides our keys, in order; each list; the current context.
+
+    None for a text that isn't a kubeconfig.
+    """
     try:
         return _meaning_of(_kubeconfig(text).root)
     except ValueError:
@@ -326,5 +334,5 @@ def _newline(text: str) -> str:
 
 
 def _quoted(value: object) -> str:
-    """As JSON, which is YAML too; escaped surrogates would not be."""
+    """Returns the value as JSON, which is YAML too; escaped surrogates would not be."""
     return json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,10 @@ _MOST_WAITING: Final = 1 << 20
 
 
 class Pipe:
-    """Who feeds waits while more than a mebibyte is unread. Once `drop`ped, nobody reads any more and what is fed is lost."""
+    """A buffer between a writer and a reader.
+
+    The writer waits while more than a mebibyte is unread. Once `drop`ped, nothing is read any more and new data is lost.
+    """
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -29,12 +32,12 @@ class Pipe:
         self._wake()
 
     def drop(self) -> None:
-        """Nobody reads."""
+        """Ends reading, and drops unread data."""
         self._waiting.clear()
         self.end()
 
     async def read(self, size: int = -1) -> bytes:
-        """What has come, at most `size` bytes; b"" when nothing comes any more."""
+        """Returns unread data, at most `size` bytes; b"" at the end."""
         while not (self._waiting or self._ended):
             await self._change()
         count = len(self._waiting) if size < 0 else min(size, len(self._waiting))

@@ -26,7 +26,7 @@ _SOCKS_REFUSALS: Final = {
 
 
 def check(url: str) -> None:
-    """ValueError in the words of clientcmd's parseProxyURL for what is no proxy's URL."""
+    """Checks a proxy's URL. Raises ValueError in the words of clientcmd's parseProxyURL."""
     if url_problem(url):
         raise ValueError(f"could not parse: {url}")
     parts = urlsplit(url)

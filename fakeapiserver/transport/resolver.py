@@ -1,4 +1,4 @@
-"""How Go tells that a name leads nowhere: it asks the name servers itself, and says which one it has asked.
+"""Go's errors for names that can't be resolved: Go queries the name servers itself, and names the last one.
 
 Upstream: net/dnsclient_unix.go, net/dnsconfig_unix.go, net/net.go (DNSError).
 """

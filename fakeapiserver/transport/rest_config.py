@@ -1,4 +1,4 @@
-"""Where an API server is, and as whom it is asked (upstream: k8s.io/client-go/rest/config.go)."""
+"""The address of an API server, and the credentials for it (upstream: k8s.io/client-go/rest/config.go)."""
 
 import dataclasses
 from base64 import b64encode
@@ -19,7 +19,7 @@ InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 
 
 class ImpersonationConfig(Struct, frozen=True):
-    """Another user whom the server is to take the caller for. Empty: nobody."""
+    """A user to impersonate. Empty: none."""
 
     user_name: str = ""
     uid: str = ""
@@ -30,10 +30,10 @@ class ImpersonationConfig(Struct, frozen=True):
 class ExecConfig(Struct, frozen=True):
     """A program that prints an ExecCredential (client.authentication.k8s.io). `env` is added to this process's own.
 
-    interactive_mode: whether it may read this process's standard input: IfAvailable, when that is a terminal; Always: it is an
-        error when it is none.
-    install_hint: told when there is no such program.
-    provide_cluster_info: it is told of the server, with `cluster_extension` (any JSON) from the kubeconfig's cluster.
+    interactive_mode: whether it may read this process's standard input: IfAvailable, when that is a terminal; Always:
+    it is an error if that isn't one.
+    install_hint: shown if the program does not exist.
+    provide_cluster_info: it gets the server's data, with `cluster_extension` (any JSON) from the kubeconfig's cluster.
     """
 
     command: str
@@ -48,23 +48,23 @@ class ExecConfig(Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RESTConfig:
-    """Everything a client needs to know. `with_(…)` makes another with some things changed.
+    """A client's configuration. `with_(…)` returns a copy with changes.
 
     host: the server's URL, a path in front of the API included.
-    ca_data, ca_file: PEM of the authorities the server's certificate may be signed by; neither: those that this machine trusts.
+    ca_data, ca_file: PEM of the authorities that may sign the server's certificate; by default those that this machine trusts.
     server_name: the name the server's certificate must have; empty: the host's.
     insecure: take any certificate.
     cert_data, cert_file and key_data, key_file: PEM of a client certificate and its key.
-    token, token_file: a bearer token; the file is read again every minute, and goes first.
-    namespace: of the kubeconfig's context or the pod; where nothing else is said.
+    token, token_file: a bearer token; the file is read again every minute, and takes precedence.
+    namespace: of the kubeconfig's context or the pod; the default for requests.
     qps, burst: requests per second, and how many may come at once. 0: as many as there are (servers hold back by priority and
         fairness); client-go's own defaults are 5 and 10.
     timeout: seconds for one request that isn't a watch; None: no limit.
     proxy_url: of a proxy (http, https, socks5); empty: none.
-    disable_compression: told to exec plugins; this client never asks for compressed answers.
+    disable_compression: passed to exec plugins; this client never asks for compressed answers.
 
-    Data goes before a file. Files are read when a client is made, and looked at again before requests: what something else has
-    written there is used from then on. ValueError with one sentence for what contradicts itself.
+    Data takes precedence over a file. Files are read when a client is created, and again before requests if they changed. Raises
+    ValueError with one sentence for contradictions.
     """
 
     host: str
@@ -140,7 +140,10 @@ class RESTConfig:
         return bundle
 
     def certificate(self) -> KeyPair | None:
-        """What a client shows, as it is now. ValueError in the words of Go's tls.X509KeyPair, OSError for a file that can't be read."""
+        """Returns the current client certificate, or None.
+
+        Raises ValueError in the words of Go's tls.X509KeyPair, OSError for an unreadable file.
+        """
         if not self.has_certificate:
             return None
         pair = KeyPair(_content(self.cert_data, self.cert_file), _content(self.key_data, self.key_file))

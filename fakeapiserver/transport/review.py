@@ -25,7 +25,7 @@ RAW: Final[Schema] = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.runt
 
 
 class BadReview(ValueError):
-    """The answer is none; the text is upstream's."""
+    """The answer is not a valid review; the text is upstream's."""
 
 
 def struct(name: str, *, pointer: bool = False) -> Schema:
@@ -46,7 +46,7 @@ STATUS: Final = _META + "Status"
 
 
 class ReviewKind(Struct, frozen=True, eq=False):
-    """One kind of review; `request` and `response` are the members of its two parts."""
+    """A kind of review; `request` and `response` are the members of its two parts."""
 
     group: str
     kind: str

@@ -1,6 +1,6 @@
 """Requests to other API servers, with nothing held back: bodies stream both ways, connections are kept for reuse.
 
-What goes wrong is told in Go's words. Upstream: net/http/transport.go, k8s.io/client-go/transport.
+Errors are in Go's words. Upstream: net/http/transport.go, k8s.io/client-go/transport.
 """
 
 import asyncio
@@ -41,8 +41,12 @@ class TransportError(Exception):
 
 
 class Target(Struct, frozen=True):
-    """Where to connect to, and what the certificate there must be: for `server_name`, signed in `ca_bundle` (PEM). `plain` is
-    without TLS. `proxy` is the URL of a proxy (http, https or socks5), empty for none. `dial`: how to connect; None: by TCP."""
+    """The address of a server, and the requirements for its certificate.
+
+    The certificate must be for `server_name` and signed in `ca_bundle` (PEM). `plain` is without TLS. `proxy` is
+    the URL of a proxy (http,
+    https or socks5), or empty. `dial`: opens the connection; None: by TCP.
+    """
 
     host: str
     port: int
@@ -69,7 +73,7 @@ class Answer(Struct):
     _connection: Connection
 
     def header(self, name: bytes) -> bytes:
-        """The first header of this (lower-case) name, empty when there is none."""
+        """Returns the first header of this (lower-case) name, or b""."""
         return next((value for key, value in self.headers if key.lower() == name), b"")
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -84,7 +88,7 @@ class Answer(Struct):
             await self.finish()
 
     def close(self) -> None:
-        """Nothing of the body is wanted."""
+        """Drops the rest of the body."""
         self._connection.close()
 
     async def finish(self) -> None:
@@ -238,7 +242,7 @@ def _present(context: ssl.SSLContext, client: KeyPair) -> None:
 
 
 def _as_os_error(error: Exception) -> Exception:
-    """asyncio gathers what several addresses answered; the first one's error tells most."""
+    """Returns the first error of a group: asyncio collects the errors of several addresses."""
     nested = getattr(error, "exceptions", None)
     return nested[0] if nested else error
 
@@ -287,7 +291,7 @@ class _ResponseReader:
         return self._complete and self.keep_alive
 
     async def read_head(self, sending: "asyncio.Future[None] | None") -> None:
-        """OSError or EOFError for what is no response; what `sending` raises when the body's source fails."""
+        """Reads the response's head. Raises OSError or EOFError for an invalid one, and what `sending` raises."""
         while not self._in_body:
             if sending is None:
                 data = await self._reader.read(_CHUNK)
@@ -373,7 +377,7 @@ class _ResponseReader:
 
 
 def _check(sending: "asyncio.Future[Any]") -> None:
-    """Raises what stopped the body; a peer that takes no more of it has an answer, or is gone as `read` will tell."""
+    """Raises the error that stopped the body, unless the peer closed: then `read` finds its answer or its end."""
     if sending.done() and not sending.cancelled():
         error = sending.exception()
         if error is not None and not isinstance(error, OSError):

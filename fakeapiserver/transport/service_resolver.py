@@ -1,4 +1,4 @@
-"""Where a Service leads: the address that admission webhooks and aggregated API servers are called at.
+"""Resolves Services to the addresses at which admission webhooks and aggregated API servers are called.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go, k8s.io/kube-aggregator/pkg/apiserver/resolvers.go.
 """
@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from fakeapiserver.apimachinery.field import go_quote
 
-# (namespace, name, port) of a Service -> host and port to connect to. LookupError with the sentence to tell.
+# (namespace, name, port) of a Service -> host and port to connect to. Raises LookupError with a sentence.
 Resolve = Callable[[str, str, int], tuple[str, int]]
 Slices = Sequence[Mapping[str, Any]]
 

@@ -1,7 +1,7 @@
 """SPDY/3.1: several streams over one connection, as far as Kubernetes' streaming uses it.
 
-Upstream: github.com/moby/spdystream (connection.go, stream.go, spdy/), k8s.io/streaming/pkg/httpstream/spdy. Like there, no windows: a
-stream that nobody reads holds up its connection.
+Upstream: github.com/moby/spdystream (connection.go, stream.go, spdy/), k8s.io/streaming/pkg/httpstream/spdy. As
+there, there are no windows: a stream that is not read blocks its connection.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Stream:
         self._closed = False
 
     async def read(self) -> bytes:
-        """What has come; b"" when the other side has closed."""
+        """Returns unread data; b"" when the other side has closed."""
         return await self.received.read()
 
     async def write(self, data: bytes) -> None:
@@ -95,9 +95,10 @@ class Stream:
 
 
 class Session:
-    """One connection, of which `receive` gives the next bytes (b"" at its end) and `send` sends some at once.
+    """An SPDY connection.
 
-    `run` has to run as long as it is used."""
+    `receive` returns the next bytes (b"" at its end) and `send` sends some. `run` has to run as long as the session is used.
+    """
 
     def __init__(
         self, receive: Callable[[], Awaitable[bytes]], send: Callable[[bytes], Awaitable[None]], *, client: bool = False
@@ -115,7 +116,7 @@ class Session:
         self._received = bytearray()
 
     async def run(self) -> None:
-        """Reads until the connection ends. SPDYError for what is no SPDY."""
+        """Reads until the connection ends. Raises SPDYError for invalid data."""
         try:
             while await self._reaches(8):
                 first, flags_and_length = struct.unpack_from(">II", self._received)
@@ -150,7 +151,7 @@ class Session:
         await self.send_control(_SYN_REPLY, 0, struct.pack(">I", stream.number), {})
 
     async def refuse(self, stream: Stream) -> None:
-        """It isn't."""
+        """Refuses a stream that the other side opened."""
         self._streams.pop(stream.number, None)
         stream.cut()
         await self.send_control(_RST_STREAM, 0, struct.pack(">II", stream.number, _REFUSED))
@@ -168,7 +169,7 @@ class Session:
         return stream
 
     def forget(self, *streams: Stream) -> None:
-        """Nobody is interested in them any more."""
+        """Drops streams that are no longer used."""
         for stream in streams:
             stream.received.drop()
             self._streams.pop(stream.number, None)

@@ -1,6 +1,6 @@
 """POSTs to webhooks: one JSON document over HTTPS, the certificate checked against the CA bundle that came with the address.
 
-Connections are kept for reuse where somebody keeps them, redirects are not followed, and what goes wrong is told in Go's words.
+Connections are kept for reuse if the caller keeps them, redirects are not followed, and errors are in Go's words.
 Upstream: k8s.io/apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}, k8s.io/client-go/rest/request.go, crypto/x509/verify.go.
 """
 
@@ -40,8 +40,11 @@ _EXPIRED: Final = frozenset((9, 10))
 
 
 class WebhookError(Exception):
-    """The call failed; the text is what client-go says. `status` is that of the answer, 0 where there was none; `retry_after`
-    the seconds it asks to wait, None if it doesn't. `reset`: the connection broke on the way."""
+    """The call failed; the text is client-go's.
+
+    `status` is that of the answer, 0 without one; `retry_after` the seconds that it asks to wait, or None.
+    `reset`: the connection broke.
+    """
 
     def __init__(self, text: str, status: int = 0, retry_after: int | None = None, *, reset: bool = False) -> None:
         super().__init__(text)
@@ -59,7 +62,7 @@ class WebhookError(Exception):
 
 
 class Identity(Struct, frozen=True):
-    """As whom a call is made: PEM of a client certificate and its key, or the value of an Authorization header."""
+    """The identity of a call: PEM of a client certificate and its key, or the value of an Authorization header."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -71,9 +74,14 @@ Trust = tuple[str, bytes, Identity, bool, bool]
 
 
 class Endpoint(Struct, frozen=True):
-    """Where a client config leads. `url` is without a query; for a Service, `service` is what has to be resolved.
-    `server_name` is the name the certificate must have, if not the host's; `insecure` takes any certificate, `plain` is
-    without TLS, `proxy` the URL of a proxy on the way. With `has_changing_credentials` the identity isn't all that is presented."""
+    """The address in a client config.
+
+    `url` is without a query; for a Service, `service` is to be resolved. `server_name` is the name that the
+    certificate must have, if not
+    the host's; `insecure` accepts any certificate, `plain` is without TLS, `proxy` the URL of a proxy. With
+    `has_changing_credentials`
+    the call has more credentials than the identity.
+    """
 
     url: str
     host: str
@@ -89,7 +97,7 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def trust(self) -> Trust:
-        """What an open connection has proved, and shown, beside where it leads."""
+        """Returns what an open connection has verified and presented, besides its address."""
         return self.server_name or self.host, self.ca_bundle, self.identity, self.insecure, self.plain
 
 
@@ -98,7 +106,7 @@ Idle = IdleConnections[tuple[str, int, str, bytes, Identity, bool, bool]]
 
 
 class Response(Struct):
-    """What came back. Header names are in lower case."""
+    """An answer. Header names are in lower case."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -132,8 +140,10 @@ class WebhookClient:
         self._idle = idle
 
     async def post(self, endpoint: Endpoint, body: bytes, timeout: float, told: float | None = None) -> bytes:
-        """The body of a 2xx answer within `timeout` seconds; the webhook is told that it has `told`. WebhookError, also where
-        there is none."""
+        """Returns the body of a 2xx answer within `timeout` seconds; the webhook gets `told` as its time-out.
+
+        Raises WebhookError, also for an empty body.
+        """
         response = await self.send(endpoint, body, timeout, told)
         if not response.body:
             content_type = response.headers.get("content-type") or "application/json"
@@ -249,7 +259,7 @@ async def read_response(reader: asyncio.StreamReader) -> Response:
 
 
 class _Answer:
-    """What the parser calls back."""
+    """Collects what the parser reports."""
 
     def __init__(self) -> None:
         self.response = Response()
@@ -291,13 +301,16 @@ def _context(ca_bundle: bytes, certificate: bytes, key: bytes, insecure: bool) -
 
 
 def trusting(ca_bundle: bytes) -> ssl.SSLContext:
-    """Trusts the bundle, or without one what the system trusts. Names are checked afterwards, to tell what is wrong with them."""
+    """Returns a TLS context that trusts the bundle, or the system's authorities without one.
+
+    Names are checked later, for better errors.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     if not ca_bundle:
         context.load_default_certs()
     else:
-        with suppress(ssl.SSLError):  # a bundle without certificates trusts nobody
+        with suppress(ssl.SSLError):  # a bundle without certificates trusts no server
             context.load_verify_locations(cadata=ca_bundle.decode("ascii", "ignore"))
     # Go takes any certificate of the bundle for a root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -358,7 +371,7 @@ def _matches(pattern: str, host: str) -> bool:
 
 
 def reason(error: Exception, host: str, port: int) -> str:
-    """What Go says of an attempt to reach `host` and `port` that ended so."""
+    """Returns Go's words for the error of a connection to `host` and `port`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _UNKNOWN_AUTHORITY:
             return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
@@ -386,5 +399,5 @@ def _retry_after(response: Response) -> int | None:
 
 
 def _refusal(response: Response) -> str:
-    """What client-go makes of a status that is no success."""
+    """Returns client-go's message for a status that is no success."""
     return answered(response.status, response.headers.get("content-type", ""), response.body, "POST").message

@@ -1,4 +1,4 @@
-"""As whom webhooks are called: users of a kubeconfig that are named after the servers they are for.
+"""The identities for calls of webhooks: users of a kubeconfig that are named after the servers.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go.
 """
@@ -18,7 +18,7 @@ _HTTPS: Final = ":443"
 
 
 class WebhookUsers:
-    """The users of a kubeconfig: `host:port`, `host` (for port 443), `*.domain` for what is below it, and `*`."""
+    """The users of a kubeconfig: `host:port`, `host` (for port 443), `*.domain` for all names below it, and `*`."""
 
     def __init__(self, path: Path) -> None:
         """OSError and ValueError with clientcmd's sentence."""
@@ -36,7 +36,7 @@ class WebhookUsers:
         return replace(endpoint, identity=replace(found, user_agent=endpoint.identity.user_agent))
 
     def _names(self, target: str) -> Iterator[str]:
-        """What the user may be called, the best first."""
+        """Yields the possible names of the user, the most specific first."""
         yield from _with_stars(target)
         if target.endswith(_HTTPS):
             yield from _with_stars(target.removesuffix(_HTTPS))

@@ -43,7 +43,7 @@ class Node(Struct):
         return self.kind == "scalar" and self.is_plain and self.value.lower() in ("", "~", "null")
 
     def shape(self) -> tuple[object, ...]:
-        """What the node means, without its place and style: equal for equal nodes."""
+        """Returns the node's meaning without its position and style: equal for equal nodes."""
         return self.kind, self.value, self.properties, self.is_plain, [child.shape() for child in self.children]
 
 

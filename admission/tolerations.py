@@ -39,9 +39,9 @@ def toleration_errors(tolerations: Sequence[Object], path: Path, *, comparing: b
         elif operator in _COMPARING and comparing:
             errors += _number_errors(value, at.child("value"))
         elif operator != "Exists":
-            # Without the feature they are told of, but not allowed.
+            # Without the feature the message names Lt and Gt, although they aren't allowed.
             known = _OPERATORS if operator in _OPERATORS else _OPERATORS[:2]
-            errors.append(field.not_supported(at.child("operator"), operator, known))
+            errors.append(field.not_supported(at.child("operator"), operator, known, rule="toleration.operator"))
         elif value:
             detail = "value must be empty when `operator` is 'Exists'"
             errors.append(field.invalid(at.child("operator"), value, detail))

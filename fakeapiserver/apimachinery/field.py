@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import origin
+from fakeapiserver.apimachinery.message import Message
 
 Reason = Literal[
     "FieldValueNotFound",
@@ -189,16 +190,16 @@ def type_invalid(path: Path | str, value: Any, detail: str) -> Error:
     return _error("FieldValueTypeInvalid", path, value, detail)
 
 
-def not_supported(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
+def not_supported(path: Path | str, value: Any, valid: Sequence[str], *, rule: str = "") -> Error:
     """`valid` is shown in the given order; where upstream passes a set, sort it first. A text is shown as JSON, because choices usually
-    have types of their own in Go, which aren't quoted with %q."""
-    return not_supported_text(path, json_text(value) if isinstance(value, str) else value, valid)
+    have types of their own in Go, which aren't quoted with %q. `rule`: the key of the message, if older versions have other choices."""
+    return not_supported_text(path, json_text(value) if isinstance(value, str) else value, valid, rule=rule)
 
 
-def not_supported_text(path: Path | str, value: Any, valid: Sequence[str]) -> Error:
+def not_supported_text(path: Path | str, value: Any, valid: Sequence[str], *, rule: str = "") -> Error:
     """As `not_supported`, where the value is a plain string in Go, which is quoted with %q."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
-    return _error("FieldValueNotSupported", path, value, detail)
+    return _error("FieldValueNotSupported", path, value, Message(detail, rule) if rule else detail)
 
 
 def forbidden(path: Path | str, detail: str) -> Error:
@@ -207,12 +208,16 @@ def forbidden(path: Path | str, detail: str) -> Error:
 
 
 def too_long(path: Path | str, limit: int) -> Error:
-    detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
+    detail = f"may not be more than {limit} bytes" if limit >= 0 else "value is too long"
+    if limit == 1:
+        detail = Message("may not be more than 1 byte", "max-1-byte")
     return _error("FieldValueTooLong", path, detail=detail)
 
 
 def too_many(path: Path | str, actual: int, limit: int) -> Error:
-    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
+    detail = f"must have at most {limit} items" if limit >= 0 else "has too many items"
+    if limit == 1:
+        detail = Message("must have at most 1 item", "max-1-item")
     return _error("FieldValueTooMany", path, actual, detail)
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import joined
 from fakeapiserver.apimachinery.strconv import parse_int
 
 _KEYWORDS: Final = ("in", "notin")
@@ -245,7 +246,7 @@ def _checked(key: str, operator: str, values: Sequence[str]) -> Requirement:
         errors += [field.invalid(path.index(i), v, detail) for i, v in enumerate(values) if not _is_int64(v)]
     for i, value in enumerate(values):
         if problems := names.is_valid_label_value(value):
-            errors.append(field.invalid(path.index(i).key(key), value, "; ".join(problems)))
+            errors.append(field.invalid(path.index(i).key(key), value, joined("; ", problems)))
     if errors:
         texts = list(dict.fromkeys(map(str, errors)))
         raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 
 NameFunction = Callable[[str, bool], list[str]]
@@ -52,7 +53,8 @@ _MAX_SUBRESOURCE: Final = 256
 
 def max_length_error(limit: int, unit: str = "bytes") -> str:
     """Upstream always counts bytes, but says "characters" for whole DNS names."""
-    return f"must be no more than {limit} {unit}"
+    text = f"must be no more than {limit} {unit}"
+    return Message(text, "max-bytes", limit) if unit == "bytes" else text
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
@@ -63,8 +65,8 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def is_dns1123_label(value: str) -> list[str]:
-    errors = [max_length_error(_MAX_LABEL, "characters")] if len(value.encode()) > _MAX_LABEL else []
+def is_dns1123_label(value: str, unit: str = "characters") -> list[str]:
+    errors = [max_length_error(_MAX_LABEL, unit)] if len(value.encode()) > _MAX_LABEL else []
     if not _MATCH[_LABEL](value):
         dotted = _MATCH[_SUBDOMAIN](value)
         errors.append("must not contain dots" if dotted else regex_error(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
@@ -98,16 +100,17 @@ def _qualified_name(value: str) -> tuple[str, ...]:
     prefix, slash, name = value.rpartition("/")
     rule = regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc")
     if "/" in prefix:
-        return (f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (Message("a valid label key", "qualified-name") + f" {rule} {example}",)
     errors: list[str] = []
     if slash and not prefix:
         errors.append("prefix part must be non-empty")
     elif slash:
-        errors += [f"prefix part {problem}" for problem in is_dns1123_subdomain(prefix, "bytes")]
+        errors += ["prefix part " + problem for problem in is_dns1123_subdomain(prefix, "bytes")]
     if not name:
         errors.append("name part must be non-empty")
     elif len(name.encode()) > _MAX_LABEL:
-        errors.append(f"name part {max_length_error(_MAX_LABEL)}")
+        errors.append("name part " + max_length_error(_MAX_LABEL))
     if not _MATCH[_KEY](name):
         errors.append(f"name part {rule}")
     return tuple(errors)

@@ -20,6 +20,7 @@ from fakeapiserver.apimachinery.field import (
     not_supported_text,
     required,
 )
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.schema.default_rules import default_errors
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_fields, go_items, go_schema
@@ -302,7 +303,7 @@ def _rules(schema: Schema, path: Path) -> ErrorList:
         if _LINE_BREAK.search(where):
             errors.append(invalid(at.child("fieldPath"), where, "must not contain line breaks"))
         if where and not _is_field_path(where, schema):
-            errors.append(invalid(at.child("fieldPath"), where, "must be a valid path"))
+            errors.append(invalid(at.child("fieldPath"), where, Message("must be a valid path", "fieldPath")))
     return errors
 
 

@@ -20,7 +20,7 @@ from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, Eval
 from fakeapiserver.auth.selectors import Parsed, Selectors
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
-from fakeapiserver.registry.generic.older_words import reworded_errors
+from fakeapiserver.registry.generic.legacy_messages import reworded_errors
 
 # In the order of Go's type, as messages show it.
 _MAPS: Final = frozenset({"annotations", "labels"})

@@ -491,7 +491,7 @@ _NAMED: Final = {
 
 
 def _validated(a: Format, text: str) -> Optional:
-    problems = a.problems(text)
+    problems = list(map(str, a.problems(text)))
     return Optional(True, problems) if problems else NONE
 
 

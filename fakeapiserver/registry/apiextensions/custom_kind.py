@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.apimachinery.schema.structural import StructuralType
-    from fakeapiserver.registry.generic.older_words import Reword
+    from fakeapiserver.registry.generic.legacy_messages import Reword
 
 # In a message: an integer that int64 can't hold.
 _LONG_NUMBER: Final = re.compile(r"number (-?[0-9]{19,}) ")

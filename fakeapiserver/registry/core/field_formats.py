@@ -12,6 +12,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address, unzoned_network
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.quantity import amount
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -132,7 +133,8 @@ def is_subdomain_with_underscore(name: str) -> list[str]:
     """A DNS subdomain whose labels may have underscores, as those of services do."""
     errors = [names.max_length_error(_MAX_SUBDOMAIN, "characters")] if len(name.encode()) > _MAX_SUBDOMAIN else []
     if not _UNDERSCORED.fullmatch(name):
-        errors.append(names.regex_error(_UNDERSCORED_RULE, _UNDERSCORED.pattern, "example.com"))
+        text = names.regex_error(_UNDERSCORED_RULE, _UNDERSCORED.pattern, "example.com")
+        errors.append(Message(text, "subdomain.underscore"))
     return errors
 
 

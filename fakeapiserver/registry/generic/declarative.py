@@ -32,9 +32,7 @@ _NOTHING: Final = msgspec.Raw(b"null")
 
 
 def short_name(value: str) -> list[str]:
-    return [
-        text.replace("characters", "bytes", 1) if "no more" in text else text for text in names.is_dns1123_label(value)
-    ]
+    return names.is_dns1123_label(value, "bytes")
 
 
 def long_name(value: str) -> list[str]:

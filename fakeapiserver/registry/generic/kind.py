@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
-    from fakeapiserver.registry.generic.older_words import Reword
+    from fakeapiserver.registry.generic.legacy_messages import Reword
 
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 

@@ -21,7 +21,7 @@ from fakeapiserver.registry.generic.strategy_facts import MetaCheck, NameFunctio
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.registry.generic.deletion import Deletion
-    from fakeapiserver.registry.generic.older_words import Reword
+    from fakeapiserver.registry.generic.legacy_messages import Reword
 
 Cells = list[object]
 
@@ -46,12 +46,12 @@ class Strategy(StrategyFacts, kw_only=True):
 
     @property
     def reword(self) -> "Reword | None":
-        """Rewords texts as the server's version words them; None for the newest."""
+        """Words decoding errors as the server's version does; None for the newest."""
         if self.features.version == NEWEST:
             return None
-        from fakeapiserver.registry.generic.older_words import reworded
+        from fakeapiserver.registry.generic.legacy_messages import decoding_errors_of
 
-        return reworded(self.features.version)
+        return decoding_errors_of(self.features.version)
 
     def for_server(self, clock: Clock) -> "Strategy":
         """The strategy for one server. A strategy that keeps state about a server's objects returns a fresh copy of itself."""

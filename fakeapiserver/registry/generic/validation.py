@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.generic.empties import as_sent
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.older_words import reworded_errors
+from fakeapiserver.registry.generic.legacy_messages import reworded_errors
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.strategy_facts import MetaCheck
 

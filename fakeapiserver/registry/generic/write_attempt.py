@@ -27,7 +27,7 @@ from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.empties import restore_empties
-from fakeapiserver.registry.generic.older_words import reworded_errors
+from fakeapiserver.registry.generic.legacy_messages import reworded_errors, worded
 from fakeapiserver.registry.generic.preparation import fill_system_fields, prepare_for_create, prepare_for_update
 from fakeapiserver.registry.generic.validation import Validator, as_told
 from fakeapiserver.registry.generic.write_request import Transform, WriteRequest, Written
@@ -223,8 +223,7 @@ class WriteAttempt(Struct):
             warnings = strategy.warnings_on_status_update(new, old)
         else:
             warnings = strategy.warnings_on_update(new, old) if request.subresource in ("", "scale") else []
-        reword = strategy.reword if warnings else None
-        request.warnings += warnings if reword is None else map(reword, warnings)
+        request.warnings += [worded(warning, strategy.features.version) for warning in warnings]
 
     def changed(self, attributes: Attributes) -> Attributes:
         """The attributes for validating admission: the object as it is going to be stored, in the client's version."""

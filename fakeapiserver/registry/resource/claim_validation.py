@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.pod_resources import is_extended
@@ -201,7 +202,8 @@ def raw_errors(value: object, path: Path, longest: int | None) -> ErrorList:
         return [field.required(path)]
     if longest is not None and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > longest:
         return [field.too_long(path, longest)]
-    return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
+    detail = Message("must be a valid JSON object", "parameters.object")
+    return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", detail)]
 
 
 def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> ErrorList:

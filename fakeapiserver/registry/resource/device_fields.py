@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.registry.core.field_formats import name_errors
@@ -115,7 +116,7 @@ def qualified_errors(name: str, path: Path) -> ErrorList:
 def fully_qualified_errors(name: str, path: Path) -> ErrorList:
     errors = qualified_errors(name, path)
     if "/" not in name:
-        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        detail = Message("a fully qualified name must be a domain and a name separated by a slash", "domain.required")
         errors.append(field.invalid(path, field.json_text(name), detail))
     return errors
 

@@ -30,7 +30,7 @@ def node_term_warnings(term: Object, path: Path, *, preferred: bool = False) -> 
             yield f"{at.child('key')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
         for j, value in enumerate(expression.get("values") or () if preferred else ()):
             for problem in names.is_valid_label_value(value):
-                yield f"{at.child('values').index(j)}: {value} is invalid, {problem}"
+                yield f"{at.child('values').index(j)}: {value} is invalid, " + problem
 
 
 def node_selector_warnings(selector: Object | None, path: Path) -> list[str]:

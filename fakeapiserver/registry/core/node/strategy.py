@@ -11,6 +11,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
 from fakeapiserver.apimachinery.ip_addresses import unzoned_network
+from fakeapiserver.apimachinery.message import joined
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import choice_errors, cidr_errors, name_errors
 from fakeapiserver.registry.core.node.annotations import TAINTS, annotated_taints, avoided_pods_errors
@@ -223,7 +224,7 @@ def _taint_errors(taints: list[Object], path: Path) -> ErrorList:
         at, key, effect = path.index(i), taint.get("key", ""), taint.get("effect", "")
         errors += name_errors(key, names.is_qualified_name, at.child("key"))
         if problems := names.is_valid_label_value(taint.get("value", "")):
-            errors.append(field.invalid(at.child("value"), taint["value"], ";".join(problems)))
+            errors.append(field.invalid(at.child("value"), taint["value"], joined(";", problems)))
         errors += choice_errors(effect, _EFFECTS, at.child("effect"))
         if (key, effect) in seen:
             shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": taint.get("timeAdded")}

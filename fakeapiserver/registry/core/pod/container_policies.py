@@ -8,6 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.pod.options import DEFAULT_OPTIONS, PodOptions
 
@@ -35,7 +36,7 @@ def resize_policy_errors(policies: list[Object], pod_policy: str, path: Path) ->
             elif value not in choices:
                 errors.append(field.not_supported(path, value, choices))
         if pod_policy == "Never" and restart != "NotRequired":
-            detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            detail = Message("must be 'NotRequired' when pod `restartPolicy` is 'Never'", "resizePolicy.never")
             errors.append(field.invalid(path, restart, detail))
     return errors
 
@@ -84,7 +85,7 @@ def _rule_errors(rule: Object, path: Path, actions: Sequence[str]) -> ErrorList:
     errors: ErrorList = []
     action, codes = rule.get("action", ""), rule.get("exitCodes")
     if action not in actions:
-        errors.append(field.not_supported(path.child("action"), action, actions))
+        errors.append(field.not_supported(path.child("action"), action, actions, rule="restartPolicyRules.action"))
     if codes is None:
         return [*errors, field.required(path.child("exitCodes"), "must be specified")]
     operator, values = codes.get("operator", ""), codes.get("values") or []

@@ -10,6 +10,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apis.internal_form import internal_form
@@ -265,7 +266,7 @@ def host_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
     errors = _host_process_errors(spec, path)
     if spec.get("hostUsers") is not False:
         return errors
-    detail = "when `hostUsers` is false"
+    detail = Message("when `hostUsers` is false", "hostUsers.false")
     for name, told in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name) and not (name == "hostNetwork" and options.host_network_users):
             errors.append(field.forbidden(path.child(told), detail))

@@ -8,13 +8,14 @@ from ipaddress import IPv6Address, ip_address
 
 from fakeapiserver.apimachinery.field import Path, go_quote
 from fakeapiserver.apimachinery.ip_addresses import unzoned_address, unzoned_network
+from fakeapiserver.apimachinery.message import Message
 
 
 def ip_warnings(value: str, path: Path) -> Iterator[str]:
     """Of an address with leading zeros, an IPv4 address in IPv6's clothes, or IPv6 not in its canonical form."""
     preferred = _plain(value)
     if preferred:
-        yield f"{path}: non-standard IP address {go_quote(value)} is invalid: use {go_quote(preferred)}"
+        yield f"{path}: non-standard IP address {go_quote(value)} " + _use(preferred)
     elif ":" in value and (canonical := _canonical(value)) != value and canonical:
         yield f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(canonical)})"
 
@@ -33,7 +34,7 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
         choices = f"{go_quote(str(network))} or {go_quote(f'{host}/{host.max_prefixlen}')}"
         yield f"{path}: CIDR value {go_quote(value)} is ambiguous in this context (should be {choices}?)"
     if odd:
-        yield f"{path}: non-standard CIDR value {go_quote(value)} is invalid: use {go_quote(str(network))}"
+        yield f"{path}: non-standard CIDR value {go_quote(value)} " + _use(str(network))
     elif host == network.network_address and ":" in address and str(network) != value:
         yield f"{path}: IPv6 CIDR value {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(network))})"
 
@@ -58,3 +59,7 @@ def _canonical(value: str) -> str:
         return str(unzoned_address(value))
     except ValueError:
         return ""
+
+
+def _use(preferred: str) -> Message:
+    return Message(f"is invalid: use {go_quote(preferred)}", "ip.non-standard", go_quote(preferred))

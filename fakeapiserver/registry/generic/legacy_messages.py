@@ -1,10 +1,12 @@
-"""Errors of older Kubernetes versions in their own words. Words of a single kind are in its own file.
+"""The messages of older Kubernetes versions: by a message's rule, or by the field and reason of an error.
+
+Wordings of a single kind are in its own file.
 
 Upstream: the histories of k8s.io/apimachinery/pkg/util/validation, k8s.io/apimachinery/pkg/api/validate/content and sigs.k8s.io/json.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Final, NamedTuple
 
@@ -12,48 +14,55 @@ from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import OMIT, WITHOUT_VALUE, AsShown, Error, ErrorList, Reason, invalid, required
+from fakeapiserver.apimachinery.message import Message, Piece
 from fakeapiserver.apis.go_values import go_syntax
 from fakeapiserver.apis.internal_form import in_version
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.spec_difference import Difference
 
 
-class _Words(NamedTuple):
-    """`until` is the last version that has `older` in place of the text that the pattern finds."""
+class _Wording(NamedTuple):
+    """A rule's message in versions up to `until`: a template that the message's arguments fill in."""
 
     until: str
-    newest: re.Pattern[str]
-    older: str
+    template: str
 
 
-# Structs that Go embeds, which older decoders name in the path of a field.
-_EMBEDDED: Final = (
-    "DeviceConfiguration|EphemeralContainerCommon|IngressRuleValue|LocalObjectReference|PersistentVolumeSource"
-    "|ProbeHandler|Rule|RuleWithOperations|VolumeSource"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+    "and must start and end with an alphanumeric character"
 )
-_WORDS: Final = (
-    _Words("v1.34", re.compile(r"(must be no more than \d+) bytes"), r"\1 characters"),
-    _Words("v1.34", re.compile(r"pkg/runtime/scheme\.go:111"), "pkg/runtime/scheme.go:110"),
-    _Words("v1.34", re.compile("a valid label key must"), "a qualified name must"),
-    _Words(
-        "v1.34",
-        re.compile("a fully qualified name must be a domain and a name separated by a slash"),
-        "must include a domain",
+# The rule of a Message -> its older wording.
+_WORDINGS: Final[Mapping[str, _Wording]] = {
+    "domain.required": _Wording("v1.34", "must include a domain"),
+    "fieldPath": _Wording("v1.33", "fieldPath must be a valid path"),
+    "hostUsers.false": _Wording("v1.33", "when `pod.Spec.HostUsers` is false"),
+    "ip.non-standard": _Wording("v1.35", "will be considered invalid in a future Kubernetes release: use {}"),
+    "max-1-byte": _Wording("v1.33", "may not be more than 1 bytes"),
+    "max-1-item": _Wording("v1.33", "must have at most 1 items"),
+    "max-bytes": _Wording("v1.34", "must be no more than {} characters"),
+    "parameters.object": _Wording("v1.33", "parameters must be a valid JSON object"),
+    "qualified-name": _Wording("v1.34", "a qualified name"),
+    "resizePolicy.never": _Wording("v1.35", "must be 'NotRequired' when `restartPolicy` is 'Never'"),
+    "restartPolicyRules.action": _Wording("v1.35", 'supported values: "Restart"'),
+    "subdomain.underscore": _Wording(
+        "v1.33", names.regex_error(_SUBDOMAIN_RULE, rf"{_LABEL}(\.{_LABEL})*", "example.com")
     ),
-    _Words("v1.33", re.compile("^must be a valid JSON object"), "parameters must be a valid JSON object"),
-    _Words("v1.33", re.compile("^must be a valid path"), "fieldPath must be a valid path"),
-    _Words("v1.33", re.compile(r"(may not be more than 1 byte|must have at most 1 item)$"), r"\1s"),
-    _Words("v1.35", re.compile("when pod `restartPolicy` is"), "when `restartPolicy` is"),
-    _Words("v1.35", re.compile("is invalid: use"), "will be considered invalid in a future Kubernetes release: use"),
-    _Words("v1.35", re.compile('(?<=supported values: "Restart"), "RestartAllContainers"$'), ""),
-    _Words("v1.34", re.compile('(?<="Equal", "Exists"), "Lt", "Gt"$'), ""),
-    _Words("v1.33", re.compile("^when `hostUsers` is"), "when `pod.Spec.HostUsers` is"),
-    _Words("v1.33", re.compile(re.escape("_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?")), "[a-z0-9]([-a-z0-9]*[a-z0-9])?"),
-    _Words("v1.34", re.compile(rf"(?<=\.)(?:{_EMBEDDED})\.(?=\S* of type )"), ""),
+    "toleration.operator": _Wording("v1.34", 'supported values: "Equal", "Exists"'),
+}
+
+# Structs that Go embeds, which the decoder of these versions leaves out of the path of a field.
+_EMBEDDED_UNTIL: Final = "v1.34"
+_EMBEDDED: Final = re.compile(
+    r"(?<=\.)(?:DeviceConfiguration|EphemeralContainerCommon|IngressRuleValue|LocalObjectReference|PersistentVolumeSource"
+    r"|ProbeHandler|Rule|RuleWithOperations|VolumeSource)\.(?=\S* of type )"
 )
+# The line of Go's source that errors about unknown types name.
+_SCHEME_LINE: Final = ("pkg/runtime/scheme.go:111", "pkg/runtime/scheme.go:110")
 
 
-class _Said(NamedTuple):
+class _FormerError(NamedTuple):
     """An error of the newest version for which older ones report others.
 
     `until`: the last version that does; `field` finds the error's field; `older` makes the errors of that version."""
@@ -75,41 +84,41 @@ def _without_names(error: Error) -> Error:
 
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
-_SAID: Final = (
+_FORMER_ERRORS: Final = (
     # An absent name was validated as a name, too.
-    _Said(
+    _FormerError(
         "v1.34",
         re.compile(r"(?<!flexVolume)\.driver$|^spec\.drivers\[\d+\]\.name$"),
         lambda error: [error, invalid(error.field, "", _NO_SUBDOMAIN)],
     ),
-    _Said(
+    _FormerError(
         "v1.34",
         re.compile("^handler$"),
         lambda error: [invalid(error.field, "", _NO_LABEL)],
     ),
-    _Said(
+    _FormerError(
         "v1.33",
         re.compile(r"^status\.conditions\[\d+\]\.type$"),
         lambda error: [required(error.field, "must not be empty")],
     ),
-    _Said(
+    _FormerError(
         "v1.33",
         re.compile(r"\.os\.name$"),
         lambda error: [required(error.field, "cannot be empty")],
     ),
-    _Said(
+    _FormerError(
         "v1.33",
         re.compile(r"^spec\.versions\[\d+\]\.schema\.openAPIV3Schema$"),
         lambda error: [required(error.field, "schemas are required")],
     ),
-    _Said(
+    _FormerError(
         "v1.33",
         re.compile(r"\.ownerReferences\.(?:kind|name|uid)$"),
         lambda error: [replace(error, detail=f"{error.field.rpartition('.')[2]} must not be empty")],
         reason="FieldValueInvalid",
         detail="must not be empty",
     ),
-    _Said(
+    _FormerError(
         "v1.34",
         re.compile(r"\.attributes\[[^]]*\]$"),
         lambda error: [required(error.field, error.detail) if error.value == "" else error],
@@ -117,21 +126,21 @@ _SAID: Final = (
         detail="exactly one value must be specified",
     ),
     # The names in a device's id weren't shown.
-    _Said(
+    _FormerError(
         "v1.34",
         re.compile(r"^status\.devices\["),
         lambda error: [_without_names(error)],
         reason="FieldValueInvalid",
         detail="must be an allocated device in the claim",
     ),
-    _Said(
+    _FormerError(
         "v1.34",
         re.compile(r"^status\.devices\[\d+\]$"),
         lambda error: _at_key("deviceID", _without_names(error)),
         reason="FieldValueDuplicate",
     ),
     # What is wrong with a key was reported at the key.
-    _Said(
+    _FormerError(
         "v1.35",
         re.compile(r"\.counters$"),
         lambda error: [replace(error, field=f"{error.field}[{error.value}]")],
@@ -140,7 +149,7 @@ _SAID: Final = (
     ),
     # A duplicate was reported at its key.
     *(
-        _Said("v1.34", re.compile(rf"{items}\[\d+\]$"), partial(_at_key, key), reason="FieldValueDuplicate")
+        _FormerError("v1.34", re.compile(rf"{items}\[\d+\]$"), partial(_at_key, key), reason="FieldValueDuplicate")
         for items, key in (
             (r"(?:\.devices\.requests|\.firstAvailable|^spec\.devices|^spec\.sharedCounters)", "name"),
             (r"\.consumesCounters", "counterSet"),
@@ -149,7 +158,7 @@ _SAID: Final = (
     ),
 )
 # The last version that reports an error at another field, the newest version's field, and the older one.
-_PLACES: Final = (
+_FORMER_FIELDS: Final = (
     ("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),
     ("v1.33", re.compile(r"^status\.allocatedResourceStatuses(?=\[|$)"), "status.allocatedResourceStatus"),
 )
@@ -161,44 +170,56 @@ Reword = Callable[[str], str]
 
 
 @cache
-def reworded(version: str) -> Reword | None:
-    """Rewords texts of the newest version as `version` words them; None if all are the same."""
-    rows = [row for row in _WORDS if version <= row.until]
-    if not rows:
+def decoding_errors_of(version: str) -> Reword | None:
+    """Returns a function that words decoding errors as `version` does, or None if it words them as the newest version."""
+    if version > _EMBEDDED_UNTIL:
         return None
+    return lambda text: _EMBEDDED.sub("", text).replace(*_SCHEME_LINE)
 
-    def reword(text: str) -> str:
-        for row in rows:
-            text = row.newest.sub(row.older, text)
+
+def worded(text: str, version: str) -> str:
+    """The text as `version` words it."""
+    if not isinstance(text, Message):
         return text
+    return "".join(_worded_piece(piece, version) for piece in text.pieces)
 
-    return reword
+
+def _worded_piece(piece: Piece, version: str) -> str:
+    wording = _WORDINGS.get(piece.rule)
+    if wording is None or version > wording.until:
+        return piece.text
+    return wording.template.format(*piece.arguments)
 
 
 def reworded_errors(errors: ErrorList, version: str) -> ErrorList:
     """The errors of the newest version as `version` reports them."""
     if version == NEWEST:
         return errors
-    reword = reworded(version)
-    found = [said for error in errors for said in _otherwise(_with_difference(error, version), version)]
-    if reword is not None:
-        found = [replace(error, detail=reword(error.detail), field=_place(error.field, version)) for error in found]
+    reported = [
+        replace(former, detail=worded(former.detail, version), field=_former_field(former.field, version))
+        for error in errors
+        for former in _former_errors(_with_difference(error, version), version)
+    ]
     if version == _GO_SYNTAX:
-        return [_in_go_syntax(error) for error in found]
-    return [replace(error, value=in_version(error.value, version)) for error in found]
+        return [_in_go_syntax(error) for error in reported]
+    return [replace(error, value=in_version(error.value, version)) for error in reported]
 
 
-def _place(path: str, version: str) -> str:
-    for until, newest, older in _PLACES:
+def _former_field(path: str, version: str) -> str:
+    for until, newest, older in _FORMER_FIELDS:
         if version <= until:
             path = newest.sub(older, path)
     return path
 
 
-def _otherwise(error: Error, version: str) -> ErrorList:
-    rows = (row for row in _SAID if version <= row.until and (error.reason, error.detail) == (row.reason, row.detail))
-    found = next((row for row in rows if row.field.search(error.field)), None)
-    return [error] if found is None else found.older(error)
+def _former_errors(error: Error, version: str) -> ErrorList:
+    rows = (
+        row
+        for row in _FORMER_ERRORS
+        if version <= row.until and (error.reason, error.detail) == (row.reason, row.detail)
+    )
+    row = next((row for row in rows if row.field.search(error.field)), None)
+    return [error] if row is None else row.older(error)
 
 
 def _with_difference(error: Error, version: str) -> Error:
@@ -211,5 +232,5 @@ def _in_go_syntax(error: Error) -> Error:
         return error
     if error.detail == _NO_REVISION:
         return replace(error, value=AsShown("0x0"))
-    shown = go_syntax(error.field, error.value, error.detail)
-    return error if shown is None else replace(error, value=AsShown(shown))
+    value = go_syntax(error.field, error.value, error.detail)
+    return error if value is None else replace(error, value=AsShown(value))

@@ -14,7 +14,7 @@ from fakeapiserver.apis.scheme import Scheme
 def objects(scheme: Scheme) -> Iterator[dict[str, Any]]:
     """Fresh copies in the order a real server makes them, each parsed as it is asked for.
 
-    They have no uid, resourceVersion, creationTimestamp, managedFields times or condition times: whoever stores them adds those.
+    They have no uid, resourceVersion, creationTimestamp, managedFields times or condition times: the caller adds them.
     Not among them: leases, and Endpoints and EndpointSlice of the service `kubernetes`, which hold the server's own address.
     """
     gated = _gated(scheme)
@@ -29,8 +29,10 @@ def objects(scheme: Scheme) -> Iterator[dict[str, Any]]:
 
 
 def _gated(scheme: Scheme) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """What feature gates that aren't as by default add or say otherwise, by kind, namespace and name. A role that several change has
-    the rules of each."""
+    """Returns the objects that switched feature gates add or change, by kind, namespace and name.
+
+    A role that several gates change has the rules of each.
+    """
     flipped = [(gate, scheme.features.enabled(gate)) for gate in scheme.features.flipped()]
     if not flipped:
         return {}

@@ -19,7 +19,7 @@ HPA_V1: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 HPA_V2: Final = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 
 # Kinds of several versions -> the one that objects are stored in, which is what their rules are written for. Upstream's hash in
-# discovery may tell of an older one; nothing else shows it.
+# discovery may name an older one; nothing else shows it.
 _RESOURCE: Final = "resource.k8s.io"
 STORED_VERSIONS: Final[Mapping[GroupKind, str]] = {
     GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "v1",
@@ -94,7 +94,7 @@ def storage_gvk(gvk: GroupVersionKind) -> GroupVersionKind:
 
 @cache
 def alike(gvk: GroupVersionKind, other: GroupVersionKind) -> bool:
-    """Whether objects of one are objects of the other, but for their apiVersion."""
+    """Whether objects of the two versions differ only in apiVersion."""
     if gvk == other:
         return True
     stored = storage_gvk(gvk)

@@ -178,7 +178,7 @@ def _status_v2(status: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def _encoded(spec: Object, status: Object) -> dict[str, str]:
-    """The annotations of v1 for what it has no fields for."""
+    """Returns the annotations of v1 for the values that it has no fields for."""
     others = [_metric_v1(metric, SOURCES) for metric in spec.get("metrics") or () if not _is_cpu(metric)]
     current = [_metric_v1(metric, STATUSES) for metric in status.get("currentMetrics") or ()]
     conditions = [_condition(condition) for condition in status.get("conditions") or ()]
@@ -287,7 +287,7 @@ def _upper(name: str) -> str:
 
 
 def _named(value: Any) -> Any:
-    """What a behavior's JSON holds, with the names of v2, which Go finds in any case, and without nulls."""
+    """Returns a behavior's JSON with the field names of v2, which Go matches in any case, and without nulls."""
     if isinstance(value, list):
         return [_named(item) for item in value]
     if isinstance(value, dict):
@@ -316,7 +316,7 @@ def _json(value: Any) -> str:
 
 
 def _decoded(annotations: Mapping[str, str], key: str) -> Any:
-    """What an annotation holds, None if there is none or it cannot be read: upstream ignores it then."""
+    """Returns an annotation's value, or None if it is missing or invalid: upstream ignores it then."""
     try:
         return json.loads(annotations[key])
     except (KeyError, ValueError):

@@ -24,15 +24,15 @@ AGE_COLUMN: Final = {"name": "Age", "type": "date", "format": "", "priority": 0}
 
 
 def resources_of(definition: Object) -> tuple[APIResource, ...]:
-    """One row for each served version of an apiextensions.k8s.io/v1 CustomResourceDefinition.
+    """Returns a resource for each served version of an apiextensions.k8s.io/v1 CustomResourceDefinition.
 
-    Names are those its status accepted, or the wanted ones while there is no status.
+    Names are those that its status accepted, or the wanted ones while there is no status.
     """
     spec = definition["spec"]
     accepted = definition.get("status", {}).get("acceptedNames") or {}
     names = {**spec["names"], **{name: value for name, value in accepted.items() if value}}
     served = [version for version in spec["versions"] if version.get("served")]
-    # Told only where the stored version is itself served.
+    # Set only if the stored version is served.
     stored = next(
         (GroupVersionKind(spec["group"], v["name"], spec["names"]["kind"]) for v in served if v.get("storage")), None
     )
@@ -69,7 +69,10 @@ def _row(spec: Object, names: Mapping[str, Any], version: Object, stored_hash: s
 
 
 def _deprecation(version: Object, spec: Object) -> str:
-    """What every answer in a deprecated version warns of (upstream: defaultDeprecationWarning)."""
+    """Returns the warning that each answer in a deprecated version carries, or "" (upstream:
+
+    defaultDeprecationWarning).
+    """
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning") is not None:
@@ -92,7 +95,7 @@ def _subresources(gvk: GroupVersionKind, wanted: Object) -> Iterator[Subresource
 
 
 def _columns(version: Object) -> Iterator[Object]:
-    """The name and the version's own columns up to the first that has no path, or the age where there are none."""
+    """Yields the name and the version's own columns up to the first without a path, or the age if it has none."""
     yield NAME_COLUMN
     for column in version.get("additionalPrinterColumns") or ():
         try:

@@ -1,4 +1,4 @@
-"""The schemas of CustomResourceDefinitions while nobody uses them.
+"""The schemas of CustomResourceDefinitions in a compact form, until they are used.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types_jsonschema.go
 """
@@ -11,8 +11,12 @@ from fakeapiserver.apimachinery.schema.resolve import Schema
 
 
 class CustomSchema:
-    """A version's openAPIV3Schema, packed. A thousand operators' schemas are 90 MB as text and five times that as dicts, which the
-    garbage collector walks again and again; most of them are never asked for. `digest` tells one from another."""
+    """A version's openAPIV3Schema, packed. `digest` identifies it.
+
+    A thousand operators' schemas are 90 MB as text and five times that as dicts, which the garbage collector
+    walks again and again; most of
+    them are never used.
+    """
 
     __slots__ = ("_packed", "digest")
 

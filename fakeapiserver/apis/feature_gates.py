@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apis.recorded import NEWEST, known_versions, read_table
 
-# Switch all gates of a stage that nobody switched by name.
+# Switch all gates of a stage that are not switched by name.
 _STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 
 
@@ -65,8 +65,10 @@ DEFAULT_GATES: Final = FeatureGates()
 
 
 def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
-    """What --feature-gates makes of a version's gates. Raises ValueError in upstream's words for gates that there aren't,
-    that are locked, or that need others."""
+    """Returns the feature gates of a version with these switches.
+
+    Raises ValueError in upstream's words for gates that are unknown, locked, or need others.
+    """
     if not switches:
         return FeatureGates(version)
     known = _recorded(version)
@@ -94,7 +96,7 @@ def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
 
 
 def leaving_warnings(version: str, switches: Mapping[str, bool]) -> Iterator[str]:
-    """What upstream warns of where gates are switched that won't stay."""
+    """Yields upstream's warnings about switched gates that will be removed."""
     said = {"GA": "GA", "DEPRECATED": "deprecated"}
     for gate, on in switches.items():
         if (row := _recorded(version).get(gate)) is not None and row["stage"] in said:

@@ -1,7 +1,7 @@
 """Values as 1.33 shows them in messages: in Go's own syntax, with their types. Later versions show JSON.
 
-Upstream: field.Error.ErrorBody of k8s.io/apimachinery v0.33 (pkg/util/validation/field/errors.go), Go's fmt for %#v. Where Go
-prints the address of what a pointer points to, no other process prints the same.
+Upstream: field.Error.ErrorBody of k8s.io/apimachinery v0.33 (pkg/util/validation/field/errors.go), Go's fmt for %#v.
+Where Go prints a pointer's address, the value differs between processes.
 
     go_syntax("spec.scopes", ["x"])      # '[]core.ResourceQuotaScope{"x"}'
 """
@@ -25,11 +25,11 @@ _ADDRESS: Final = "0xc000000000"
 _OF_RESOURCES: Final = re.compile(
     r"\.(?:hard|max|min|default|\w+Ratio|\w+Request|limits|requests|capacity|allocatable)\["
 )
-# Details of what is shown as it is: names of a type of their own.
+# The details of values that are shown as they are: names of a string type.
 _PLAIN: Final = ('supported values: "cpu", "memory"', 'supported values: "ControllerResizeInProgress"')
 _RULES: Final = "either `defaultBackend` or `rules` must be specified"
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
-# Go's type of what is refused at a place, where the value alone doesn't tell it.
+# Go's type of the refused value, by its place, where the value does not determine it.
 _TYPES: Final = (
     (re.compile(r"^spec\.limits\[\d+\]\.\w+\[[^]]*\]$"), _QUANTITY),
     (re.compile(r"\.averageValue$"), _QUANTITY),
@@ -83,7 +83,7 @@ _WIRE_TYPES: Final = {
 
 
 def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
-    """What a refusal of a field with a detail shows; None if it shows what later versions do."""
+    """Returns the value in a refusal as 1.33 shows it, or None if later versions show the same."""
     if isinstance(value, str):
         if _is_plain(place, value, detail):
             return value
@@ -186,7 +186,7 @@ def _struct(value: Mapping[str, Any], kind: str) -> str:
 
 
 def _quantity(text: str) -> str:
-    """As one that was read from its canonical text, and is small enough for Go's fast path."""
+    """Returns a quantity as Go has it after parsing its canonical text by its fast path."""
     digits = re.match(r"-?\d+", text)
     number, suffix = (int(digits[0]), text[digits.end() :]) if digits else (0, "")
     binary = suffix in BINARY[1:]

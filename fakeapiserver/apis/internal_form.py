@@ -18,7 +18,7 @@ LABEL_SELECTOR: Final = "LabelSelector"
 _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
 # Of a PodSpec on the wire, what belongs to its security context inside.
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
-# Go's order of what of an object's metadata a template may have.
+# Go's order of the metadata that a template may have.
 _METADATA: Final = (
     *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
@@ -34,8 +34,10 @@ _OBJECT_METADATA: Final = (
 
 
 class InternalForm(dict[str, Any]):
-    """What the newest version shows, and what it is of: a `value` as it is on the wire, of an internal type (`kind`). Other
-    versions have other types."""
+    """A value as messages of the newest version show it.
+
+    `value` is its wire form, of the internal type `kind`; other versions have other types.
+    """
 
     __slots__ = ("kind", "value")
 
@@ -57,7 +59,7 @@ def internal_form(value: Object, name: str) -> InternalForm:
 
 
 def in_version(shown: Any, version: str) -> Any:
-    """What a message of the newest version shows, as an older one does."""
+    """Converts a value in a message of the newest version to that of an older one."""
     if isinstance(shown, InternalForm):
         rows = internal_rows(version)
         return _form(shown.value, shown.kind, rows) if shown.kind in rows else dict(shown)

@@ -1,4 +1,6 @@
-"""Which secrets and config maps a pod names. Upstream: k8s.io/kubernetes/pkg/api/pod/util.go (VisitPodSecretNames and its like)."""
+"""The secrets and config maps that a pod names. Upstream: k8s.io/kubernetes/pkg/api/pod/util.go (VisitPodSecretNames
+and others).
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What a pod asks for and may use in all: its containers' requests and limits, added up.
+"""The total requests and limits of a pod.
 
 Upstream: k8s.io/component-helpers/resource/helpers.go, and its twin in plugin/pkg/admission/limitranger/admission.go.
 """
@@ -56,15 +56,22 @@ def container_resources(spec: Object, which: Which, status: Object | None = None
 
 
 def pod_resources(spec: Object, which: Which) -> ResourceList:
-    """As LimitRanges count: what the pod itself says of CPU and memory goes before what its containers say."""
+    """Returns the totals as LimitRanges count them:
+
+    the pod's own CPU and memory take precedence over its containers'.
+    """
     own = resource_list((spec.get("resources") or {}).get(which))
     found = container_resources(spec, which)
     return found | {name: quantity for name, quantity in own.items() if name in _POD_LEVEL}
 
 
 def charged_resources(pod: Object, which: Which) -> ResourceList:
-    """As quotas and schedulers count: what the pod itself says goes before what its containers say and have been given; overhead
-    comes on top, of limits where there is one."""
+    """Returns the totals as quotas and schedulers count them.
+
+    The pod's own values take precedence over those requested by and allocated to its containers; overhead is
+    added, to limits only where
+    there is a limit.
+    """
     spec = pod["spec"]
     own = resource_list((spec.get("resources") or {}).get(which))
     found = container_resources(spec, which, pod.get("status"))
@@ -76,7 +83,7 @@ def charged_resources(pod: Object, which: Which) -> ResourceList:
 
 
 def is_extended(name: str) -> bool:
-    """A resource of somebody else's domain (upstream: IsExtendedResourceName)."""
+    """Whether the resource is of a domain outside of Kubernetes (upstream: IsExtendedResourceName)."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
     return not names.is_qualified_name(f"requests.{name}")
@@ -93,7 +100,7 @@ def has_pod_level(spec: Object) -> bool:
 
 
 def _given(status: Object, which: Which) -> Callable[[Object], ResourceList]:
-    """What a container counts for."""
+    """Returns a function for the amounts that a container counts for."""
     statuses = {
         found.get("name"): found
         for field in ("containerStatuses", "initContainerStatuses")
@@ -121,7 +128,7 @@ def _of(container: Object, which: Which) -> ResourceList:
 
 
 def is_best_effort(pod: Object) -> bool:
-    """Nothing is asked for and nothing limited (upstream: qos.GetPodQOS)."""
+    """Whether the pod has neither requests nor limits (upstream: qos.GetPodQOS)."""
     if known := (pod.get("status") or {}).get("qosClass"):
         return bool(known == "BestEffort")
     spec = pod["spec"]

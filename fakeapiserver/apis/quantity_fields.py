@@ -1,6 +1,6 @@
-"""Where the quantities of built-in kinds are, and whether two values are equal when quantities are compared by their amounts.
+"""The quantities in built-in kinds, and comparisons of values in which quantities are compared by their amounts.
 
-Upstream: k8s.io/apimachinery/pkg/api/equality/semantic.go. What was "1Gi" may become "1073741824" where nothing may change, and
+Upstream: k8s.io/apimachinery/pkg/api/equality/semantic.go. "1Gi" may become "1073741824" in an immutable field, and
 doesn't raise the generation.
 """
 

@@ -32,11 +32,14 @@ def minor_version(text: str) -> str:
 
 
 def read_table(version: str, name: str) -> Any:
-    """One recorded file, parsed. Raises FileNotFoundError."""
+    """Returns a recorded file, parsed. Raises FileNotFoundError."""
     return json.loads((VERSIONS / version / name).read_bytes())
 
 
 @cache
 def read_shared_table(name: str) -> Any:
-    """One recorded file that holds for all versions, parsed. Never write into it. Raises FileNotFoundError."""
+    """Returns a recorded file that is valid for all versions, parsed; callers must not change it.
+
+    Raises FileNotFoundError.
+    """
     return json.loads((VERSIONS.parent / name).read_bytes())

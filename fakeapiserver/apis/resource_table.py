@@ -1,4 +1,4 @@
-"""The living table of what is served: a version's own resources, and custom ones that come and go.
+"""The table of served resources: a version's own, and custom ones that come and go.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go (order),
 k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
@@ -22,14 +22,14 @@ _OWN_PRIORITY: Final = Priority(20_001, 0)
 
 
 class VersionView(Struct, frozen=True):
-    """One group version and its resources in the order discovery lists them."""
+    """A group version and its resources in the order in which discovery lists them."""
 
     gv: GroupVersion
     resources: tuple[APIResource, ...]
 
 
 class GroupView(Struct, frozen=True):
-    """One group and its versions, preferred first."""
+    """A group and its versions, preferred first."""
 
     name: str
     versions: tuple[VersionView, ...]
@@ -43,8 +43,10 @@ class RemoteVersion(Struct, frozen=True):
 
 
 class RemoteSpec(Struct, frozen=True):
-    """Where a remote server's OpenAPI v3 document is: `url` on the server of the APIService `name`, which is its `own` group
-    version's rather than one of others that the server has too."""
+    """The place of a remote server's OpenAPI v3 document: `url` on the server of the APIService `name`.
+
+    `own`: it is the APIService's own group version, not another one of the same server.
+    """
 
     name: str
     url: str
@@ -170,16 +172,16 @@ class ResourceTable:
         return self._in_order
 
     def group(self, name: str) -> GroupView | None:
-        """One group, None if nothing in it is served."""
+        """Returns a group, or None if nothing in it is served."""
         return self._view(name) if name in self._groups else None
 
     def version(self, group: str, version: str) -> VersionView | None:
-        """One group version, None if nothing in it is served."""
+        """Returns a group version, or None if nothing in it is served."""
         view = self.group(group)
         return next((v for v in view.versions if v.gv.version == version), None) if view else None
 
     def priority(self, gv: GroupVersion) -> Priority:
-        """What orders a group version."""
+        """Returns the priority that sorts a group version."""
         return self._priorities.get(gv, CUSTOM_PRIORITY)
 
     def _put(self, row: APIResource) -> None:

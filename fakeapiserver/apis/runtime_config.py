@@ -1,4 +1,4 @@
-"""--runtime-config: which groups, versions and resources are served beside or instead of those that are by default.
+"""--runtime-config: the groups, versions and resources that are served in addition to the defaults, or not served.
 
 Upstream: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, k8s.io/apiserver/pkg/server/storage/resource_config.go
 """
@@ -25,7 +25,7 @@ _LEGACY: Final = re.compile(r"(api/)?v1($|/)")
 
 
 class RuntimeConfig(Struct, frozen=True):
-    """What is said of versions and of single resources; of the rest the defaults hold. Made by `runtime_config`."""
+    """The switches for versions and single resources; the rest is as by default. Created by `runtime_config`."""
 
     versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
     resources: Mapping[GroupVersionResource, bool] = field(default_factory=dict)

@@ -52,15 +52,15 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True)
 class APIResource:
-    """One served resource at one version.
+    """A served resource at one version.
 
     `definition` is the schema's name in `definitions` (in the scheme's own where that is None). `columns` are Table columns
     without descriptions: {"name", "type", "format", "priority"}. `custom` marks those a CustomResourceDefinition made,
     `terminating` those whose definition is on its way out.
     `deprecation` is the warning that comes with every answer, where this version is on its way out.
     A delete that is done at once answers with the object if `returns_deleted`, otherwise with a Status.
-    `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` and `selectable_fields` (their jsonPaths) are what a
-    CustomResourceDefinition says of it.
+    `list_kind` is the kind of its lists, empty if it cannot be listed. `schema` and `selectable_fields` (their
+    jsonPaths) come from a CustomResourceDefinition.
     """
 
     gvr: GroupVersionResource
@@ -109,7 +109,7 @@ class RecordedDefinitions(Mapping[str, Schema]):
 
     @cached_property
     def go_types(self) -> Mapping[str, Mapping[str, str]]:
-        """What Go's types of this version say beyond the schemas."""
+        """The facts of this version's Go types that the schemas lack."""
         if not self._go_types.is_file():  # the newest version's are with who reads them
             return recorded_go_types()
         return msgspec.json.decode(self._go_types.read_bytes(), type=dict[str, dict[str, str]])
@@ -135,10 +135,10 @@ class RecordedDefinitions(Mapping[str, Schema]):
 
 
 class Scheme(Struct, frozen=True):
-    """What one Kubernetes version serves before anything is added to it.
+    """The resources and types of a Kubernetes version, before anything is added.
 
     `groups` is group -> versions, both in discovery order (the legacy group "" first, preferred versions first); `features` are
-    the feature gates that it was made with.
+    its feature gates.
     """
 
     version: str
@@ -155,7 +155,7 @@ class Scheme(Struct, frozen=True):
         return self.kinds.get(gvk)
 
     def served_definitions(self) -> list[str]:
-        """The definitions of what is served and what these refer to, in the recorded order."""
+        """The definitions of the served resources and those that they refer to, in the recorded order."""
         known = self.definitions
         found: set[str] = set()
         wanted = [*_ALWAYS]
@@ -178,13 +178,18 @@ class Scheme(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def load(version: str = NEWEST) -> Scheme:
-    """What a Kubernetes minor version serves by default. Raises ValueError if it is not among the recorded ones."""
+    """Returns the scheme of a Kubernetes minor version with its defaults.
+
+    Raises ValueError if the version is not recorded.
+    """
     return _read(version, {}, {})
 
 
 def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
-    """What a Kubernetes minor version serves with --feature-gates and --runtime-config, as upstream's flags have them. Raises
-    ValueError, worded as upstream words it, for switches that there aren't."""
+    """Returns the scheme of a minor version with --feature-gates and --runtime-config.
+
+    Raises ValueError in upstream's words for unknown switches.
+    """
     switched = feature_switches or runtime_switches
     return _read(version, feature_switches, runtime_switches) if switched else load(version)
 
@@ -219,7 +224,7 @@ def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: 
 
 
 def storage_version_hash(gvk: GroupVersionKind) -> str:
-    """What discovery calls the version a kind is stored at: equal for equal stored kinds, otherwise opaque."""
+    """Returns discovery's name for the stored version of a kind: equal for equal stored kinds, otherwise opaque."""
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
@@ -260,7 +265,7 @@ def _is_served(gv: GroupVersion, row: Mapping[str, Any], config: RuntimeConfig, 
     by_default = not row.get("onRequest", False)
     if not config.enabled(GroupVersionResource(*gv, row["resource"]), by_default):
         return False
-    # those that are there by default need no gate that could be off, unless somebody switched it
+    # default resources depend on no gate that is off, unless gates are switched
     return (by_default and not features.switched) or features.serve(f"{gv.group}/{gv.version}/{row['resource']}")
 
 

@@ -1,4 +1,4 @@
-"""What an update changes of fields that are fixed, as text for the refusal.
+"""The changes of an update to immutable fields, as text for the refusal.
 
 Upstream: k8s.io/apimachinery/pkg/util/diff/diff.go.
 """
@@ -11,8 +11,10 @@ from fakeapiserver.apis.internal_form import InternalForm, in_version, internal_
 
 
 class Difference(str):
-    """A refusal's text that ends with a difference, as the newest version tells it, and what it is made of: other versions have
-    other types."""
+    """A refusal's text that ends with a difference, in the newest version's form, and its parts:
+
+    other versions have other types.
+    """
 
     detail: str
     before: InternalForm
@@ -34,7 +36,7 @@ def difference(detail: str, before: Object, after: Object, kind: str) -> Differe
 
 
 def text_difference(before: Object, after: Object) -> str:
-    """Of two values that have Go's form already."""
+    """Returns the difference of two values in Go's form."""
     old, new = _shown(before), _shown(after)
     lines = list(difflib.unified_diff(old, new, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""How much of which quota an object uses: one evaluator for each resource that is more than counted.
+"""The usage of quotas by an object: an evaluator for each resource that is more than counted.
 
 Upstream: k8s.io/kubernetes/pkg/quota/v1/evaluator/core, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go.
 """
@@ -37,7 +37,7 @@ _POD_NAMES: Final = frozenset(
 _OBLIGING: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
-# What no quota speaks of.
+# Resources without quotas.
 IGNORED: Final = frozenset(
     {
         *(GroupResource("", name) for name in ("bindings", "componentstatuses", "events")),
@@ -76,9 +76,13 @@ class Getter(Protocol):
 
 
 class Evaluator(Struct, frozen=True):
-    """`knows`: names of quotas that speak of the resource. `usage`: of one object at a time (seconds since the epoch). `matches`:
-    whether a scope selector takes an object. `complaint`: what an object must say for quotas of these names, and doesn't; empty
-    if nothing."""
+    """Evaluates one resource.
+
+    `knows`: whether a quota's name concerns the resource. `usage`: of an object at a time (seconds since the
+    epoch). `matches`: whether a
+    scope selector matches an object. `complaint`: what an object must set for quotas of these names but does not;
+    empty if nothing.
+    """
 
     knows: Callable[[str], bool]
     usage: Callable[[Object, float], ResourceList]
@@ -87,7 +91,7 @@ class Evaluator(Struct, frozen=True):
 
 
 def evaluator_of(resource: GroupResource, getter: Getter) -> Evaluator:
-    """What a claim for devices uses depends on other objects."""
+    """Returns the resource's evaluator; that of ResourceClaims reads other objects."""
     if resource == RESOURCE_CLAIMS:
         return _claims_evaluator(getter)
     return _EVALUATORS.get(resource) or _count(resource)
@@ -121,7 +125,7 @@ def _is_extended_request(name: str) -> bool:
 
 
 def _pod_usage(pod: Object, now: float) -> ResourceList:
-    """What has ended, or should have, is there and uses nothing."""
+    """Returns a pod's usage; one that has ended, or should have, is only counted."""
     used: ResourceList = {"count/pods": ONE}
     if has_ended(pod, now):
         return used
@@ -129,7 +133,7 @@ def _pod_usage(pod: Object, now: float) -> ResourceList:
 
 
 def has_ended(pod: Object, now: float) -> bool:
-    """Or should have: it uses nothing any more (upstream: QuotaV1Pod)."""
+    """Whether the pod has ended or should have, and uses nothing any more (upstream: QuotaV1Pod)."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return True
     meta = metadata(pod)
@@ -251,7 +255,7 @@ def _claims_evaluator(getter: Getter) -> Evaluator:
 
 
 def _asked_by_pod(claim: Object, getter: Getter, now: float) -> ResourceList:
-    """What the pod has been charged for already that this claim was made for, by its extended resources."""
+    """Returns what the pod was charged already, through its extended resources, if this claim was made for it."""
     meta = metadata(claim)
     if (meta.get("annotations") or {}).get(_MADE_FOR_POD) != "true":
         return {}
@@ -269,7 +273,7 @@ def _asked_by_pod(claim: Object, getter: Getter, now: float) -> ResourceList:
 
 
 def _resource_claim_usage(claim: Object) -> ResourceList:
-    """Of alternatives the worst counts, for each class."""
+    """Returns a claim's usage; of alternatives the largest counts, for each class."""
     used: ResourceList = {_CLAIM_COUNT: ONE}
     for request in ((claim["spec"].get("devices") or {}).get("requests")) or ():
         exactly = request.get("exactly")

@@ -1,4 +1,4 @@
-"""Which objects a quota speaks of: its scopes and its scope selector.
+"""The objects that a quota covers: its scopes and its scope selector.
 
 Upstream: podMatchesScopeFunc and pvcMatchesScopeFunc in k8s.io/kubernetes/pkg/quota/v1/evaluator/core.
 """
@@ -48,7 +48,7 @@ def is_terminating(pod: Object) -> bool:
 
 
 def volume_attributes_classes(claim: Object) -> set[str]:
-    """That it has, has asked for, or is on its way to."""
+    """Returns the classes that the claim has, requests, or is being moved to."""
     status = claim.get("status") or {}
     names = {
         claim["spec"].get("volumeAttributesClassName"),

@@ -56,7 +56,7 @@ class ListExpr(Expr):
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One of a map or struct; a struct's key is its field as a literal."""
+    """An entry of a map or struct; a struct's key is its field as a literal."""
 
     at: int
     key: Expr
@@ -79,8 +79,9 @@ class Struct(Expr):
 class Comprehension(Expr):
     """`for variable[, second] in range: accumulator = step while condition`, then `result`.
 
-    `kind` tells the macro (all, exists, exists_one, list, map, or bind for a variable) and `body` what it does with an element,
-    `filter` whether, so that it needn't be found out from the rest.
+    `kind` is the macro (all, exists, exists_one, list, map, or bind for a variable), `body` the expression for an
+    element and `filter` its
+    condition, so that they need not be derived from the rest.
     """
 
     range: Expr

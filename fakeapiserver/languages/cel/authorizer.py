@@ -1,9 +1,9 @@
-"""What `authorizer` is to expressions: values that build a question, and the decision that answers it.
+"""The variable `authorizer` of expressions: values that build a question, and the decision.
 
 Upstream: k8s.io/apiserver/pkg/cel/library/authz.go
 
-An evaluation waits for nothing. A question that has no decision yet ends it with Unanswered; who evaluates finds the decision
-out, adds it and evaluates again.
+An evaluation waits for nothing. A question that has no decision yet ends it with Unanswered; the caller gets the decision,
+adds it and evaluates again.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +30,10 @@ class _Receiver:
 
 
 class Question(NamedTuple):
-    """May somebody do this? `service_account` is (namespace, name) of who is asked about, None for the request's user; of a
-    resource, or, where `path` isn't empty, of a path."""
+    """A question to the authorizer, about a resource, or, if `path` isn't empty, about a path.
+
+    `service_account` is (namespace, name) of the subject; None for the request's user.
+    """
 
     verb: str
     service_account: tuple[str, str] | None = None

@@ -34,9 +34,12 @@ _Substitutions = dict[Type, Type]
 
 @dataclass(slots=True)
 class Declared:
-    """What an expression may name: variables, the fields of structs by the structs' names, functions; and `makes`, structs that
-    it may make: their names, which stand for all that begin with them and a dot, of any fields if `structs` doesn't tell them.
-    binds: it may name values with cel.bind."""
+    """The names that an expression may use.
+
+    Variables, the fields of structs by the structs' names, functions; and `makes`: names of structs that it may
+    create, each with all
+    names below it, with any fields if `structs` doesn't have them. binds: it may name values with cel.bind.
+    """
 
     variables: Mapping[str, Type]
     structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
@@ -46,7 +49,10 @@ class Declared:
 
 
 class Checker:
-    """One check. `issues` are its errors; `constants` the types that expressions name; `names` the variables they use."""
+    """Checks one expression.
+
+    `issues` are its errors; `constants` the types that expressions name; `names` the variables they use.
+    """
 
     def __init__(self, declared: Declared) -> None:
         self._structs = declared.structs
@@ -403,7 +409,7 @@ def _binds(bound: _Substitutions, t: Type, variable: Type) -> tuple[bool, bool]:
 
 
 def _is_free(bound: _Substitutions, variable: Type, t: Type) -> bool:
-    """That the type doesn't contain the variable."""
+    """Whether the type does not contain the variable."""
     if variable == t:
         return False
     if t.kind == "param":
@@ -428,7 +434,7 @@ def _is_less_specific(one: Type, other: Type) -> bool:
     return one == other
 
 
-# ------------------------------------------------- what types don't tell
+# ------------------------------------------------- checks beyond types
 
 
 def _literal_issues(nodes: list[Expr]) -> list[Issue]:
@@ -477,7 +483,7 @@ def _format_issues(nodes: list[Expr]) -> Iterator[Issue]:
 
 
 def _written(node: Expr) -> Iterator[tuple[int, Type]]:
-    """The place and type of an expression, and of what is inside if it is a list or a map that is written out."""
+    """Yields the place and type of an expression, and of the elements of a list or map literal."""
     yield node.at, node.type
     if isinstance(node, ListExpr):
         for element in node.elements:

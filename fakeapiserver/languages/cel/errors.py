@@ -1,4 +1,4 @@
-"""What goes wrong in expressions, worded as cel-go words it.
+"""The errors of expressions, in cel-go's words.
 
 Upstream: github.com/google/cel-go/common/{error,errors}.go
 """

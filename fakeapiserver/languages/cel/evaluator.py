@@ -50,7 +50,7 @@ from fakeapiserver.languages.cel.values import (
 
 
 class Frame:
-    """One evaluation: variables by their number, and the cost so far."""
+    """The state of one evaluation: variables by their number, and the cost so far."""
 
     __slots__ = ("cost", "limit", "variables")
 
@@ -163,7 +163,7 @@ class Evaluator:
         return _chained(base, path, cost)
 
     def _path(self, tree: Expr) -> tuple[int | Step, list[Step | _Field], int]:
-        """What a chain of selections starts from, its steps, and what it costs."""
+        """Returns the start of a chain of selections, its steps, and its cost."""
         if isinstance(tree, Ident) and tree not in self._constants:
             return self._scope[tree.name.removeprefix(".")], [], 1
         link: Step | _Field
@@ -258,7 +258,7 @@ class Evaluator:
             function = _of_objects(function)
         only = tree.overloads[0] if len(tree.overloads) == 1 else ""
         if (own := cost_of(tree.function, only)) is not None:
-            # Among the overloads of a list that nobody knows the type of, upstream finds none for an error.
+            # For a list of unknown element type, upstream finds no overload that accepts an error value.
             is_known = tree.function != "sort" or all(_is_certain(arg.type) for arg in tree.all_args)
             return _costly(function, args, own, aborts=tree.function in _ABORTING and is_known)
         return _called(function, args)
@@ -425,7 +425,7 @@ def _variable(number: int, cost: int) -> Step:
 
 
 def _get(value: Any, link: Any, frame: Frame) -> Any:
-    """One step of a chain."""
+    """Evaluates one step of a chain."""
     if isinstance(link, _Field):
         if type(value) is dict:
             is_there, found = found_in(value, link.key)
@@ -556,7 +556,10 @@ _SEARCHES: Final = frozenset({"matches", "find", "findAll"})
 
 
 def _dispatched(overloads: list[tuple[Overload, Function]], name: str) -> Function:
-    """The first overload that takes the values it gets; `name` is the function's in errors, empty where they tell none."""
+    """Returns a function that calls the first overload that accepts its arguments.
+
+    `name` is the function's in errors, or empty if they don't name it.
+    """
 
     def dispatch(*args: Any) -> Any:
         for overload, function in overloads:
@@ -695,7 +698,7 @@ def _costly(function: Function, args: list[Step], cost: Cost, *, aborts: bool) -
 
 
 def _price(cost: Cost, values: list[Any], result: Any) -> int:
-    """Values of dyn may be none that the cost was made for."""
+    """Returns the cost; a value of type dyn may not have the type that the cost was made for."""
     try:
         return cost(values, result)
     except (TypeError, AttributeError):

@@ -298,7 +298,7 @@ def index(container: Any, key: Any) -> Any:
 
 
 def _place(key: Any) -> int:
-    """Where in a list a key points to."""
+    """Returns the index in a list for a key."""
     if isinstance(key, float):
         if not key.is_integer():
             raise CelError(f"unsupported index value {go_float(key)} in list")
@@ -340,7 +340,7 @@ def _is_sorted(items: list[Any]) -> bool:
 
 
 def _not_equal(one: Any, other: Any) -> bool:
-    """What can't be compared isn't equal either."""
+    """Whether two values differ; values that can't be compared differ."""
     with suppress(CelError):
         return not equal(one, other)
     return True

@@ -55,7 +55,7 @@ class Quantity(Struct, frozen=True, eq=False):
 
     @property
     def whole(self) -> int | None:
-        """What upstream's AsInt64 gives."""
+        """Returns upstream's AsInt64, or None."""
         if not self.is_small or self.exponent < 0:
             return None
         found = self.value * 10**self.exponent
@@ -169,7 +169,7 @@ _QUANTITIES: Final[dict[str, Function]] = {
 
 @total_ordering
 class Semver(Struct, frozen=True):
-    """`build` tells nothing about the order, but two versions with different ones are equal all the same."""
+    """A semantic version. `build` does not count in the order, but versions that differ in it are equal."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.Semver")
     numbers: tuple[int, int, int]
@@ -233,7 +233,7 @@ def _pre_release(text: str) -> int | str:
 
 
 def _without_zeros(part: str) -> str:
-    """One stays in front of what is no digit."""
+    """Removes leading zeros; one stays before a letter and at the end."""
     rest = part.lstrip("0")
     return rest if rest[:1].isascii() and rest[:1].isdigit() else f"0{rest}"
 

@@ -22,8 +22,10 @@ _Expander = Callable[[int, Expr, list[Expr]], Expr]
 
 
 def expand(at: int, function: str, target: Expr | None, args: list[Expr], *, binds: bool = False) -> Expr | None:
-    """What a macro's call stands for, or None for a plain call. `at` is where the call's bracket opens; `binds`: there is
-    cel.bind."""
+    """Returns the expansion of a macro's call, or None for a plain call.
+
+    `at` is the place of the call's bracket; `binds`: cel.bind is allowed.
+    """
     if target is None:
         return _has(at, args[0]) if function == "has" and len(args) == 1 else None
     if binds and function == "bind" and len(args) == 3 and isinstance(target, Ident) and target.name == "cel":

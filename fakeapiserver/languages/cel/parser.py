@@ -64,7 +64,10 @@ class _Stop(Exception):
 
 
 def parse(source: str, *, binds: bool = False, macros: bool = True) -> Expr:
-    """CompileError for what is no expression. `binds`: it may say cel.bind. Not `macros`: calls of macros stay calls."""
+    """Parses an expression. Raises CompileError for an invalid one.
+
+    `binds`: cel.bind is allowed. Without `macros`, calls of macros stay calls.
+    """
     if len(source) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
@@ -411,7 +414,7 @@ class _Parser:
         return Ident(token.at, name)
 
     def _struct_brace(self) -> int | None:
-        """Where the brace of `a.b.C{` stands, after `a` was read."""
+        """Returns the place of the brace of `a.b.C{`, after `a` was read."""
         at = self._next
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == "IDENTIFIER":
             at += 2

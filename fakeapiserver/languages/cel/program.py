@@ -53,13 +53,13 @@ class Program:
         except RecursionError:
             return Result(None, frame.cost, "evaluation recursion limit exceeded")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # Upstream, too, survives what nobody thought of.
+            # Upstream survives unforeseen errors, too.
             return Result(None, frame.cost, f"internal error: {error}")
         return Result(value, frame.cost) if frame.cost <= limit else Result(None, frame.cost, LIMIT_MESSAGE)
 
 
 def check(source: str, declared: Declared) -> tuple[Expr, Checker]:
-    """CompileError with what is wrong with an expression."""
+    """Parses and checks an expression. Raises CompileError with its errors."""
     tree = parse(source, binds=declared.binds)
     checker = Checker(declared)
     try:

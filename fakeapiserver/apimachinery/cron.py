@@ -58,7 +58,7 @@ class Schedule(Struct, frozen=True):
         place = _Place(ZoneInfo(name) if name not in ("", "Local") else None)
         found = (int(moment) // 60 + 1) * 60
         last_year = place.at(found).year + _YEARS
-        reset = False  # whether what is smaller than the field in question begins anew
+        reset = False  # whether the smaller fields start from their minimum
         while place.at(found).year <= last_year:
             found, reset, wrapped = self._search(place, found, reset)
             if not wrapped:
@@ -66,8 +66,12 @@ class Schedule(Struct, frozen=True):
         return None
 
     def _search(self, place: "_Place", found: int, reset: bool) -> tuple[int, bool, bool]:
-        """Goes on to a month, a day in it, an hour, a minute that fit; ends early (the last is True) where one of them begins anew, as
-        the greater ones have to be asked again. Upstream's steps one by one: they show where clocks are turned at midnight."""
+        """Advances to a matching month, day, hour and minute.
+
+        It ends early (the last is True) where one of them wraps around, because the greater ones must be
+        checked again. These are upstream's
+        steps one by one: they matter where clocks change at midnight.
+        """
         minutes, hours, _, months, _ = self.fields
         local = place.at(found)
         while local.month not in months:
@@ -112,7 +116,7 @@ class Schedule(Struct, frozen=True):
 
 
 class _Place:
-    """Where clocks show a time zone's time; None: the machine's."""
+    """Local time in a zone; None: the machine's."""
 
     __slots__ = ("_zone",)
 
@@ -120,7 +124,7 @@ class _Place:
         self._zone = zone
 
     def at(self, moment: int) -> datetime:
-        """What they show then."""
+        """Returns the local time at a moment."""
         return datetime.fromtimestamp(moment, self._zone).astimezone(self._zone)
 
     def seconds(self, year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:

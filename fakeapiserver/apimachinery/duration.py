@@ -93,7 +93,7 @@ def _quote(text: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """As Go shows it.
+    """Formats a duration as Go does.
 
     >>> format_duration(5400), format_duration(0.25), format_duration(0), format_duration(-1.5)
     ('1h30m0s', '250ms', '0s', '-1.5s')

@@ -118,7 +118,7 @@ def new_not_found(resource: GroupResource, name: str) -> StatusError:
 
 
 def new_generic_not_found() -> StatusError:
-    """What upstream answers for a path nobody serves (NewGenericServerResponse, 404)."""
+    """Returns the error for a path that is not served (upstream: NewGenericServerResponse, 404)."""
     return status_error(404, "NotFound", "the server could not find the requested resource", {})
 
 

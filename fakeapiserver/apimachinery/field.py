@@ -82,8 +82,10 @@ class AsShown(str):
 
 
 class Error(Struct, frozen=True):
-    """One field error. `value` is the JSON value to show. `origin` are the calls that made the error, recorded only while the logger
-    of refusals is at DEBUG (origin.py)."""
+    """A field error. `value` is the JSON value to show.
+
+    `origin` are the calls that made the error, recorded only while the logger of refusals is at DEBUG (origin.py).
+    """
 
     reason: Reason
     field: str
@@ -197,7 +199,7 @@ def not_supported(path: Path | str, value: Any, valid: Sequence[str], *, rule: s
 
 
 def not_supported_text(path: Path | str, value: Any, valid: Sequence[str], *, rule: str = "") -> Error:
-    """As `not_supported`, where the value is a plain string in Go, which is quoted with %q."""
+    """Returns what `not_supported` does, for a value that is a plain string in Go and is quoted with %q."""
     detail = "supported values: " + ", ".join(go_quote(v) for v in valid) if valid else ""
     return _error("FieldValueNotSupported", path, value, Message(detail, rule) if rule else detail)
 

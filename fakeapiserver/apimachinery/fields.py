@@ -54,7 +54,7 @@ class Selector(Struct, frozen=True, dict=True):
 
 
 def parse(text: str) -> Selector:
-    """ValueError with upstream's text for what is no selector."""
+    """Parses a field selector. Raises ValueError with upstream's text for an invalid one."""
     terms = sorted(term for term in _split_terms(text) if term)
     requirements = (_requirement(term, text) for term in terms)
     # Upstream takes `=` alone, without field and value, for no requirement at all.

@@ -1,4 +1,4 @@
-"""What Go's parser of IP addresses says of a text that is none.
+"""The errors of Go's parser of IP addresses.
 
 Upstream: net/netip/netip.go (ParseAddr)
 """

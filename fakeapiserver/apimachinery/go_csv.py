@@ -1,4 +1,4 @@
-"""Comma-separated values as Go reads them, and its words for what are none.
+"""Comma-separated values as Go reads them, with its errors.
 
 Upstream: encoding/csv/reader.go.
 """
@@ -33,7 +33,7 @@ def _lines(text: str) -> list[str]:
 
 
 class _Record:
-    """One record; `line` is where the reader is."""
+    """Parses a record; `line` is the reader's position."""
 
     def __init__(self, lines: list[str], start: int) -> None:
         self._lines, self._start, self.line = lines, start, start

@@ -1,4 +1,4 @@
-"""What Go takes for white space: fewer characters than Python (upstream: unicode.IsSpace, strings.TrimSpace)."""
+"""White space in Go: fewer characters than Python (upstream: unicode.IsSpace, strings.TrimSpace)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How Go reads and writes URLs, and what its parser says of a text that is none.
+"""URLs as Go reads and writes them, with its parser's errors.
 
 Upstream: net/url/url.go
 """
@@ -24,8 +24,12 @@ _VALID_PATH: Final = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]|%[0-9a-f
 
 
 class URL(NamedTuple):
-    """What a URL says. `authority` is `user:password@host:port`, `path` as it is written, and all that follows the scheme where that
-    isn't the beginning of a path."""
+    """The parts of a URL.
+
+    `authority` is `user:password@host:port`, `path` is as written, and is all that follows the scheme if
+    that isn't the beginning of a
+    path.
+    """
 
     scheme: str
     authority: str
@@ -35,11 +39,11 @@ class URL(NamedTuple):
 
     @property
     def is_absolute(self) -> bool:
-        """It says where on its server it leads."""
+        """Whether the URL has a path on its server."""
         return self.path.startswith("/")
 
     def text(self) -> str:
-        """As Go writes it: what isn't valid in a path is escaped."""
+        """Returns the URL as Go writes it: characters that are invalid in a path are escaped."""
         path = self.path if _VALID_PATH.fullmatch(self.path) else escaped_path(unquote_to_bytes(self.path))
         scheme = f"{self.scheme}:" if self.scheme else ""
         authority = f"//{self.authority}" if self.authority else ""
@@ -48,7 +52,7 @@ class URL(NamedTuple):
 
 
 def escaped_path(path: str | bytes) -> str:
-    """Of a path without escapes (upstream: URL.EscapedPath)."""
+    """Escapes a path (upstream: URL.EscapedPath)."""
     return quote(path, safe=PATH_SAFE)
 
 
@@ -66,12 +70,12 @@ def parse(text: str) -> URL:
 
 
 def path_unescape(text: str) -> str:
-    """The text without its escapes; as it stands where one of them is none. Bytes that aren't UTF-8 are U+FFFD."""
+    """Unescapes a text; returns it unchanged if an escape is invalid. Bytes that aren't UTF-8 become U+FFFD."""
     return text if ESCAPED.search(text) else unquote(text)
 
 
 def url_problem(text: str) -> str:
-    """url.Parse's words, empty for what it takes."""
+    """Returns the error of url.Parse, or ""."""
     text, _, fragment = text.partition("#")
     return _problem(text, request=False) or (
         f"parse {go_quote(text)}: {bad}" if (bad := _escape_problem(fragment)) else ""
@@ -79,7 +83,7 @@ def url_problem(text: str) -> str:
 
 
 def request_uri_problem(text: str) -> str:
-    """url.ParseRequestURI's words, empty for what it takes."""
+    """Returns the error of url.ParseRequestURI, or ""."""
     return _problem(text, request=True)
 
 
@@ -128,7 +132,7 @@ def _authority_problem(scheme: str, authority: str) -> str:
 
 
 def _literal_problem(host: str) -> str:
-    """Of an address in brackets, with a port or without."""
+    """Returns the error in an address in brackets, with or without a port."""
     if not host.startswith("[") or host.rindex("[") > 0:
         return "invalid IP-literal"
     address, bracket, port = host[1:].rpartition("]")
@@ -155,7 +159,7 @@ def _host_problem(scheme: str, host: str) -> str:
 
 
 def _name_problem(host: str) -> str:
-    """What may stand in a host's name: hardly any escapes."""
+    """Returns the error in a host's name, which may have hardly any escapes."""
     found = _NOT_OF_HOST.search(host)
     if found is None:
         return ""

@@ -22,7 +22,7 @@ class Family(Struct, frozen=True, eq=False):
 
 
 class Histogram(Struct):
-    """How many values fell below each bound, and their sum."""
+    """A histogram: the number of values below each bound, and their sum."""
 
     bounds: tuple[float, ...]
     counts: list[int] = field(default_factory=list)
@@ -43,7 +43,10 @@ class Histogram(Struct):
 
 
 class Instruments(Struct):
-    """One server's. Label values come from what is stored or served, so no client can make many of them."""
+    """The instruments of one server.
+
+    Label values come from what is stored or served, so no client can create many of them.
+    """
 
     numbers: dict[Family, Counter[Values]] = field(default_factory=dict)
     histograms: dict[Family, dict[Values, Histogram]] = field(default_factory=dict)

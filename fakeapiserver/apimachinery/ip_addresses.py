@@ -5,14 +5,14 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 
 def unzoned_address(text: str) -> IPv4Address | IPv6Address:
-    """ValueError for what is no address. Go's addresses have no zone, as fe80::1%eth0 has."""
+    """Parses an address without a zone such as fe80::1%eth0 has, as Go does. Raises ValueError."""
     if "%" in text:
         raise ValueError(text)
     return ip_address(text)
 
 
 def unzoned_network(text: str) -> IPv4Network | IPv6Network:
-    """As unzoned_address, of a subnet, maybe with bits beyond its prefix."""
+    """Parses a subnet without a zone; bits beyond its prefix are allowed. Raises ValueError."""
     if "%" in text:
         raise ValueError(text)
     return ip_network(text, strict=False)
@@ -20,9 +20,10 @@ def unzoned_network(text: str) -> IPv4Network | IPv6Network:
 
 @lru_cache(8192)
 def canonical_ip(text: str) -> str:
-    """The address in its shortest form, an IPv4 address in an IPv6 one as the IPv4 address; "" for what is none.
+    """Returns the address in its shortest form, an IPv4 address in an IPv6 one as IPv4; "" for an invalid one.
 
-    Octets may begin with zeroes, as they might when this was still read from everybody."""
+    Octets may begin with zeroes, as older versions allowed.
+    """
     if "%" in text:
         return ""
     try:
@@ -41,5 +42,5 @@ def canonical_ip(text: str) -> str:
 
 
 def is_ipv6(text: str) -> bool:
-    """Of an address in canonical form."""
+    """Whether an address in canonical form is IPv6."""
     return ":" in text

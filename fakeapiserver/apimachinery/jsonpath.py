@@ -2,8 +2,9 @@
 
 Upstream: k8s.io/client-go/util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template/funcs.go
 
-`compile_path(text)` gives a function from a value to what the path finds in it. Both raise ValueError: the one for text that is no
-path, the other where upstream finds nothing because of an error (an index out of bounds, a filter of what is no list).
+`compile_path(text)` returns a function from a value to the values at the path. Both raise ValueError: the first for
+an invalid path, the
+second where upstream returns an error (an index out of bounds, a filter on a value that is no list).
 """
 
 import re
@@ -32,7 +33,7 @@ _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
 def compile_path(text: str) -> Callable[[Any], list[Any]]:
-    """What a path finds; a path to something that isn't there finds nothing. Values that are null are found as such."""
+    """Returns a function that finds the values at a path. Missing values are left out, null values are returned."""
     find = _Parser(f"{text}}}").path()
     return lambda value: find([value])
 

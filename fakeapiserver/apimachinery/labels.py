@@ -85,7 +85,7 @@ NOTHING: Final = Selector(nothing=True)
 
 
 def parse(text: str) -> Selector:
-    """ValueError with upstream's text for what is no selector."""
+    """Parses a label selector. Raises ValueError with upstream's text for an invalid one."""
     return Selector(tuple(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key)))
 
 

@@ -1,4 +1,4 @@
-"""What expressions of admission webhooks and policies may name.
+"""The variables of expressions in admission webhooks and policies.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go, k8s.io/apiserver/pkg/cel/mutation
 """

@@ -20,7 +20,7 @@ _MAX: Final = (1 << 64) - 1
 
 
 class Findings(Struct):
-    """Of a whole definition's version: errors, the cost of all rules, and which of them cost most."""
+    """The results for a version of a definition: errors, the cost of all rules, and the most expensive ones."""
 
     errors: ErrorList = field(default_factory=list)
     total: int = 0
@@ -41,9 +41,14 @@ class Findings(Struct):
 
 
 class Scope(Struct, frozen=True):
-    """Where a schema stands. `cardinality`: how often its values can be in an object, None if nothing limits that;
-    `uncorrelated`: the enclosing schema whose values can't be told from those before; `has_rules`, `undeclared`: one around it has
-    rules, and from there on one couldn't be declared, which leaves nothing inside with a type."""
+    """The position of a schema.
+
+    `cardinality`: how often its values can occur in an object, None without a limit; `uncorrelated`: the
+    enclosing schema whose values can't
+    be matched with the old ones; `has_rules`, `undeclared`: an enclosing schema has rules, and below it one could
+    not be declared, so that
+    nothing inside has a type.
+    """
 
     findings: Findings
     is_resource: bool = True

@@ -70,7 +70,7 @@ _DECL: Final = Decl(
 
 
 class NotInstantiated(ValueError):
-    """What compiles, and can't be run: a pattern that is none."""
+    """The expression compiles but can't run: a regular expression in it is invalid."""
 
 
 @lru_cache(maxsize=1024)
@@ -110,14 +110,14 @@ def matches(program: Program, variables: Mapping[str, Any]) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """As CEL calls a value's type."""
+    """Returns CEL's name of a value's type."""
     from fakeapiserver.languages.cel.values import type_of
 
     return type_of(value).full_name
 
 
 def variables_of(driver: str, device: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What expressions see of a device. ValueError with upstream's text where an attribute can't be read."""
+    """Returns the variables for a device. Raises ValueError with upstream's text for an invalid attribute."""
     attributes, capacity = Sparse(), Sparse()
     for name, row in (device.get("attributes") or {}).items():
         domain, identifier = _qualified(name, driver)

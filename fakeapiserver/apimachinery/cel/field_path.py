@@ -19,7 +19,7 @@ class _Invalid(Exception):
 
 
 def normalized(text: str, schema: Schema) -> str | None:
-    """The path as errors write it, or None for one that names nothing in the schema."""
+    """Returns the path as errors write it, or None if it names nothing in the schema."""
     path = Path()
     names = iter(_TOKEN.findall(text))
     try:

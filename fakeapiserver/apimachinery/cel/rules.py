@@ -40,12 +40,15 @@ class Rule(Struct):
 
     @property
     def shown(self) -> str:
-        """What errors call the rule."""
+        """The rule's text in errors."""
         return str(self.source.get("message") or self.source.get("rule", "")).strip()
 
 
 def declare_self(schema: Schema, *, is_resource: bool) -> Decl | None:
-    """What `self` is. Upstream gives its type another name each time, lest rules depend on it."""
+    """Returns the declaration of `self`.
+
+    Upstream gives its type another name each time, so that rules can't depend on it.
+    """
     texts = "".join(str(rule.get("rule", "")) for rule in schema.get(RULES) or ())
     return schemas.declare(schema, is_resource=is_resource, name=f"selfType{zlib.crc32(texts.encode())}")
 

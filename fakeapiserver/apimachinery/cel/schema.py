@@ -1,4 +1,4 @@
-"""What a structural schema declares to expressions, and its values as expressions see them.
+"""The declarations of a structural schema for expressions, and its values in expressions.
 
 Upstream: k8s.io/apiserver/pkg/cel/common/{schemas,valuesunstructured}.go, k8s.io/apiserver/pkg/cel/types.go,
 k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model/schemas.go
@@ -66,7 +66,7 @@ def with_type_and_meta(schema: Schema) -> Schema:
 
 
 def declare(schema: Schema, *, is_resource: bool, name: str = "object") -> Decl | None:
-    """A schema's declaration, or None for what is not exposed. `name` is that of the type if it is an object's."""
+    """Returns a schema's declaration, or None if it is not exposed. `name` is the type's if it is an object."""
     if schema.get("x-kubernetes-int-or-string"):
         longest = schema.get("maxLength")
         return Decl("dyn", types.DYN, 1, MAX_REQUEST - 2 if longest is None else max(longest, 0) * 4)
@@ -169,7 +169,7 @@ Convert = Callable[[Any], Any]
 
 
 def converter(schema: Schema) -> Convert | None:
-    """What makes a JSON value a value of expressions; None where it is one already."""
+    """Returns the function that converts a JSON value for expressions, or None if none is needed."""
     if schema.get("x-kubernetes-int-or-string"):
         return None
     match schema.get("type", ""):

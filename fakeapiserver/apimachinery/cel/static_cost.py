@@ -1,4 +1,4 @@
-"""What an expression may cost at most, by the limits that its schema sets.
+"""The highest cost of an expression, by the limits in its schema.
 
 Upstream: github.com/google/cel-go/checker/cost.go, github.com/google/cel-go/ext/{lists,sets}.go,
 k8s.io/apiserver/pkg/cel/library/cost.go, k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go (sizeEstimator)
@@ -147,7 +147,7 @@ class _Coster:
         return self._paths.get(tree, ())
 
     def _declared(self, path: Path) -> Size | None:
-        """What the schema says of a path's size."""
+        """Returns the size of a path by the schema."""
         if not path or path[0] == "@result":
             return None
         decl = self._root
@@ -183,7 +183,7 @@ class _Coster:
         return self.size(tree) or _UNKNOWN
 
     def element(self, tree: Expr) -> tuple[Type, Size] | None:
-        """The type and size of a list's elements, None for what is no list."""
+        """Returns the type and size of a list's elements, or None for other types."""
         if not tree.type.params:
             return None
         path = self._path(tree)
@@ -285,7 +285,7 @@ class _Coster:
         return _added(total, own)
 
     def _overloads(self, tree: Call) -> tuple[int, Size | None]:
-        """The dearest of a call's overloads, and the size of what they return."""
+        """Returns the cost of a call's most expensive overload, and the size of the results."""
         own, result = 0, None
         for overload in tree.overloads:
             found = _estimate(self, tree, overload)
@@ -302,7 +302,7 @@ class _Coster:
         return own, result
 
     def joined(self, tree: Call) -> Size:
-        """Of `+`, and remembers what the sum's elements are like."""
+        """Returns the size of a sum, and remembers the sum's elements."""
         one, other = tree.args
         self._remember(tree, None, _union(self._entry(one), self._entry(other)))
         return self.known(one).plus(self.known(other))

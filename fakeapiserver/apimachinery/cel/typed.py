@@ -1,4 +1,4 @@
-"""Expressions that must be of a certain type, and what is said of those that aren't.
+"""Expressions that must have a certain type, and the errors for other types.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/cel/compile.go, k8s.io/apiserver/pkg/authorization/cel/compile.go
 """

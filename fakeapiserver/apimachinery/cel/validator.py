@@ -40,7 +40,7 @@ class _OutOfBudget(Exception):
 
 
 class Run(Struct):
-    """One validation: what it found and may still spend."""
+    """One validation: its results and its remaining budget."""
 
     budget: int = BUDGET
     errors: ErrorList = field(default_factory=list)
@@ -54,8 +54,11 @@ class Run(Struct):
 
 
 class _Old(Struct, frozen=True):
-    """What a value was before. `value` is _NOTHING where that can't be told; `parent` are the nearest enclosing value of which it
-    can, with its schema, and the one before."""
+    """The old state of a value.
+
+    `value` is _NOTHING if it can't be matched; `parent` has the nearest enclosing value that can, with its
+    schema, and its old state.
+    """
 
     value: Any = _NOTHING
     parent: tuple[Schema, Any, Any] | None = None
@@ -67,7 +70,7 @@ class _Old(Struct, frozen=True):
         return self.parent is not None and _is_same(*self.parent)
 
     def below(self, schema: Schema, value: Any, old: Any) -> "_Old":
-        """Of a part of `value`, which has this schema."""
+        """Returns the old state of a part of `value`, which has this schema."""
         return self if self.value is _NOTHING else _Old(old, (schema, value, self.value))
 
 
@@ -100,7 +103,7 @@ def _part(schema: Schema, name: str) -> Schema | None:
 
 
 def _deep_equal(one: Any, other: Any) -> bool:
-    """As Go's reflect.DeepEqual of decoded JSON."""
+    """Compares decoded JSON as Go's reflect.DeepEqual does."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -125,7 +128,7 @@ class Validator:
         return run.errors, run.warnings
 
     def run(self, value: Any, old: Any, path: Path, budget: int) -> Run:
-        """One run at a place of its own, in which nothing is excused for having been wrong before."""
+        """Runs the rules at a place of its own, without regard to the old value's errors."""
         run = Run(budget)
         with suppress(_OutOfBudget):
             self._check(value, old, path, UNCORRELATED, run)
@@ -146,7 +149,7 @@ class Validator:
         found = {}
         for name, schema in (self._schema.get("properties") or {}).items():
             child = _below(schema)
-            # Fields whose type is unknown are left out, but for those that only have no name in expressions.
+            # Fields of unknown type are left out, except for those that only lack a name in expressions.
             if child is not None and (escape(name) is None or declare(schema, is_resource=False) is not None):
                 found[name] = child
         return found
@@ -290,7 +293,7 @@ def _error(reason: str | None, path: Path, value: Any, detail: str) -> Error:
 
 
 def _message(rule: Rule, variables: dict[str, Any], run: Run) -> tuple[str, str]:
-    """What messageExpression says, empty where it says nothing fit; and why nothing may run any more."""
+    """Returns the text of messageExpression, empty if it is unsuitable; and the reason if the budget is exhausted."""
     if rule.message is None:
         return "", ""
     source = go_quote(str(rule.source["messageExpression"]))

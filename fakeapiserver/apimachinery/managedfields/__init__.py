@@ -1,4 +1,4 @@
-"""Who owns which field: structured merge, server-side apply, managedFields.
+"""Field ownership: structured merge, server-side apply, managedFields.
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields, sigs.k8s.io/structured-merge-diff/v6.
 """

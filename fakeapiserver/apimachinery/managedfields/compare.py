@@ -1,4 +1,4 @@
-"""What fields an object has, and which of them differ between two.
+"""The fields of an object, and the fields that differ between two.
 
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (tofieldset.go, compare.go).
 """
@@ -136,7 +136,10 @@ def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison, eq
 
 
 def _compare_values(node: Node, old: Any, new: Any, into: Comparison, equal: Equal) -> bool:
-    """False if the value is a leaf; what is below a value that stopped or started to be a map is told all the same."""
+    """Compares two values; returns False for leaves.
+
+    Fields below a value that stopped or started to be a map are recorded as well.
+    """
     old_map, new_map = isinstance(old, dict) and node.is_map, isinstance(new, dict) and node.is_map
     old_list = isinstance(old, list) and node.items is not None
     new_list = isinstance(new, list) and node.items is not None

@@ -1,8 +1,9 @@
 """Fields that an empty list or map changes, though the objects compared don't show it.
 
 Upstream: sigs.k8s.io/structured-merge-diff/v6/value (listreflect.go, structreflect.go). Objects of Go's types have their empty
-lists taken out, as storage does; Go compares before. A struct's fields that are omitted when empty are none to it, but the items
-of a list that is owned as a whole it compares as they are.
+lists taken out, as storage does; Go compares before. To Go, a struct's empty fields with omitempty are absent, but
+the items of a list that is owned as a whole are compared as
+they are.
 """
 
 from typing import Any, Final

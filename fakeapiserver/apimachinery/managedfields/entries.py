@@ -22,7 +22,7 @@ _TEXTS: Final = ("manager", "operation", "apiVersion", "fieldsType", "subresourc
 
 
 class ManagerId(NamedTuple):
-    """Who owns: an applier is the same one in every version (api_version empty), an updater is not."""
+    """An owner: an applier is the same one in every version (api_version empty), an updater is not."""
 
     manager: str
     operation: str
@@ -40,7 +40,7 @@ class ManagerId(NamedTuple):
         return msgspec.json.encode({key: value for key, value in fields.items() if value}).decode()
 
     def shown(self) -> str:
-        """As a conflict names it."""
+        """The manager's name in a conflict."""
         text = go_quote(self.manager)
         if self.subresource:
             text += f" with subresource {go_quote(self.subresource)}"
@@ -48,7 +48,7 @@ class ManagerId(NamedTuple):
 
 
 class Owned(Struct, frozen=True):
-    """What one manager owns. `time` is RFC3339 or None; `stored` tells that `fields` is as it was stored."""
+    """The fields of one manager. `time` is RFC3339 or None; `stored` means that `fields` is as it was stored."""
 
     fields: FieldSet
     api_version: str

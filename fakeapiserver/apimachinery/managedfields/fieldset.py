@@ -106,7 +106,7 @@ def has(fields: FieldSet, key: str) -> bool:
 
 
 def below(fields: FieldSet, key: str) -> FieldSet:
-    """The fields below one path element; empty if there are none."""
+    """Returns the fields below a path element; empty if there are no such fields."""
     node = fields.get(key)
     return _children(node) if node else {}
 
@@ -224,7 +224,7 @@ def canonical(fields: FieldSet) -> FieldSet:
 
 
 def _canonical_element(key: str) -> str:
-    """Empty for an element of a kind nobody knows yet."""
+    """Returns the canonical form of a path element; empty for an unknown type of element."""
     if len(key) < 2 or key[1] != ":":
         raise ValueError(f"missing colon: {key}")
     if key[0] == "f":

@@ -1,4 +1,4 @@
-"""What calls cost at run time, in upstream's units.
+"""The cost of calls at run time, in upstream's units.
 
 Upstream: github.com/google/cel-go/interpreter/runtimecost.go, k8s.io/apiserver/pkg/cel/library/cost.go
 """
@@ -51,7 +51,7 @@ def equality(args: _Args, _: Any) -> int:
 
 
 def _selector(args: _Args, _: Any) -> int:
-    """A list, reading the text, and a requirement, as dear as a list and a struct, for every two characters."""
+    """One list, plus scanning the text, plus one (list + struct) for every two characters."""
     size = size_of(args[1])
     return LIST_CREATE + math.ceil(size * 0.1) + math.ceil(math.ceil(size * 0.5) * float(LIST_CREATE + STRUCT_CREATE))
 

@@ -262,9 +262,10 @@ _TAKES: Final = {
 
 
 def template_issues(template: str, given: Sequence[Sequence[tuple[int, Type]]]) -> Iterator[tuple[int | None, str]]:
-    """What is known to be wrong before the values are: where (None: in the template) and the message.
+    """Yields the errors in a format string that are known before the values: place (None: in the template) and message.
 
-    `given` are the places and types of each argument and of what it is written to hold."""
+    `given` are the places and types of each argument and of the elements of its literal.
+    """
     used = 0
     for match in _CLAUSE.finditer(template):
         if match.group() == "%%":
@@ -290,7 +291,7 @@ def template_issues(template: str, given: Sequence[Sequence[tuple[int, Type]]]) 
 
 
 def value_text(value: Any) -> str | None:
-    """What %s makes of a value."""
+    """Returns the text of a value for %s."""
     match value:
         case None:
             return "null"

@@ -26,7 +26,7 @@ _MAX_NS: Final = 1 << 63
 
 
 def to_duration(text: str) -> Duration:
-    """Of Go's notation, `1h30m`."""
+    """Parses Go's notation, `1h30m`."""
     try:
         return Duration(parse_nanoseconds(text))
     except ValueError:
@@ -42,7 +42,7 @@ def duration_text(duration: Duration) -> str:
 
 
 def to_timestamp(text: str) -> Timestamp:
-    """Of RFC 3339."""
+    """Parses RFC 3339."""
     wrong = CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
     found = _RFC3339.fullmatch(text)
     if found is None:
@@ -122,7 +122,7 @@ def zone_of(name: str) -> tzinfo | timedelta:
 
 
 def part(name: str, clock: tuple[datetime, int], ns: int) -> Any:
-    """What a method of timestamps returns. `clock` is what `in_zone` gives."""
+    """Returns the result of a method of timestamps. `clock` comes from `in_zone`."""
     moment, ahead = clock
     match name:
         case "getFullYear":

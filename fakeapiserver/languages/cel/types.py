@@ -14,19 +14,19 @@ class Type(NamedTuple):
     params: tuple["Type", ...] = ()
 
     def __str__(self) -> str:
-        """As errors show it: `list(int)`."""
+        """Returns the type as errors show it: `list(int)`."""
         if not self.params:
             return _SHOWN.get(self.kind, self.name)
         return f"{self.name}({', '.join(map(str, self.params))})"
 
     @property
     def full_name(self) -> str:
-        """As the value `type(x)` is converted to text."""
+        """The name that `type(x)` has as text."""
         return _FULL_NAMES.get(self.kind, self.name)
 
     @property
     def declared_name(self) -> str:
-        """As Go prints the type itself: `list(null_type)`."""
+        """The type as Go prints it: `list(null_type)`."""
         shown = ", ".join(param.declared_name for param in self.params)
         return f"{self.full_name}({shown})" if shown else self.full_name
 

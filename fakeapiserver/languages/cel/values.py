@@ -52,7 +52,7 @@ NONE: Final = Optional(False)
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A field whose value does not fit its schema: an error for whom it concerns."""
+    """A field whose value does not fit its schema: an error for expressions that read it."""
 
     message: str
 
@@ -150,7 +150,7 @@ class Sparse(dict[str, Any]):
 
 
 class StringList(list[Any]):
-    """What `split` and `findAll` make: to expressions a list as any other, yet Go's own []string to who takes the result."""
+    """The result of `split` and `findAll`: for expressions a list like any other, but Go's []string for the caller."""
 
 
 def _contains(items: Iterable[Any], item: Any) -> bool:
@@ -188,7 +188,7 @@ def type_of(value: Any) -> Type:
 
 
 def go_type(value: Any) -> str:
-    """What Go calls a value's type: errors that nobody put into words show it."""
+    """Returns Go's name of a value's type, which some errors show."""
     if value is None:
         return "types.Null"
     if isinstance(value, Optional):
@@ -236,7 +236,7 @@ def compared(one: Any, other: Any) -> int:
 
 
 def size_of(value: Any) -> int:
-    """What costs are reckoned by: the length of what has one, in bytes or code points, else 1."""
+    """Returns the size that costs depend on: the length in bytes, code points or items, else 1."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     if isinstance(value, Optional) and value.has_value:

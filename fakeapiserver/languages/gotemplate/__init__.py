@@ -4,8 +4,8 @@
     template.execute({"items": [{"name": "a"}]})                                     # TemplateError
 
 Values are JSON's: dict, list, str, bool, None, int, float, and `Number` for a JSON number whose text is kept (Go's json.Number).
-Steps and output are counted, so that no template runs forever. Sprig's functions that would tell of the server's machine (env,
-expandenv, getHostByName) and those that make keys and certificates are left out.
+Steps and output are counted, so that no template runs forever. Sprig's functions that read the server's machine (env,
+expandenv, getHostByName) and those that create keys and certificates are left out.
 Upstream: Go's text/template, github.com/Masterminds/sprig/v3.
 """
 

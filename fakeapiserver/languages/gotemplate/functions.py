@@ -118,7 +118,7 @@ def _urlquery(*values: Raw) -> str:
 
 
 def _basic(value: Any) -> str:
-    """Which values are compared with each other."""
+    """Returns the group of types within which values can be compared; "" for others."""
     if isinstance(value, bool):
         return "bool"
     for kind, name in ((int, "int"), (float, "float"), (str, "string")):

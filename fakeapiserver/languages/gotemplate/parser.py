@@ -29,7 +29,7 @@ _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-f
 
 
 class Token(NamedTuple):
-    """Of an action. `end` closes it. `line`: where it stands, from 1."""
+    """A token of an action. `end` closes it. `line`: its line, from 1."""
 
     kind: str
     text: str
@@ -251,7 +251,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _list(self, *, top: bool = False) -> tuple[list[Node], str]:
-        """Up to {{end}} or {{else}} (which of them is told, and is taken up to its word) or the end."""
+        """Parses nodes up to `{{end}}`, `{{else}}` or the end; returns them and the keyword that stopped it."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._error("the template is nested too deep")

@@ -85,7 +85,7 @@ def _kind(value: Any) -> str:
 
 
 def _json(value: Any) -> Any:
-    """As an encoder takes it."""
+    """Returns the value as an encoder accepts it."""
     if isinstance(value, Number):
         return json.loads(value)
     if isinstance(value, dict):
@@ -107,7 +107,7 @@ def _escaped(text: str) -> str:
 
 
 def to_json(value: Any) -> str:
-    """As Go's json.Marshal: keys sorted, &, < and > escaped."""
+    """Encodes as Go's json.Marshal does: keys sorted, &, < and > escaped."""
     return _escaped(encode(_json(value)).decode())
 
 
@@ -305,7 +305,7 @@ def _seq(*bounds: int) -> str:
 
 
 def _wrapped(value: int) -> int:
-    """As an int64 is, that overflowed."""
+    """Returns the int64 after an overflow."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

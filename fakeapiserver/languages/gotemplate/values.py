@@ -1,4 +1,4 @@
-"""What templates compute with, and how Go shows it."""
+"""The values of templates, and their text in Go."""
 
 import inspect
 import math
@@ -25,7 +25,7 @@ class Number(str):
 
 
 class _Missing:
-    """What isn't there at all: a key that a map doesn't have (Go's zero reflect.Value)."""
+    """A missing value: a key that a map doesn't have (Go's zero reflect.Value)."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class Function(Struct, frozen=True):
 
 
 def function(name: str, call: Callable[..., Any]) -> Function:
-    """With the parameters that its annotations tell."""
+    """Returns a function with the parameters of its annotations."""
     kinds, more = [], ""
     for parameter in inspect.signature(call).parameters.values():
         kind = _kind_of(parameter.annotation)
@@ -108,7 +108,7 @@ def truth(value: Any) -> bool:
 
 
 def go_float(value: float, form: str = "g", precision: int = -1) -> str:
-    """As Go's %v shows it: with an exponent below 1e-4 and from 1e+06 on."""
+    """Formats as Go's %v does: with an exponent below 1e-4 and from 1e+06 on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -456,7 +456,7 @@ FORMATS: Final[Mapping[str, Function]] = {
 
 
 def format_of(name: str) -> Function:
-    """Of `@name`; one that there isn't fails when it is used."""
+    """Returns the function of `@name`; an unknown one fails when it is called."""
 
     def unknown(value: Any) -> str:
         raise JqError(f"format not defined: {name}")

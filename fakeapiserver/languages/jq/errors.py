@@ -1,10 +1,10 @@
-"""What goes wrong."""
+"""The errors of queries."""
 
 from typing import Any
 
 
 class JqSyntaxError(ValueError):
-    """The text is no query; its message tells where it stops being one."""
+    """The query can't be parsed; the message names the place."""
 
 
 class JqError(Exception):

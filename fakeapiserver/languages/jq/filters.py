@@ -1,6 +1,6 @@
-"""What a query is built of: functions of an environment and an input, which yield outputs.
+"""The parts of a query: functions of an environment and an input, which yield outputs.
 
-A filter yields pairs (value, path). Where nobody asked for paths all are None; `NOWHERE` is the path of what was made, not found.
+A filter yields pairs (value, path). If paths are not needed they are None; `NOWHERE` is the path of a computed value.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ Filter = Callable[["Env", Any, Path], Iterator[tuple[Any, Path]]]
 
 
 class Steps:
-    """How many are left, and what time it is (seconds since the epoch)."""
+    """The steps that are left, and the time (seconds since the epoch)."""
 
     __slots__ = ("left", "now")
 
@@ -36,7 +36,7 @@ class StepsExceeded(Exception):
 
 
 class Function(NamedTuple):
-    """Of `def name(params): body;`. `env`: where it was defined; None: without itself in it."""
+    """A function `def name(params): body;`. `env`: where it was defined; None: a body that doesn't call itself."""
 
     params: Sequence[str]
     body: Filter
@@ -54,7 +54,7 @@ Callee = Function | Closure
 
 
 class Env:
-    """What names mean. Never changed; `bind` and `define` make another."""
+    """The meaning of names. Immutable; `bind` and `define` return another."""
 
     __slots__ = ("functions", "steps", "variables")
 
@@ -82,7 +82,7 @@ def made(path: Path) -> Path:
 
 
 def further(path: Path, key: Any) -> Path:
-    """Of what is at `key` there."""
+    """Returns the path of the value at `key`."""
     if path is None:
         return None
     if path is NOWHERE:

@@ -23,8 +23,10 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "
 
 
 class Token(NamedTuple):
-    """`kind`: number, field, variable, format, name, string, operator or end. A string's parts: texts and, between them, the
-    tokens of what is interpolated."""
+    """A token of kind number, field, variable, format, name, string, operator or end.
+
+    A string's parts are texts and, between them, the tokens of interpolations.
+    """
 
     kind: str
     text: str

@@ -54,7 +54,10 @@ class Query:
         self._body = body
 
     def run(self, value: Any, now: float = 0.0) -> list[Any]:
-        """All outputs. `now`: seconds since the epoch. JqError: also for one that takes too long, or too deep."""
+        """Returns all outputs. `now`: seconds since the epoch.
+
+        Raises JqError, also for a query that takes too long or is nested too deep.
+        """
         env = Env({}, _prelude(), Steps(now))
         try:
             return [*filters.outputs(self._body, env, value)]
@@ -540,7 +543,7 @@ def _number(text: str) -> int | float:
 
 
 def _after(unset: dict[str, None], pattern: Pattern) -> Pattern:
-    """Of several ways to take a value apart, names of the others are null."""
+    """Sets the names of alternative patterns to null."""
     return lambda env, value, found: pattern(env.bind(unset), value, found)
 
 

@@ -1,4 +1,4 @@
-"""What filters do to values: order, arithmetic, texts. None of it changes a value it was given."""
+"""Operations on values: order, arithmetic, texts. Arguments are never changed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -221,7 +221,7 @@ def piece(value: Any, start: Any, end: Any) -> Any:
 
 
 def indices(value: Sequence[Any], wanted: Sequence[Any]) -> list[int] | None:
-    """Where `wanted` begins in `value`."""
+    """Returns the indexes at which `wanted` begins in `value`."""
     if not wanted:
         return None
     size = len(wanted)
@@ -231,7 +231,7 @@ def indices(value: Sequence[Any], wanted: Sequence[Any]) -> list[int] | None:
 
 
 def elements(value: Any) -> Sequence[Any]:
-    """Of an array, or of an object in the order of its keys."""
+    """Returns the elements of an array, or the values of an object in the order of its keys."""
     if isinstance(value, list):
         return value
     if isinstance(value, dict):

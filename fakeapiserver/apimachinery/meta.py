@@ -70,7 +70,7 @@ def owner_references(obj: Object) -> list[Object]:
 
 
 def dedup_owner_references(meta: Object, when: str = "") -> str:
-    """Drops owners that are named twice, in place; answers the warning about them, empty if there are none.
+    """Drops owners that are named twice, in place. Returns a warning about them, or "".
 
     `when` is put after "entries" (upstream: dedupOwnerReferences in k8s.io/apiserver/pkg/endpoints/handlers/rest.go).
     """

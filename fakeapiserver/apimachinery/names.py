@@ -167,7 +167,9 @@ def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
 
 
 def name_is_long(name: str, prefix: bool) -> list[str]:
-    """As name_is_dns_subdomain, worded by newer code (k8s.io/apimachinery/pkg/api/validate/strfmt.go)."""
+    """Returns what name_is_dns_subdomain does, in the words of newer code
+    (k8s.io/apimachinery/pkg/api/validate/strfmt.go).
+    """
     return [
         text.replace("characters", "bytes") if "no more than" in text else text for text in is_dns1123_subdomain(name)
     ]
@@ -294,7 +296,7 @@ def validate_owner_references(owners: Sequence[Object], path: Path) -> ErrorList
 
 
 def _in_go_order(owner: Object) -> Object:
-    """As Go prints the struct."""
+    """Returns the reference with its keys in the order in which Go prints the struct."""
     named = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
     return named | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner}
 

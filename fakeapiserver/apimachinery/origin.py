@@ -1,6 +1,7 @@
-"""Where a refusal comes from: the lines of code that made it, for the logger `fakeapiserver.refusals` at DEBUG.
+"""The origin of a refusal: the lines of code that made it, for the logger `fakeapiserver.refusals` at DEBUG.
 
-`fakeapiserver serve -v=4` and `pytest --log-level=DEBUG` set that level. Each cause of a 422 is logged with the rule that found it and
+`fakeapiserver serve -v=4` and `pytest --log-level=DEBUG` set that level. Each cause of a 422 is logged with the rule
+that found it and
 that rule's callers, innermost first; every other refusal with the place where it was raised:
 
     POST '/api/v1/namespaces/default/services' 422: spec.ports[0].port: Invalid value: must be between 1 and 65535, inclusive
@@ -25,7 +26,7 @@ _ROOT: Final = f"{Path(__file__).parents[2]}/"
 _PACKAGE: Final = f"{_ROOT}fakeapiserver/"
 # What only words an error.
 _WORDING: Final = frozenset(f"{_PACKAGE}apimachinery/{name}.py" for name in ("origin", "field", "errors"))
-# So much of an exception's way is told, from its end: the rest is the way of every request.
+# This many calls of an exception are logged, from the innermost: the others are the same for each request.
 _RAISED: Final = 4
 
 
@@ -35,13 +36,15 @@ def wanted() -> bool:
 
 
 def here() -> tuple[str, ...]:
-    """The calls that lead here, the innermost first, up to the coroutine that began them: rules await nothing. Empty while nobody
-    listens."""
+    """Returns the calls that lead here, the innermost first, up to the coroutine that began them.
+
+    Empty if the logger is off.
+    """
     return tuple(_places(_calls(sys._getframe(1)))) if wanted() else ()
 
 
 def of_exception(error: BaseException) -> tuple[str, ...]:
-    """Where a caught exception was raised, the innermost call first."""
+    """Returns the calls that raised a caught exception, the innermost first."""
     return tuple(_places(reversed(list(walk_tb(error.__traceback__)))))[:_RAISED]
 
 

@@ -40,7 +40,7 @@ class _OutOfBudget(Exception):
 
 
 class Run(Struct):
-    """One validation: its results and its remaining budget."""
+    """A validation's results and its remaining budget."""
 
     budget: int = BUDGET
     errors: ErrorList = field(default_factory=list)
@@ -149,7 +149,7 @@ class Validator:
         found = {}
         for name, schema in (self._schema.get("properties") or {}).items():
             child = _below(schema)
-            # Fields of unknown type are left out, except for those that only lack a name in expressions.
+            # Fields of unknown type are left out, except those that only lack a name in expressions.
             if child is not None and (escape(name) is None or declare(schema, is_resource=False) is not None):
                 found[name] = child
         return found

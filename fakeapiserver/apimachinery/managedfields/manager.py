@@ -5,7 +5,7 @@ stripmeta.go, skipnonapplied.go, lastappliedmanager.go, versioncheck.go).
 
     update(live, new, schema=…)  the object to store: `new` with the managedFields that follow from `live`
     apply(live, applied, …)      the object to store: `live` with the applied fields laid over it
-Both return a new object that shares nested values with what they were given. Where apply takes the last part out of a map or list it
+Both return a new object that shares nested values with the arguments. Where apply takes the last part out of a map or list it
 leaves a null, as upstream does, for the decoding of built-in kinds to drop.
 """
 
@@ -91,7 +91,7 @@ def update(
         _check_live(before, versions)
         managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)
     except ValueError:
-        # An item without a path element, or an entry whose apiVersion is none: upstream stores no owners rather than wrong ones.
+        # An item without a path element, or an entry with an invalid apiVersion: upstream stores no owners rather than wrong ones.
         return bare
     return _with_managed_fields(bare, cap_update_managers(managed))
 
@@ -183,7 +183,7 @@ def _apply_or_upgrade(
     force: bool,
     now: str | None,
 ) -> tuple[Object, Managed]:
-    """As _apply; kubectl also takes over what its client-side apply has left."""
+    """Does what _apply does; for kubectl it also takes over the fields of its client-side apply."""
     try:
         return _apply(live, applied, managed, versions, key, force=force, now=now)
     except Conflicts as conflicts:
@@ -237,7 +237,7 @@ def _check_live(live: Object | None, versions: Versions) -> None:
 
 
 def _untyped(live: Object | None, versions: Versions, what: str, more: str) -> str:
-    """What upstream says where the stored object doesn't fit its type; empty if it does."""
+    """Returns upstream's error if the stored object doesn't fit its type, else ""."""
     problem = validate(live, versions.schema, duplicates=True) if live is not None else ""
     return f"failed to {what} ({_described(live)}){more}: {problem}" if live is not None and problem else ""
 
@@ -265,7 +265,10 @@ def reset_set(reset_fields: ResetFields | None) -> FieldSet:
 
 
 def _managed_by_request(live: Object | None, new: Object, subresource: str) -> Managed:
-    """What to start from: managedFields the request set, if it may and they make sense, else the live object's."""
+    """Returns the managedFields to start from:
+
+    those in the request if it may set them and they are valid, else the live object's.
+    """
     stored = metadata(live).get("managedFields") if live is not None else None
     sent = metadata(new).get("managedFields")
     if not subresource and sent is not None and sent is not stored and sent != stored:

@@ -29,7 +29,7 @@ Convert = Callable[[Object, str], Object]
 
 
 class Conflicts(Exception):
-    """What an apply would take from others: pairs of manager and path, managers in order."""
+    """The fields that an apply would take from other managers: pairs of manager and path, managers in order."""
 
     def __init__(self, paths: list[tuple[ManagerId, tuple[str, ...]]]) -> None:
         super().__init__("apply conflicts")
@@ -79,8 +79,9 @@ class Versions:
     def convert(self, obj: Any, version: str, source: str = "", *, failure: str = "") -> Any:
         """The object in a version; `source` is the one it is in, if not the request's.
 
-        LookupError: nobody serves that version. ValueError, which begins with `failure`: it can't be converted, or doesn't fit its
-        type there, where duplicates are not let pass.
+        Raises LookupError if the version is not served; ValueError, which begins with `failure`, if the object can't
+        be converted or doesn't
+        fit its type there, which allows no duplicates.
         """
         if obj is None or self._convert is None or version == (source or self.current):
             return obj

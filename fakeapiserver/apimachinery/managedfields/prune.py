@@ -1,4 +1,4 @@
-"""Taking out what an applier no longer applies and nobody else owns.
+"""Removal of fields that an applier no longer applies and no other manager owns.
 
 Upstream: sigs.k8s.io/structured-merge-diff/v6/merge/update.go (prune, addBackOwnedItems, addBackDanglingItems).
 """

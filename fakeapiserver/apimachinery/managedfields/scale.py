@@ -2,7 +2,7 @@
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/scalehandler.go.
 
-`paths` tells for each apiVersion of the parent where its replicas are: path elements, or None for a version without scale.
+`paths` has, for each apiVersion of the parent, the path elements of its replicas, or None for a version without scale.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def to_parent(
 ) -> list[Object]:
     """The parent's entries after a write to the Scale, which came in under the parent's `api_version`.
 
-    An updater that owns replicas is told apart by its version, which is not the Scale's: it loses them to an entry of its own.
+    An updater that owns replicas has another version than the Scale: it loses them to a second entry of its own.
     """
     scaled = {_in_scale(key, owned): owned for key, owned in decode(scale_entries, trusted=True).items()}
     parent = decode(entries, trusted=True)

@@ -2,7 +2,7 @@
 
 Upstream: k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go), sigs.k8s.io/structured-merge-diff/v6/schema/elements.go.
 
-A Node tells what a value may be: a scalar, a list, a map, or any of them. Lists are atomic unless they say otherwise, maps granular.
+A Node is the type of a value: a scalar, a list, a map, or any of them. Lists are atomic unless they say otherwise, maps granular.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class NoPathElement(ValueError):
 
 
 class Node:
-    """What a value may be. `scalar` empty: no scalar; `items` None: no list; `is_map` False: no map."""
+    """The type of a value. `scalar` empty: no scalar; `items` None: no list; `is_map` False: no map."""
 
     __slots__ = ("atomic_list", "atomic_map", "element", "fields", "is_map", "items", "key_defaults", "keys", "scalar")
 
@@ -107,7 +107,7 @@ class _Fields(dict[str, Node]):
 class TypedSchema:
     """A kind's type. `empty` is what upstream compares a new object with: Go's zero value, {} for custom resources.
 
-    `nulls` tells whether a value can be an explicit null that stays (custom resources) or not (Go's structs).
+    `nulls`: whether a value can be an explicit null that stays (custom resources) or not (Go's structs).
     """
 
     __slots__ = ("empty", "nulls", "root")
@@ -243,7 +243,10 @@ _compilers: dict[int, _Compiler] = {}
 
 
 def _compiler(definitions: Definitions) -> _Compiler:
-    """One compiler a document, so that kinds share their parts. It holds on to the document, so the id stays its own."""
+    """Returns the compiler of a document, so that kinds share their parts.
+
+    It keeps the document, so that the id stays unique.
+    """
     compiler = _compilers.get(id(definitions))
     if compiler is None:
         compiler = _compilers[id(definitions)] = _Compiler(definitions)

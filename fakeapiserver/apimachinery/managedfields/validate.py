@@ -23,7 +23,7 @@ _FITTING: Final[Mapping[str, frozenset[type]]] = {
 
 
 def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = False) -> str:
-    """What is wrong, as upstream words it; empty if nothing is. `duplicates` allows equal keys in list maps and sets."""
+    """Returns upstream's errors, or "". `duplicates` allows equal keys in list maps and sets."""
     if duplicates and fits(schema.root, obj):
         return ""
     problems = [f"{path}: {message}" if path else message for path, message in _check(schema.root, obj, "", duplicates)]
@@ -98,7 +98,7 @@ def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> It
 
 
 def _mismatch(node: Node, value: Any) -> str:
-    """What is wrong with a value that is neither the map nor the list its type allows."""
+    """Returns the error of a value that is neither the map nor the list that its type allows."""
     if node.is_map:
         fits_scalar = node.scalar and not isinstance(value, dict | list | GoValue)
         return "" if fits_scalar else f"expected map, got &{{{go_value(value)}}}"

@@ -23,7 +23,7 @@ _ESCAPE: Final = re.compile("~[01]")
 
 
 class Inapplicable(Exception):
-    """The patch does not apply; the text is upstream's library's. Clients aren't told why, webhooks' users are."""
+    """The patch does not apply. The text is from upstream's library; only errors of webhooks show it."""
 
 
 def apply(doc: Any, operations: Sequence[Operation]) -> Any:
@@ -40,7 +40,7 @@ def apply(doc: Any, operations: Sequence[Operation]) -> Any:
 
 
 def applied(doc: Any, operations: Sequence[Operation]) -> Any:
-    """As `apply`. Inapplicable; Panic where upstream's library does."""
+    """Does what `apply` does. Raises Inapplicable, and Panic where upstream's library panics."""
     document = _Document(doc, any(operation.op == "test" for operation in operations))
     for operation in operations:
         _STEPS.get(operation.op, _unknown)(document, operation)
@@ -74,7 +74,7 @@ class _Document:
         return node, key
 
     def change(self, path: str, missing: str) -> tuple[Any, str]:
-        """As read(), with a container that may be written to."""
+        """Does what read() does, and returns a container that may be changed."""
         words, key = _words(path)
         if key is None:
             raise Inapplicable(f"{missing}: missing value")
@@ -132,7 +132,7 @@ def _index(array: list[Any], key: str) -> int:
 
 
 def _child(container: Any, key: str) -> Any:
-    """None where the way ends."""
+    """Returns the child, or None if there is no such child."""
     try:
         return _get(container, key)
     except Inapplicable:
@@ -174,7 +174,7 @@ def _saying(what: str) -> Iterator[None]:
 
 
 def _path(operation: Operation, *, told: bool = True) -> str:
-    """Two operations don't tell what is wrong with their path."""
+    """Returns the operation's path. Two operations don't say what is wrong with it."""
     if operation.path is None:
         why = (operation.mistyped or "operation missing path field: missing value") if told else "missing value"
         raise Inapplicable(f"{operation.op} operation failed to decode path: {why}")

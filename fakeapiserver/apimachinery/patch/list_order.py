@@ -20,14 +20,14 @@ KeyOf = Callable[[Any], Key]
 
 
 def identity(value: Any) -> Key:
-    """What Go compares values by: 1, 1.0 and true are three values. Maps and lists can't be compared."""
+    """Returns the key by which Go compares values: 1, 1.0 and true differ. Maps and lists can't be compared."""
     if isinstance(value, dict | list):
         raise panic()
     return type(value), value
 
 
 def key_function(merge_key: str) -> KeyOf:
-    """How elements are told apart: by their merge key, or by themselves where there is none."""
+    """Returns the function that identifies elements: by their merge key, or without one by themselves."""
     if not merge_key:
         return identity
 
@@ -110,7 +110,7 @@ def _is_deletion(element: Any) -> bool:
 
 
 def _insertion_order(places: list[int]) -> list[int]:
-    """What Go's stable sort makes of upstream's comparison, which calls an element without a place less than any other.
+    """Sorts like Go's stable sort with upstream's comparison, for which an element without a place is less than any other.
 
     Go sorts up to 20 elements by insertion; longer lists with such elements may come out in another order than upstream's.
     """
@@ -128,7 +128,7 @@ def _less(left: int, right: int) -> bool:
 
 
 def _interleaved(left: list[Any], right: list[Any], places: dict[Key, int], key: KeyOf) -> list[Any]:
-    """Each of `left` goes before the first of what remains of `right` that has a later place."""
+    """Merges two lists: each of `left` goes before the first remaining element of `right` that has a later place."""
     merged: list[Any] = []
     waiting = iter(left)
     element = next(waiting, None)

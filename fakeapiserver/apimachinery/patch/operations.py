@@ -18,10 +18,12 @@ _GO_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "bool", 
 
 
 class Operation(Struct, frozen=True):
-    """One step. `path` and `source` (the member `from`) are None where missing, and where they are no text: `mistyped` and
-    `mistyped_source` say that in Go's words.
+    """A step of a patch.
 
-    `text` is the value as written, None where it is missing.
+    `path` and `source` (the member `from`) are None if missing or no text; `mistyped` and `mistyped_source` have
+    Go's words for that.
+
+    `text` is the value as written, None if it is missing.
     """
 
     op: str
@@ -34,7 +36,7 @@ class Operation(Struct, frozen=True):
 
 
 def decode(data: bytes, *, field_validation: str = "Warn") -> list[Operation]:
-    """The operations of a patch. Raises StatusError 400 for what is no list of operations, 413 for more than 10,000.
+    """Decodes the operations of a patch. Raises StatusError 400 for an invalid list, 413 for more than 10,000.
 
     With field_validation "Ignore" upstream leaves out one of two decodings: texts differ, and members of a wrong type fail later.
     """
@@ -59,7 +61,10 @@ def decode(data: bytes, *, field_validation: str = "Warn") -> list[Operation]:
 
 
 def complaints(data: bytes) -> list[str]:
-    """What strict decoding says about a patch that decode() takes: `json patch unknown field "[0].foo"` and duplicates."""
+    """Returns the warnings of strict decoding about a patch that decode() accepts:
+
+    `json patch unknown field "[0].foo"` and duplicates.
+    """
     items = json.decode(data)
     texts = json.duplicate_fields(data, items)
     for index, item in enumerate(items or ()):
@@ -68,7 +73,7 @@ def complaints(data: bytes) -> list[str]:
 
 
 def _mistyped(items: Any, lenient: bool) -> str:
-    """Go's words for the first value of a wrong type, empty if there is none. Null is a value of every type."""
+    """Returns Go's error for the first value of a wrong type, or "". Null is a value of every type."""
     operation = "jsonpatch.Operation" if lenient else "handlers.jsonPatchOp"
     if items is None:
         return ""

@@ -1,4 +1,4 @@
-"""What the schema says about patching a field (strategy, merge key), and the errors of strategic merge patch.
+"""The patch strategy and merge key of fields, from the schema, and the errors of strategic merge patch.
 
 The strategies recorded in OpenAPI are those of upstream's struct tags, for every field of every kind.
 Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/meta.go, pkg/util/mergepatch/errors.go,
@@ -80,7 +80,7 @@ def no_lists_of_lists() -> StatusError:
 
 
 def panic() -> StatusError:
-    """Where upstream's code panics and drops the connection, the patch is told to be bad."""
+    """Returns the error in place of upstream's panic, which drops the connection."""
     return new_bad_request("invalid patch format")
 
 

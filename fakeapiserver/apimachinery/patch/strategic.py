@@ -260,9 +260,9 @@ def _merge_maps(live: list[Any], patch: list[Any], field: Field) -> list[Any]:
 
 
 def _follow_directives(live: list[Any], patch: list[Any], merge_key: str) -> tuple[int, list[Any], bool]:
-    """How many elements of `live` are left after the deletions, the patch without directives, whether it replaces the list.
+    """Returns the number of elements of `live` after the deletions, the patch without directives, and whether it replaces the list.
 
-    The elements that are left move forward in `live`, whose last places keep what they held.
+    The remaining elements move forward in `live`; its last places are not cleared.
     """
     size, elements, replacing = len(live), [], False
     for element in patch:

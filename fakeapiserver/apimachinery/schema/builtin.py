@@ -1,14 +1,16 @@
-"""Strict decoding of built-in kinds: what a body becomes on its way through Go's types, and what it is told about them.
+"""Strict decoding of built-in kinds: the conversion of a body by Go's types, with its warnings.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/json.go, sigs.k8s.io/json (a fork of encoding/json).
 
-A kind's definition is compiled once, on first use, into decoders that walk the body in its own order, because Go tells the
-first mismatch and the unknown fields in that order. What OpenAPI does not know of Go's types is recorded in go_types.json, or
+A kind's definition is compiled once, on first use, into decoders that walk the body in its own order, because Go
+reports the first mismatch and the unknown fields in that order. What OpenAPI does not know of Go's types is recorded
+in go_types.json, or
 stands beside a property as `x-go-type` where definitions are this package's own.
 
     pod = compile_builtin(definitions, "io.k8s.api.core.v1.Pod")
     pod.decode({"spec": {"foo": 1}})      # ['unknown field "spec.foo"']
-    pod.decode({"spec": 1})               # DecodeError: json: cannot unmarshal number into Go struct field Pod.spec of type v1.PodSpec
+    pod.decode({"spec": 1})               # DecodeError: json: cannot unmarshal number into Go struct field Pod.spec
+    of type v1.PodSpec
 """
 
 from collections.abc import Callable
@@ -54,7 +56,7 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 # Types that keep whatever JSON they are given.
 RAW: Final = (_META + "FieldsV1", "io.k8s.apimachinery.pkg.runtime.RawExtension", _API + "JSON")
-# Lists whose defaults tell an empty one from none, and which are never stored empty.
+# Lists whose defaults distinguish empty from absent, and which are never stored empty.
 _TOLD_EMPTY: Final = frozenset({("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")})
 _TIMES: Final = (_META + "Time", _META + "MicroTime")
 _SCHEMA_OR: Final = ("Bool", "Array", "StringArray")
@@ -130,7 +132,7 @@ class _Struct:
                 self.decode({key: item}, state)
             return self.zero()
         if not state.repeats:
-            # Twice: what is wrong first in the text is told, then what it all adds up to is decoded.
+            # Decodes twice: first for the errors in the order of the text, then for the resulting values.
             empties, state.empties = state.empties, {}
             state.repeats = "in the text's order"
             self._decode_rare(value, state)

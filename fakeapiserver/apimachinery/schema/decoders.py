@@ -29,7 +29,7 @@ _RANGES: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 # Where a value is in an object: keys and indexes.
 Steps = tuple[str | int, ...]
-# The empty lists and maps of a body, by where they are: Go tells them from none until they are stored.
+# The empty lists and maps of a body, by path: Go distinguishes them from absent ones until they are stored.
 Empties = dict[Steps, Any]
 
 
@@ -40,13 +40,17 @@ class MapKey(str):
 
 
 class State:
-    """Where the decoder is and what it found so far."""
+    """The decoder's position and results."""
 
     __slots__ = ("empties", "error", "fields", "from_map", "outer", "path", "repeats", "struct", "unknown")
 
     def __init__(self, outer: "State | None" = None, *, from_map: bool = False) -> None:
-        """A reading of its own; `outer` is where it takes place when a type's UnmarshalJSON starts it. `from_map`: not of a text, but
-        of a map that a strategic merge patch has changed, of which unknown fields are told without maps' keys, and unquoted."""
+        """Starts a reading.
+
+        `outer` is the reading in which a type's UnmarshalJSON starts this one. `from_map`: the input is not a
+        text but a map that a strategic
+        merge patch has changed; its unknown fields are reported without maps' keys, and unquoted.
+        """
         self.from_map = from_map
         self.struct = ""
         # Go puts the outer struct's name on the inner fields.
@@ -76,7 +80,7 @@ class State:
         return f"json: cannot unmarshal {_described(value, exact)} into Go {where} of type {go_type}"
 
     def save(self, value: Any, go_type: str, *, exact: bool = False) -> None:
-        """Go reads on after a mismatch and tells the first one."""
+        """Records the first mismatch; Go reads on after it."""
         self.error = self.error or self.mismatch(value, go_type, exact=exact)
 
 
@@ -91,7 +95,7 @@ def _described(value: Any, exact: bool) -> str:
 
 
 def _literal(value: float) -> str:
-    """A number as its body wrote it, where that is known; else as Go writes it, through whom YAML goes."""
+    """Returns the number's source text if known; else as Go formats it (YAML passes through Go)."""
     if isinstance(value, Written):
         return value.text
     return go_float(value) if isinstance(value, float) else str(value)
@@ -162,7 +166,10 @@ def number(go_type: str) -> GoType:
 
 
 def timestamp(parse: Callable[[str], str]) -> GoType:
-    """A metav1.Time or MicroTime; `parse` makes its canonical text. Go's zero time is none."""
+    """Returns the type of a metav1.Time or MicroTime; `parse` returns the canonical text.
+
+    Go's zero time is decoded as None.
+    """
     zeros = frozenset({"0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z"})
 
     def decode(value: Any, state: State) -> Any:
@@ -236,12 +243,15 @@ _INSIDE_SCHEMA_OR: Final = re.compile(
 
 
 def is_read_apart(path: str) -> bool:
-    """Whether a field of a definition is read by a type's own UnmarshalJSON, which tells nobody of unknown or repeated fields."""
+    """Whether a field is decoded by a type's own UnmarshalJSON, which reports neither unknown nor repeated fields."""
     return _INSIDE_SCHEMA_OR.match(path) is not None
 
 
 def schema_or(kind: str, schema: Callable[[], GoType]) -> GoType:
-    """A JSONSchemaPropsOr*: a JSON schema, or what `kind` (Bool, Array, StringArray) says. Unknown fields aren't told."""
+    """Returns the type JSONSchemaPropsOr*:
+
+    a JSON schema, or a value of `kind` (Bool, Array, StringArray). Unknown fields are ignored.
+    """
 
     def decode_schema(value: Any, state: State) -> Any:
         inner = State(state)

@@ -22,14 +22,16 @@ _META_FIELDS: Final = ("metadata", "apiVersion", "kind")
 
 
 def default_errors(schema: Schema, path: Path, decode: DecodeMetadata) -> ErrorList:
-    """What is wrong with the defaults in a structural schema whose place is `path`."""
+    """Returns the errors of the defaults in a structural schema at `path`."""
     root = {**schema, "x-kubernetes-embedded-resource": True}
     return _Checker(decode).check(root, path, root, _resource, inside_metadata=False)
 
 
 def coerce_defaults(schema: Schema, decode: DecodeMetadata) -> None:
-    """Drops what metadata doesn't have from the resources in defaults, in place. Upstream does so while it validates them.
-    What can't be decoded stays: validation tells of it."""
+    """Drops unknown metadata from the resources in defaults, in place, as upstream does while it validates them.
+
+    Defaults that can't be decoded stay: validation reports them.
+    """
     if schema.get("default") is not None:
         value = deepcopy(schema["default"])
         with suppress(Malformed):
@@ -47,7 +49,7 @@ def _value_errors(schema: Schema, value: Any, at: Path) -> ErrorList:
 
 
 def _unmarked(value: Any) -> Any:
-    """Without x-kubernetes-int-or-string, which upstream doesn't heed in defaults."""
+    """Returns the value without x-kubernetes-int-or-string, which upstream ignores in defaults."""
     if isinstance(value, dict):
         return {key: _unmarked(item) for key, item in value.items() if key != "x-kubernetes-int-or-string"}
     return [_unmarked(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Which texts Go takes for one email address.
+"""Email addresses as Go accepts them.
 
 Upstream: Go's net/mail (ParseAddress), which k8s.io/kube-openapi/pkg/validation/strfmt asks. No single regular expression: those
 for addresses take exponential time on texts made for it.

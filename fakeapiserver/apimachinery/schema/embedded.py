@@ -39,8 +39,10 @@ def _inner(schema: Schema) -> Iterator[Schema]:
 
 
 def coerce(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> list[str]:
-    """Decodes the metadata of every embedded resource below a value, in place; answers the paths of the unknown fields it
-    drops. Raises Malformed for metadata or a type that can't be."""
+    """Decodes the metadata of each embedded resource below a value, in place; returns the paths of dropped unknown fields.
+
+    Raises Malformed for invalid metadata or types.
+    """
     unknown: list[str] = []
     for resource, at in _resources(value, schema, path):
         unknown += _coerce_resource(resource, decode, at)
@@ -103,7 +105,7 @@ def _go_kind(value: Any) -> str:
 
 
 def validate_embedded(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> ErrorList:
-    """What is wrong with the type and the metadata of every embedded resource below a value."""
+    """Returns the errors in the type and metadata of each embedded resource below a value."""
     errors: ErrorList = []
     for resource, at in _resources(value, schema, path):
         errors += _validate_resource(resource, decode, at)

@@ -20,7 +20,7 @@ _CREDIT_CARD: Final = (
     r"|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11}"
 )
 _TIME_OF_DAY: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)", re.A)
-# No part of this can match the same text in two ways, lest long texts take their square in time.
+# No part of this can match the same text in two ways, so that the time is linear.
 _SCALA_DURATION: Final = re.compile(r"(?<!\d)(\d++)[\t\n\f\r ]*+([A-Za-zµ]+)", re.A)
 # What Go's \s takes.
 _SPACES: Final = re.compile(r"[\t\n\f\r -]+")
@@ -95,7 +95,7 @@ def _is_scala_duration(text: str) -> bool:
 
 
 def nanoseconds(text: str) -> int:
-    """What a value of format duration is as a number: Go's own notation, else the sum of `3 days`, `2 h` and the like in it.
+    """Parses a value of format duration: Go's own notation, else the sum of its parts such as `3 days` and `2 h`.
 
     Raises ValueError in Go's words. Upstream: k8s.io/kube-openapi/pkg/validation/strfmt/duration.go (ParseDuration).
     """

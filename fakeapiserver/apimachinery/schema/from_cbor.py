@@ -1,7 +1,8 @@
-"""What becomes of a CBOR document on its way into a built-in kind's Go type: the same objects that its JSON gives, upstream's words
-for what doesn't fit, and the rules that JSON doesn't have (a repeated key is always refused, bytes are bytes or base64).
+"""Decodes CBOR documents by the Go types of built-in kinds: the same objects as from JSON, upstream's errors for mismatches, and
+the rules that JSON doesn't have (a repeated key is always refused, bytes are bytes or base64).
 
-Upstream: github.com/fxamacker/cbor/v2/decode.go, the UnmarshalCBOR methods of k8s.io/apimachinery and k8s.io/apiextensions-apiserver.
+Upstream: github.com/fxamacker/cbor/v2/decode.go, the UnmarshalCBOR methods of k8s.io/apimachinery and
+k8s.io/apiextensions-apiserver.
 
     document = decode(data, definitions, "io.k8s.api.core.v1.Pod")
     document.obj, document.complaint      # the object as JSON has it, 'cbor: found unknown field at map element index 3'
@@ -54,7 +55,7 @@ _API: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _FIELDS_V1: Final = _META + "FieldsV1"
 _JSON_SCHEMA: Final = _API + "JSONSchemaProps"
-# Named map types, whose keys' type the name doesn't tell.
+# Named map types and the types of their keys.
 _KEY_TYPES: Final = {"v1.ResourceList": "v1.ResourceName"}
 _TYPE_META: Final[Definitions] = {
     "v1.TypeMeta": {"properties": {"kind": {"type": "string"}, "apiVersion": {"type": "string"}}}
@@ -320,8 +321,10 @@ def _number(go_type: str) -> _Type:
 
 
 def _bytes(reader: _TypedReader) -> Any:
-    """A []byte as JSON has it, in base64. A byte string under one of the tags that tell bytes from text holds the bytes, another
-    one their base64."""
+    """Decodes a []byte to base64, as JSON has it.
+
+    A byte string with a tag for binary data holds the bytes, another one their base64.
+    """
     major, _, _, _ = reader.head()
     if major == BYTES:
         raw = reader.content()
@@ -358,7 +361,7 @@ _STRING: Final = _Type(lambda reader: reader.text("string"), pointer=True)
 
 
 def _inner(reader: _TypedReader, wanted: _Type) -> Any:
-    """What such a type's own Unmarshal makes of the item: a reading of its own, strict as Unmarshal is."""
+    """Decodes an item by a type's own Unmarshal: a reading of its own, and a strict one."""
     return _value(_TypedReader(reader.raw(), strict=True), wanted)
 
 
@@ -530,7 +533,10 @@ def _types(definitions: Definitions) -> _Types:
 
 
 class Shape:
-    """Where in a definition's objects texts are bytes, and whole numbers floats. None for types without either."""
+    """The places in a definition's objects where texts are bytes and whole numbers floats.
+
+    None for types without either.
+    """
 
     def __init__(self, *, is_bytes: bool = False, is_float: bool = False) -> None:
         self.is_bytes, self.is_float = is_bytes, is_float

@@ -18,7 +18,7 @@ def go_schema(schema: Schema) -> dict[str, Any]:
 
 
 def go_fields(schema: Schema) -> list[str]:
-    """Those of Go's fields that say something."""
+    """Returns the Go fields with a value."""
 
     def says(key: str, show: _Show) -> bool:
         if key not in schema or show is _or_bool:  # which is there where it allows nothing

@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.schema.resolve import Schema, reference
 
 QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-# Go's name of a type where OpenAPI's definition name does not tell it.
+# Go's names of types that don't follow from OpenAPI's definition names.
 _PACKAGE: Final = {QUANTITY: "resource.Quantity", INT_OR_STRING: "intstr.IntOrString"}
 _SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
 
@@ -51,13 +51,16 @@ class GoTyped(Protocol):
 
 
 def go_types_in(definitions: Mapping[str, Schema]) -> Mapping[str, Mapping[str, str]]:
-    """Definition -> field -> its Go type and marks, where OpenAPI does not tell them: the definitions' own, or the newest."""
+    """Returns definition -> field -> its Go type and marks, where OpenAPI lacks them:
+
+    the definitions' own, or the newest.
+    """
     return definitions.go_types if isinstance(definitions, GoTyped) else recorded_go_types()
 
 
 @cache
 def recorded_go_types() -> dict[str, dict[str, str]]:
-    """Definition -> field -> its Go type and marks, where OpenAPI does not tell them."""
+    """Returns definition -> field -> its Go type and marks, where OpenAPI lacks them."""
     recorded = (Path(__file__).parent / "go_types.json").read_bytes()
     return msgspec.json.decode(recorded, type=dict[str, dict[str, str]])
 
@@ -70,7 +73,7 @@ def recorded_field_orders() -> dict[str, tuple[str, ...]]:
 
 
 def element_of(go_type: str, opening: str) -> str:
-    """The element type of `[]T` or `map[K]T`; empty for a named type, whose elements OpenAPI tells."""
+    """Returns the element type of `[]T` or `map[K]T`; empty for a named type, whose elements are in OpenAPI."""
     if opening == "[]":
         return go_type[2:].lstrip("*") if go_type.startswith("[]") else ""
     return go_type.partition("]")[2].lstrip("*") if go_type.startswith("map[") else ""

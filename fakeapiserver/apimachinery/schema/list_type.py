@@ -14,7 +14,9 @@ from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
 
 def leading_to_unique_lists(schema: Schema) -> Schema:
-    """What of a schema leads to sets and maps, so that nothing else is walked through; empty where there are none."""
+    """Returns the parts of a schema that lead to sets and maps, so that nothing else is walked through; may be
+    empty.
+    """
     kept: Schema = {}
     if schema.get("x-kubernetes-list-type") in ("set", "map"):
         kept = {key: schema[key] for key in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys") if key in schema}
@@ -75,7 +77,7 @@ def _repeated(values: list[Any]) -> list[int]:
     counts: dict[Hashable, int] = {}
     found = []
     for i, value in enumerate(values):
-        # JSON tells true from 1 and 1 from 1.0, as Go does.
+        # JSON distinguishes true from 1 and 1 from 1.0, as Go does.
         key = msgspec.json.encode(value, order="deterministic")
         counts[key] = counts.get(key, 0) + 1
         if counts[key] == 2:

@@ -11,7 +11,7 @@ from typing import Any, Final
 _NAMED: Final = re.compile(r"(?<!\\)\(\?<([A-Za-z_0-9]+)>")
 # A single byte, which RE2 matches and Go doesn't.
 _ONE_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.S)
-# RE2's words for what is wrong with a pattern -> Go's, where they differ.
+# RE2's errors for patterns -> Go's, where they differ.
 _PATTERN_PROBLEMS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -26,7 +26,7 @@ _PATTERN_PROBLEMS: Final = {
 
 @cache
 def compile_pattern(pattern: str) -> Any:
-    """The pattern, whose `search` tells whether a text matches. Raises re2.error."""
+    """Compiles a pattern; its `search` matches texts. Raises re2.error."""
     import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
 
     if _ONE_BYTE.match(pattern):

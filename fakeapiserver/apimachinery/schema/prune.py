@@ -22,11 +22,14 @@ def prune(value: Any, schema: Schema, *, is_resource: bool = True) -> list[str]:
 
 
 def additional(schema: Schema) -> Schema | None:
-    """The schema of fields not listed by name: None if there may be none, empty if they may be anything."""
+    """Returns the schema of fields that are not listed by name:
+
+    None if there may be no such fields, empty if they may have any value.
+    """
     found = schema.get("additionalProperties")
     if isinstance(found, dict):
         return found
-    # Not even where there may be none: that is for validation to say.
+    # Also where none are allowed: validation reports them.
     return None if found is None else _NO_SCHEMA
 
 

@@ -49,7 +49,9 @@ def keep(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:
 
 
 def keep_stored(obj: dict[str, Any], paths: Sequence[FieldPath], data: bytes) -> None:
-    """As `keep`, of an object that Go has read from storage and written again, in the order of that document."""
+    """Does what `keep` does, for an object that Go has read from storage and written again, in the order of that
+    document.
+    """
     for path in paths:
         _at(obj, path, data, lambda value, text: RawText(_read(text, dict[str, Any]) or value, ""))
 

@@ -23,7 +23,7 @@ ZERO: Final[Version] = (0, 0, 0, _RELEASE)
 
 
 def parse(text: str) -> Version | None:
-    """Something that orders as versions do, whatever their build; None for what is no version."""
+    """Returns a value that sorts as versions do, regardless of the build; None for an invalid version."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None

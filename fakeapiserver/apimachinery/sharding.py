@@ -81,7 +81,7 @@ def fnv1a(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def parse(text: str) -> ShardSelector:
-    """ValueError in upstream's words for what is no selector."""
+    """Parses a shard selector. Raises ValueError in upstream's words for an invalid one."""
     text = text.strip()
     if not text:
         raise ValueError("empty shard selector is not allowed; omit the parameter for unfiltered lists")

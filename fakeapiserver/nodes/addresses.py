@@ -13,7 +13,7 @@ class _Range:
         self._used: set[str] = set()
 
     def take(self, known: str) -> str:
-        """`known`, or one that nobody has; "" where there is none left."""
+        """Returns `known`, or a free address; "" if all are taken."""
         while not known:
             following = next(self._new, None)
             if following is None:
@@ -36,7 +36,10 @@ class Addresses:
         self._of_pod: dict[str, dict[str, str]] = {}
 
     def of(self, uid: str, cidr: str, known: str = "") -> str:
-        """The pod's in a range; `known`: what its status says it has. ValueError for what is no range."""
+        """Returns the pod's address in a range; `known` is the one in its status.
+
+        Raises ValueError for an invalid range.
+        """
         mine = self._of_pod.setdefault(uid, {})
         if cidr not in mine:
             if cidr not in self._ranges:

@@ -1,4 +1,4 @@
-"""What the containers of simulated pods do: a test's scripts."""
+"""The behaviour of the containers of simulated pods, as a test scripts it."""
 
 import asyncio
 import inspect
@@ -54,7 +54,7 @@ class Call(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """What a command prints, and its exit code."""
+    """The output of a command, and its exit code."""
 
     stdout: str | bytes = ""
     stderr: str | bytes = ""
@@ -86,14 +86,14 @@ class Failing(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """What a lifecycle hook does: it takes `seconds`, and fails if it has an `error`."""
+    """The behaviour of a lifecycle hook: it takes `seconds`, and fails if it has an `error`."""
 
     seconds: float = 0.0
     error: str = ""
 
 
 class ContainerBehaviour(Struct, frozen=True):
-    """What one container does. Times are in seconds of the cluster's clock.
+    """The behaviour of a container. Times are in seconds of the cluster's clock.
 
     - starts_after: how long pulling the image and making the container take.
     - pull_error: pulling the image fails with this message; "": it succeeds.
@@ -104,7 +104,7 @@ class ContainerBehaviour(Struct, frozen=True):
     - started_after: when its startup probe succeeds, counted from its start; None: never.
     - unhealthy_after: when its liveness probe begins to fail, counted from its start; None: never.
     - probes: how its probes fail, by kind: startup, readiness, liveness.
-    - pre_stop, post_start: its hooks; None: simple handlers (sleep, exec of a simple command) do what they say, all others succeed at
+    - pre_stop, post_start: its hooks; None: simple handlers (sleep, exec of a simple command) are followed, all others succeed at
       once.
     - stops_after: how long it takes to stop, at most the grace period.
     - stop_exit_code: its exit code when it is stopped; 143 is SIGTERM's.
@@ -112,12 +112,15 @@ class ContainerBehaviour(Struct, frozen=True):
     - resize_error: its resize fails with this message; resize_infeasible: its node refuses the resize with this message.
     - admission_error: the node refuses its pod with this message.
     - usage: what it uses of its node's resources (cpu, memory, ephemeral-storage, pids), for evictions and the node's statistics.
-    - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of restarts that returns
+    - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of
+    restarts that returns
       either.
-    - exec: a function, what every command prints, or a table from commands (words joined by blanks) to what they print; "" is for all
+    - exec: a function, what every command prints, or a table from commands (words joined by blanks) to what they
+    print; "" is for all
       other commands. What a command prints is a text or an Output.
     - attach: a function; None: the client sees the log, and its input is echoed.
-    - ports: what answers at each port of the pod; 0 is for all other ports. A text `HOST:PORT` is the address of a server, any other text
+    - ports: what answers at each port of the pod; 0 is for all other ports. A text `HOST:PORT` is the address of a
+    server, any other text
       is the answer.
     """
 

@@ -88,7 +88,7 @@ class KeyOrders:
         return list(map(arrange, value)) if isinstance(value, list) else arrange(value)
 
     def fields(self, name: str) -> tuple[dict[str, int], dict[str, Arrange]]:
-        """Returns a definition's fields: the rank of each, and the arrangement of those that have one."""
+        """Returns the rank of each of a definition's fields, and the arrangements of fields that have one."""
         properties = self._definitions[name]["properties"]
         inner = {key: found for key, schema in properties.items() if (found := self._of(schema)) is not None}
         return {key: rank for rank, key in enumerate(self._field_order(name))}, inner

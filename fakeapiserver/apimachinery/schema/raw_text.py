@@ -67,7 +67,7 @@ def take(obj: dict[str, Any], paths: Sequence[FieldPath], same: dict[str, Any] |
 
 
 def found(obj: Any, path: FieldPath, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
-    """What is at a path, and where."""
+    """Yields the values at a path with their places."""
     if not path:
         if obj is not None:
             yield at, obj

@@ -10,7 +10,7 @@ _PREFIX: Final = "#/components/schemas/"
 
 
 def reference(schema: Schema) -> str:
-    """The name of the definition a schema refers to, empty if it stands for itself.
+    """Returns the name of the definition that a schema refers to, or "".
 
     >>> reference({"allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}], "default": {}})
     'io.k8s.api.core.v1.PodSpec'

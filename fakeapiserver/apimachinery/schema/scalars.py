@@ -99,7 +99,7 @@ def _unparsed(text: str, layout: str, rest: str, part: str) -> ValueError:
 
 
 def _quoted(text: str) -> str:
-    """As Go's package time quotes: byte by byte."""
+    """Quotes as Go's package time does: byte by byte."""
     shown = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in text.encode())
     return '"' + "".join("\\" + sign if sign in '"\\' else sign for sign in shown) + '"'
 
@@ -118,7 +118,7 @@ def canonical_base64(text: str) -> str:
 
 
 def _corrupt_at(text: str) -> int:
-    """Where Go finds the text corrupt, counted from one; zero if nowhere."""
+    """Returns the place where Go finds the text corrupt, counted from one; zero if it is valid."""
     count = 0
     for i, char in enumerate(text):
         if char in "\r\n":

@@ -1,4 +1,4 @@
-"""What a CRD version's openAPIV3Schema must be like: structural, and without what Kubernetes leaves out of OpenAPI.
+"""The rules for a CRD version's openAPIV3Schema: structural, and within Kubernetes' part of OpenAPI.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 (validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema)
@@ -65,14 +65,17 @@ _WITH_STATUS: Final = (
 
 
 class _Place(Struct, frozen=True):
-    """Where a schema stands: whether it may have defaults (and why not), whether it describes a resource's metadata."""
+    """The position of a schema:
+
+    whether it may have defaults (and why not), whether it describes a resource's metadata.
+    """
 
     forbidden_default: str = ""
     inside_metadata: bool = False
 
 
 def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata, *, has_status: bool) -> ErrorList:
-    """What is wrong with the openAPIV3Schema at `path`. `has_status`: a version with it has the status subresource."""
+    """Returns the errors of the openAPIV3Schema at `path`. `has_status`: its version has the status subresource."""
     errors = _root_errors(schema, path) if has_status else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
@@ -88,7 +91,7 @@ def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata,
             return errors + findings.errors + findings.total_errors(path)
         errors += wrong
     errors += _openapi_errors(schema, path, _Place(), None, at_root=True)
-    # The same would be told twice, but for what only a structural schema can't have.
+    # Only rules of structural schemas are left, or errors would be reported twice.
     return errors or ([invalid(path, "", problem)] if problem else [])
 
 
@@ -125,7 +128,7 @@ def _openapi_errors(
 
 
 def _scope_below(scope: "Scope | None", schema: Schema, sub: Schema, path: Path) -> "Scope | None":
-    """Of a property, item or value; none of what stands in anyOf and the like."""
+    """Returns the scope of a property, item or value; None within anyOf, allOf, oneOf and not."""
     if scope is None:
         return None
     is_item, is_value = sub is schema.get("items"), sub is schema.get("additionalProperties")
@@ -287,7 +290,7 @@ def _null_items(schema: Schema, items: Schema, path: Path) -> ErrorList:
 
 
 def _rules(schema: Schema, path: Path) -> ErrorList:
-    """What x-kubernetes-validations must be like, but for the expressions."""
+    """Returns the errors in x-kubernetes-validations, apart from those in expressions."""
     errors: ErrorList = []
     for i, rule in enumerate(schema.get("x-kubernetes-validations", ())):
         at = path.child("x-kubernetes-validations").index(i)

@@ -80,8 +80,10 @@ class StructuralType:
         default.default(obj, self._schema)
 
     def restore(self, obj: dict[str, Any]) -> None:
-        """What reading an object from storage makes of one that was validated: in place, without nulls that may not be, and
-        with a status where it has one by default."""
+        """Changes a validated object into what reading it from storage returns.
+
+        Nulls that are not allowed are removed in place, and a status is added if it has a default.
+        """
         if b"null" in msgspec.json.encode(obj):  # rare, and a large object is soon encoded
             default.drop_nulls(obj, self._schema)
         elif "status" in obj or not default.presets_status(self._schema):
@@ -89,7 +91,7 @@ class StructuralType:
         default.default(obj, self._schema)
 
     def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> ErrorList:
-        """What is wrong with an object, in upstream's order."""
+        """Returns an object's errors, in upstream's order."""
         return self.value_errors(obj, old) + self.embedded_errors(obj) + self.list_errors(obj, old)
 
     def value_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> ErrorList:
@@ -98,13 +100,13 @@ class StructuralType:
         return validate_object(self._validator, obj, UNCORRELATED if old is None else old)
 
     def status_errors(self, obj: dict[str, Any], old: dict[str, Any]) -> ErrorList:
-        """As value_errors, of the status alone."""
+        """Returns what value_errors does, for the status alone."""
         if self._status is None:
             return []
         return placed(validate_object(self._status, obj["status"], old.get("status", UNCORRELATED)), Path("status"))
 
     def embedded_errors(self, obj: dict[str, Any]) -> ErrorList:
-        """What is wrong with the type and metadata of resources inside."""
+        """Returns the errors in the type and metadata of embedded resources."""
         return validate_embedded(obj, self._schema, self._decode_metadata, Path()) if self._has_embedded else []
 
     def list_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> ErrorList:
@@ -117,8 +119,10 @@ class StructuralType:
     def rule_errors(
         self, obj: dict[str, Any], old: dict[str, Any] | None, found: ErrorList
     ) -> tuple[ErrorList, list[str]]:
-        """What x-kubernetes-validations refuse, and warnings for what they did before already; `found` are the errors so far,
-        some of which keep rules from being run."""
+        """Returns the refusals of x-kubernetes-validations, and warnings for rules that the old object broke already.
+
+        `found` are the errors so far, some of which keep rules from being run.
+        """
         if not self.has_rules:
             return [], []
         from fakeapiserver.apimachinery.cel import validator

@@ -1,4 +1,4 @@
-"""Which schemas are structural: every value has a type of its own, and anyOf, allOf, oneOf, not only narrow it down.
+"""Structural schemas: each value has a type of its own, which anyOf, allOf, oneOf and not only restrict.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{convert,validation,complete}.go
 """
@@ -66,7 +66,7 @@ def construction_problem(schema: Schema) -> str:
 
 
 def structural_errors(schema: Schema, path: Path) -> ErrorList:
-    """What keeps a schema, whose place is `path`, from being structural; sorted as upstream sorts it."""
+    """Returns the errors that keep a schema at `path` from being structural, in upstream's order."""
     errors = _structural(schema, "root", path) + _incomplete_junctors(schema, schema, path, path)
     return sorted(errors, key=str)
 
@@ -173,7 +173,7 @@ def _nested(schema: Schema, path: Path) -> ErrorList:
 
 
 def _incomplete_junctors(schema: Schema, structure: Schema | None, at: Path, path: Path) -> ErrorList:
-    """Fields that only anyOf, allOf, oneOf or not speak of."""
+    """Returns errors for fields that occur only in anyOf, allOf, oneOf or not."""
     errors: ErrorList = []
     below = [(schema["not"], path.child("not"))] if schema.get("not") is not None else []
     below += [(s, path.child(junctor).index(i)) for junctor in _JUNCTORS for i, s in enumerate(schema.get(junctor, ()))]

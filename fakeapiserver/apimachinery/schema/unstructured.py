@@ -1,8 +1,9 @@
-"""What becomes of a map on its way into Go's structs without JSON in between: a strategic merge patch's result takes this way.
+"""Converts a map to Go's structs without JSON in between, as upstream does with the result of a strategic merge patch.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/converter.go (fromUnstructured).
 
-Differs from decoding JSON in its words, and in that whole floats are integers and integers too large for an int32 lose their upper bits.
+Differs from decoding JSON in its words, and in that whole floats are integers and integers too large for an int32
+lose their upper bits.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go and one file pe
 k8s.io/apiextensions-apiserver/pkg/apiserver/validation/{validation,ratcheting}.go
 
 A schema becomes a Validator: for each JSON type a tuple of checks, made when the first value of that type arrives.
-Errors are gathered in Findings, which also counts what matched: anyOf and oneOf tell the errors of their best match.
+Errors are gathered in Findings, which also counts what matched: anyOf and oneOf report the errors of their best match.
 """
 
 from typing import Any, Final
@@ -152,9 +152,9 @@ class Validator:
                 check(None, path, found, UNCORRELATED)
 
     def _compile(self, kind: type) -> tuple[int, tuple[Check, ...]]:
-        """What a value of a type matches before anything is checked, and its checks in upstream's order."""
+        """Returns what a value of a type matches before anything is checked, and its checks in upstream's order."""
         schema, checks = self._schema, list[Check]()
-        # Upstream counts each validator that applies and most of those that find nothing, and the schema itself.
+        # Upstream counts each validator that applies, most of the others, and the schema itself.
         matches = 4
         if self._types or self._format:
             matches += 2

@@ -35,7 +35,7 @@ _INT_RANGES: Final = {"int32": 1 << 31}
 
 
 class Findings:
-    """Errors by their text (upstream tells each text once) and how much matched."""
+    """Errors by their text (upstream reports each text once) and how much matched."""
 
     __slots__ = ("errors", "matches")
 
@@ -239,6 +239,6 @@ def _in_range(number: float, kind: str, number_format: str) -> bool:
         limit = _INT_RANGES.get(number_format, _INT64)
         if type(number) is int:
             return -limit <= number < limit
-        # Upstream reads the digits of a float anew, of which -2**63 has more than int64.
+        # Upstream parses the digits of a float again; -2**63 has more of them than int64.
         return number == int(number) and -limit <= Decimal(repr(number)) < limit
     return number_format != "float" or abs(number) < _MAX_FLOAT32

@@ -30,7 +30,7 @@ _LIMITS: Final = {"int32": 1 << 31, "int64": 1 << 63}
 
 
 def not_registered(version: str, kind: str) -> str:
-    """What upstream's schemes say of a kind that they don't know."""
+    """Returns the error of upstream's schemes about an unknown kind."""
     return (
         f'no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "pkg/runtime/scheme.go:111"'
     )
@@ -61,8 +61,10 @@ class ConfigKind(Struct, frozen=True):
     types: Types
 
     def decode(self, data: bytes) -> Object:
-        """The document in a file: nulls are left out, durations are text. ValueError, worded as upstream words it, when it isn't of
-        this kind, or has fields that nobody knows, or the same one twice."""
+        """Decodes the document in a file: nulls are left out, durations are text.
+
+        Raises ValueError in upstream's words for another kind, unknown fields and repeated fields.
+        """
         from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
 
         document, version, kind, is_json = type_meta.read(data)
@@ -108,8 +110,10 @@ class ConfigKind(Struct, frozen=True):
 
 
 class _Reader(Struct, frozen=True):
-    """Reads values of these types. What doesn't fit is told in `state`; what a duration doesn't like is a DecodeError at once, as
-    in Go."""
+    """Reads values of these types.
+
+    Mismatches are recorded in `state`; an invalid duration is a DecodeError at once, as in Go.
+    """
 
     types: Types
     version: str
@@ -173,7 +177,7 @@ class _Reader(Struct, frozen=True):
         return {key: self.value(item, go_type.removeprefix(_MAP), state) for key, item in value.items()}
 
     def _called(self, go_type: str) -> str:
-        """As messages call it."""
+        """Returns the type's name in messages."""
         if go_type.startswith("[]"):
             return "[]" + self._called(go_type[2:])
         if go_type.startswith(_MAP):

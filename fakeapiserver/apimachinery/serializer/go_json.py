@@ -93,8 +93,9 @@ class Written(float):
 class JSONParser:
     """Parses `data` once; `duplicates` then holds the paths of repeated keys (`spec.containers[0].name`), in order.
 
-    With `merge` objects that repeat a key are `Repeated`, and `first_at` and `repeated_at` tell where in the text a path's key
-    stands first and where it is first repeated. With `written` floats are `Written`."""
+    With `merge` objects that repeat a key are `Repeated`, and `first_at` and `repeated_at` have the places in the
+    text of a path's key and
+    of its first repetition. With `written` floats are `Written`."""
 
     def __init__(self, data: bytes, *, merge: bool = False, written: bool = False) -> None:
         self.data = data
@@ -181,7 +182,7 @@ class JSONParser:
         return key
 
     def _path(self) -> str:
-        """Of what comes next; empty for the whole."""
+        """Returns the path of the next value; empty for the whole document."""
         if not self._keys:
             return ""
         path, key = self._paths[-1], self._keys[-1]

@@ -43,7 +43,7 @@ class _Node:
 
 
 def compose(data: bytes) -> _Node | None:
-    """The tree of the first document; None where there is none. Raises DecodeError."""
+    """Returns the tree of the first document, or None. Raises DecodeError."""
     try:
         parser = _events(data)
         for event in parser:
@@ -61,7 +61,7 @@ def _events(data: bytes) -> Iterator[Any]:
 
 
 def _words(error: yaml.YAMLError) -> str:
-    """As Go tells it: a line counted from zero, except where the scanner stopped."""
+    """Returns the error as Go words it: lines are counted from zero, except where the scanner stopped."""
     if isinstance(error, yaml.reader.ReaderError):
         return str(error.reason)
     assert isinstance(error, yaml.MarkedYAMLError)
@@ -188,8 +188,10 @@ class Constructor:
         return resolve(node.tag, node.text)[1]
 
     def _number(self, value: Any) -> Any:
-        """As it looks after a way through JSON: whole floats are integers, integers beyond int64 floats (what knows the type that it
-        reads sees them as they are: `exactly`)."""
+        """Returns a number as it is after JSON: whole floats are integers, integers beyond int64 floats.
+
+        Decoders that know the type get the exact values: `exactly`.
+        """
         if type(value) is float:
             if not math.isfinite(value):
                 shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
@@ -207,8 +209,10 @@ class Constructor:
         return {key: entries[key][0] for key in sorted(entries)}
 
     def _fill(self, node: _Node, entries: _Entries) -> None:
-        """Sets a mapping's entries. Merged ones count as set where they stand: what comes later wins, and nobody complains of
-        what it replaces."""
+        """Sets a mapping's entries.
+
+        Merged ones count as set where they are: later entries replace them without an error.
+        """
         seen: set[Any] = set(entries)
         children = iter(node.children)
         for key_node in children:
@@ -295,7 +299,7 @@ def _to_single(value: float) -> float:
 
 
 def _go_value(value: Any, nil: str = "interface {}(nil)") -> str:
-    """As Go's %#v shows a value of the YAML library."""
+    """Shows a value of the YAML library as Go's %#v does."""
     if value is None:
         return nil
     if isinstance(value, bool):

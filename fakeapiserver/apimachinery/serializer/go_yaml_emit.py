@@ -21,7 +21,7 @@ except ImportError:
 
 _WIDTH: Final = 80
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-# What nobody needs a close look at.
+# Texts that need no closer check.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./]*")
 _OPEN_ENDED: Final = b"...\n"
 _INTEGERS: Final = range(-(1 << 63), 1 << 64)
@@ -29,7 +29,7 @@ _IMPLICIT: Final = (True, True)
 
 
 def emit(obj: Any) -> bytes:
-    """One document without markers, UTF-8, with a newline at the end."""
+    """Writes a document without markers, in UTF-8, with a newline at the end."""
     stream = io.BytesIO()
     emitter = _Emitter(stream, width=_WIDTH, allow_unicode=True)
     emitter.emit(yaml.StreamStartEvent(encoding="utf-8"))
@@ -44,7 +44,7 @@ def emit(obj: Any) -> bytes:
 
 @functools.lru_cache(maxsize=4096, typed=True)
 def scalar(value: Any, style: str | None = None) -> str:
-    """One value of one line, quoted where Go quotes it or as `style` says (empty for no quotes unless they must be)."""
+    """Writes a value on one line, quoted where Go quotes it or as `style` says (empty: quotes only if needed)."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and not (_style(value) if style is None else style):
         return value
     event = _scalar(value)

@@ -1,4 +1,4 @@
-"""What a YAML scalar means to Go: booleans such as `on`, octal `0644`, floats, and everything else a string.
+"""The meaning of YAML scalars in Go: booleans such as `on`, octal `0644`, floats, and everything else a string.
 
 Upstream: go.yaml.in/yaml/v2/resolve.go.
 """
@@ -95,7 +95,9 @@ def _float(text: str) -> tuple[str, Any]:
 
 
 def _integer(text: str) -> int | None:
-    """An integer by Go's prefixes; None where it is none, or fits neither int64 nor (without a sign) uint64."""
+    """Parses an integer by Go's prefixes; None for other texts and for integers beyond int64 and (without a sign)
+    uint64.
+    """
     match = _INTEGER.fullmatch(text)
     if not match or len(text) > 80:
         return None

@@ -58,7 +58,10 @@ def decode(data: bytes) -> Any:
 
 
 def decode_exactly(data: bytes) -> Any:
-    """As `decode`, with integers of any size and other numbers as they are `Written`. DecodeError, not worded as Go's."""
+    """Does what `decode` does, with integers of any size and other numbers as `Written`.
+
+    Raises DecodeError, not in Go's words.
+    """
     try:
         return _decode_written(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -66,12 +69,12 @@ def decode_exactly(data: bytes) -> Any:
 
 
 def decode_as_written(data: bytes) -> Any:
-    """As `decode`, slowly: objects with repeated keys are `Repeated`, and floats `Written`."""
+    """Does what `decode` does, slowly: objects with repeated keys are `Repeated`, and floats `Written`."""
     return JSONParser(data, merge=True, written=True).parse()
 
 
 def rounded(value: Any) -> Any:
-    """What decode_exactly gave, with plain numbers, as `decode` gives them."""
+    """Converts a result of decode_exactly to plain numbers, as `decode` returns them."""
     return _go_numbers(value)
 
 
@@ -101,7 +104,7 @@ def _float64(value: float) -> float:
 
 
 def duplicate_fields(data: bytes, decoded: Any) -> list[str]:
-    """Texts such as `duplicate field "metadata.name"`, in the order upstream tells them; `decoded` is decode(data)."""
+    """Returns texts such as `duplicate field "metadata.name"` in upstream's order; `decoded` is decode(data)."""
     if not _has_duplicates(data, decoded):
         return []
     parser = JSONParser(data)
@@ -154,7 +157,7 @@ def encode(obj: Any) -> bytes:
 
 
 def encode_sorted(obj: Any) -> bytes:
-    """As `encode`, with the keys of all objects sorted, as Go writes its maps."""
+    """Does what `encode` does, with the keys of all objects sorted, as Go writes its maps."""
     encoded = _encode_sorted(obj)
     return _encode_sorted(_raw_floats(obj)) if any(search(encoded) for search in _FLOAT) else encoded
 

@@ -25,7 +25,7 @@ class Document(NamedTuple):
 
 
 def read(data: bytes) -> Document:
-    """ValueError in Go's words for what is no object, or names its type by something else than text."""
+    """Reads an object's type. Raises ValueError in Go's words if the data is no object, or its type is no text."""
     is_json = data.lstrip().startswith(b"{")
     found = None if is_json else yaml.decode(data)
     try:

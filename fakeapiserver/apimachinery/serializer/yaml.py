@@ -1,4 +1,4 @@
-"""YAML as the API server reads and writes it: libyaml's events, Go's rules for what they mean.
+"""YAML as the API server reads and writes it: libyaml's events and Go's rules for their meaning.
 
 Upstream: sigs.k8s.io/yaml, used by k8s.io/apimachinery/pkg/runtime/serializer/json/json.go.
 """
@@ -13,7 +13,7 @@ __all__ = ["DecodeError", "decode", "decode_with_duplicates", "duplicate_keys", 
 
 
 def decode(data: bytes) -> Any:
-    """The first document of `data`, mappings sorted by key; None where there is none.
+    """Decodes the first document of `data`, mappings sorted by key; None without a document.
 
     Raises DecodeError with upstream's text (`yaml: line 2: mapping values are not allowed in this context`), to which
     callers that decode through sigs.k8s.io/yaml's Unmarshal put `error converting YAML to JSON: ` in front.
@@ -22,7 +22,7 @@ def decode(data: bytes) -> Any:
 
 
 def duplicate_keys(data: bytes) -> list[str]:
-    """What strict decoding complains of: one text, which names every repeated key; none where no key is repeated."""
+    """Returns strict decoding's error, which names all repeated keys; empty without one."""
     return decode_with_duplicates(data)[1]
 
 

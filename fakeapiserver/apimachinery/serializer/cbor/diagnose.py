@@ -28,7 +28,7 @@ _ESCAPES: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
 
 
 def diagnose(data: bytes) -> str:
-    """A well-formed document as text; hexadecimal for one with a text that is none."""
+    """Returns a well-formed document as text; hexadecimal if a text in it is invalid."""
     try:
         return "".join(_items(data))
     except ValueError:
@@ -73,7 +73,7 @@ def _items(data: bytes) -> Iterator[str]:
 
 
 def _opening(major: int, following: int) -> str:
-    """How an item of no given length begins; strings without chunks are written whole."""
+    """Returns the opening of an item without a given length; strings without chunks are written whole."""
     if major in (ARRAY, MAP):
         return "[_ " if major == ARRAY else "{_ "
     if following == BREAK:

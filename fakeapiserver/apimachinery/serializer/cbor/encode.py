@@ -16,7 +16,10 @@ _FLOATS: Final = ((b"\xf9", ">e"), (b"\xfa", ">f"))
 
 
 class Shape(Protocol):
-    """What JSON doesn't tell of a value's Go type: where its texts are bytes in base64, and its whole numbers floats."""
+    """The parts of a value's Go type that JSON lacks:
+
+    which texts are bytes in base64, and which whole numbers are floats.
+    """
 
     is_bytes: bool
     is_float: bool
@@ -27,7 +30,7 @@ class Shape(Protocol):
 
     @property
     def values(self) -> "Shape | None":
-        """What the items of a list, or the other members of a map, have."""
+        """The shape of a list's items, or of a map's other members."""
 
 
 def head(major: int, argument: int) -> bytes:
@@ -55,7 +58,7 @@ def encode_item(value: Any, shape: Shape | None = None) -> bytes:
 
 
 def watch_frame(kind: str, obj: bytes) -> bytes:
-    """One event of a watch, around the document that is its object."""
+    """Returns an event of a watch, around the document of its object."""
     return b"".join((_SELF_DESCRIBED, head(MAP, 2), _text("type"), _text(kind), _text("object"), obj))
 
 

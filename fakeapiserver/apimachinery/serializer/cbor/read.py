@@ -1,7 +1,8 @@
 """From a well-formed document's items to JSON's values, as upstream decodes into `interface{}`, and Go's scalars on the way.
 
-Upstream: github.com/fxamacker/cbor/v2/decode.go. Go reads on after an error and tells the first one, but a repeated key in a map
-puts itself before what was found inside that map; so does an unknown field in a struct.
+Upstream: github.com/fxamacker/cbor/v2/decode.go. Go reads on after an error and reports the first one, but a repeated
+key in a map takes precedence over errors inside that map; so
+does an unknown field in a struct.
 """
 
 import base64
@@ -75,8 +76,10 @@ def _map(reader: "Reader") -> dict[str, Any] | None:
 
 
 class Reader:
-    """Where in a well-formed document the decoder is. `later` is the number of the nearest tag around that says how bytes are
-    to be written as text (0: none)."""
+    """The decoder's position in a well-formed document.
+
+    `later` is the number of the nearest enclosing tag that says how bytes are to be written as text (0: none).
+    """
 
     __slots__ = ("at", "data", "later")
 
@@ -142,7 +145,7 @@ class Reader:
         return _primitive(info, argument, self.data, at)
 
     def tagged(self, read: Callable[[], T], *, times: bool = False) -> T | str:
-        """What `read` makes of what tags enclose, or with `times` a tagged time as text."""
+        """Returns what `read` makes of the content of tags, or with `times` a tagged time as text."""
         before = self.later
         try:
             while self.data[self.at] >> 5 == TAG:
@@ -244,7 +247,7 @@ class Reader:
         raise self.mismatch(go_type)
 
     def string(self) -> str:
-        """A byte string or a text as text; bytes that are none become U+FFFD each, as JSON would show them."""
+        """Reads a byte string or text as text; bytes that are invalid UTF-8 become U+FFFD, as JSON would show them."""
         is_text = self.data[self.at] >> 5 == TEXT
         if is_text:
             chunks = list(self._chunks())
@@ -283,7 +286,7 @@ class Reader:
         return value
 
     def mismatch(self, go_type: str, detail: str = "") -> DecodeError:
-        """What is told about the next item, which doesn't fit; it is passed."""
+        """Returns the error about the next item, which doesn't fit, and skips the item."""
         major, info, argument, at = self.head()
         start = self.at
         self.skip()
@@ -334,7 +337,7 @@ def _primitive(info: int, argument: int, data: bytes, end: int) -> Any:
 
 
 def _inadmissible(tag: int, content: int) -> str:
-    """What is wrong with a tag around an item with this first byte; empty for nothing."""
+    """Returns the error of a tag around an item with this first byte, or ""."""
     major = content >> 5
     if tag == 0 and major != TEXT:
         return f"cbor: tag number 0 must be followed by text string, got {TYPE_NAMES[major]}"

@@ -53,7 +53,7 @@ class Mismatch(DecodeError):
 
 
 class DuplicateKey(DecodeError):
-    """A map with a key that is there twice: not valid CBOR, whoever reads it."""
+    """A map with a repeated key, which is invalid CBOR for all readers."""
 
 
 class UnknownField(DecodeError):
@@ -86,7 +86,7 @@ def _whole_items(data: bytes, at: int, end: int) -> re.Match[bytes]:
 
 
 def end_of(data: bytes, at: int) -> int:
-    """Where a well-formed document's item ends."""
+    """Returns the end of a well-formed document's item."""
     # How many items are still to come, here and in the containers around; _ENDLESS: up to a break.
     left, around = 1, list[int]()
     while True:
@@ -122,7 +122,10 @@ def check_well_formed(data: bytes) -> None:
 
 
 class _Scanner:
-    """One walk over the bytes. `stack`: (major type, items to come or _ENDLESS, items seen, depth) of the open containers."""
+    """Walks over the bytes.
+
+    `stack`: (major type, items to come or _ENDLESS, items seen, depth) of the open containers.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -165,7 +168,7 @@ class _Scanner:
             raise DecodeError('cbor: unexpected "break" code')
 
     def _check_member(self, frame: list[int]) -> None:
-        """What may come next inside an item of no given length."""
+        """Checks the next item inside one without a given length."""
         major, _, seen, _ = frame
         if self.at >= len(self.data):
             raise unexpected_end()
@@ -214,7 +217,7 @@ class _Scanner:
         return [major, length * (2 if major == MAP else 1), 0, depth]
 
     def _tags(self, number: int, depth: int) -> int:
-        """The depth of what a chain of tags encloses; each tag inside another is a level."""
+        """Returns the depth of the content of a chain of tags; each tag inside another is a level."""
         while True:
             if self.at >= len(self.data):
                 raise unexpected_end()

@@ -33,8 +33,10 @@ class DecodeError(ValueError):
 
 
 def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: Messages) -> Object:
-    """The enveloped object, with the envelope's apiVersion and kind. `message_of(apiVersion, kind)` names its message.
-    DecodeError for bytes that are none, or of a kind without a message."""
+    """Decodes an enveloped object, with the envelope's apiVersion and kind. `message_of(apiVersion, kind)` names its message.
+
+    Raises DecodeError for invalid bytes and for a kind without a message.
+    """
     api_version, kind, raw = unwrap(data)
     name = message_of(api_version, kind)
     if name is None:
@@ -43,7 +45,7 @@ def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: 
 
 
 def unwrap(data: bytes) -> tuple[str, str, bytes]:
-    """An envelope's apiVersion, kind and message; DecodeError for what is none."""
+    """Returns an envelope's apiVersion, kind and message. Raises DecodeError for an invalid one."""
     if not data:
         raise DecodeError("empty data")
     if not data.startswith(MAGIC):
@@ -100,7 +102,7 @@ def _skip_unknown(data: bytes, at: int, tag: int, message: str) -> int:
 
 
 def _wrong_wire(tag: int, message: str, go_name: str) -> DecodeError:
-    """What is amiss with a tag, looked at in gogo's order."""
+    """Returns the error of a tag, checked in gogo's order."""
     if tag & 7 == _END_GROUP:
         return DecodeError(f"proto: {message}: wiretype end group for non-group")
     if _number(tag) <= 0:
@@ -124,7 +126,7 @@ def _read(data: bytes, at: int, wire: int) -> tuple[Any, int]:
 
 
 def _skip(data: bytes, at: int, wire: int) -> int:
-    """Where a field of unknown number ends; groups, which nothing uses, may nest."""
+    """Returns the end of a field of unknown number; groups, which nothing uses, may nest."""
     depth = 0
     while True:
         if wire == _START_GROUP:
@@ -161,7 +163,7 @@ _INITIALS: Final = re.compile(r"^(uid|ip|url|api|id|fs|tls|dns|http|tcp|ttl)(?=[
 
 
 def _go_name(json_name: str, kind: str) -> str:
-    """What Go calls a field: embedded structs go by their type."""
+    """Returns Go's name of a field: embedded structs go by their type."""
     if json_name in ("", "metadata"):
         return kind.rpartition(".")[2]
     if json_name == "-":
@@ -317,7 +319,7 @@ def _int_or_string(fields: Object, data: bytes) -> int | str:
 
 
 def _owned_fields(fields: Object, data: bytes) -> Any:
-    """What a manager owns; a text that isn't JSON is nothing that could be owned, and is refused or forgotten as that."""
+    """Returns a manager's fields; a text that isn't JSON becomes an empty list, which later steps refuse or ignore."""
     try:
         return _raw_json(fields, data)
     except ValueError:

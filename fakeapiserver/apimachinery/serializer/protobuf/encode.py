@@ -62,7 +62,7 @@ class Encoder:
         return delimited(number)(b"") if kind in _LISTS else self.zero(number, kind)
 
     def zero(self, number: int, kind: str) -> bytes:
-        """A field whose value nobody has set, as Go writes it."""
+        """Encodes a field without a value as Go writes it."""
         if kind in _EMPTY:
             return delimited(number)(b"")
         return self._single(number, kind)(_ZEROS.get(kind, {}))
@@ -92,7 +92,10 @@ class Encoder:
 
 
 class _Message:
-    """One message's encoder. The zeros of what is always written are prepared, so that only what an object has is looked at."""
+    """Encodes one message.
+
+    The zeros of fields that are always written are prepared, so that only existing fields take time.
+    """
 
     __slots__ = ("_encoder", "_fields", "_inlined", "_slots", "_template")
 
@@ -205,7 +208,7 @@ def _quantity(text: str) -> bytes:
 
 
 def _int_or_string(value: int | str) -> bytes:
-    """Which of the two it is, and both."""
+    """Encodes the type, the number and the text."""
     number, text = (0, value) if isinstance(value, str) else (value, "")
     kind = isinstance(value, str)
     return b"".join((tag(1, VARINT), varint(kind), tag(2, VARINT), varint(number), _third(text.encode())))
@@ -219,7 +222,7 @@ def _items(values: list[str]) -> bytes:
     return b"".join(_first(value.encode()) for value in values)
 
 
-# What a field by value holds when nobody has set it; of messages, {}.
+# The zero values of fields; {} for messages.
 _ZEROS: Final[Mapping[str, Any]] = {
     "string": "",
     "bytes": "",
@@ -228,7 +231,7 @@ _ZEROS: Final[Mapping[str, Any]] = {
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": 0,
 }
 _RAW_EXTENSION: Final = "k8s.io.apimachinery.pkg.runtime.RawExtension"
-# What has a JSON form of its own, and is an empty message when nobody has set it.
+# Types with a JSON form of their own, whose zero value is an empty message.
 _EMPTY: Final = frozenset((_META + "Time", _META + "MicroTime", _RAW_EXTENSION))
 
 # What JSON shows as a list or as one of several forms: null is an empty message.

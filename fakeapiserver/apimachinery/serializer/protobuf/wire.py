@@ -58,6 +58,9 @@ def envelope(api_version: str, kind: str, messages: Iterable[bytes]) -> bytes:
 
 
 def watch_frame(event_type: str, enveloped: bytes) -> bytes:
-    """One event of a watch: a metav1.WatchEvent without an envelope of its own, its length before it (four bytes, big endian)."""
+    """Returns an event of a watch:
+
+    a metav1.WatchEvent without an envelope, after its length (four bytes, big endian).
+    """
     event = _first(event_type.encode()) + _second(_first(enveloped))
     return len(event).to_bytes(4, "big") + event

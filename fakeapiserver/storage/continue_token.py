@@ -51,22 +51,22 @@ def decode(token: str, prefix: str) -> Position:
 
 def _fields(document: dict[str, Any]) -> dict[str, Any]:
     """Go's decoding into a struct: names in any case, null leaves a field as it is."""
-    found: dict[str, Any] = {"v": "", "rv": 0, "start": ""}
+    fields: dict[str, Any] = {"v": "", "rv": 0, "start": ""}
     for key, value in document.items():
         name = key.lower()
-        if name not in found or value is None:
+        if name not in fields or value is None:
             continue
-        wanted = type(found[name])
-        if type(value) is not wanted:
-            shown = _GO_NAMES[type(value)]
-            if isinstance(value, float) and wanted is int:
-                shown += f" {_go_float(value)}"
-            go_type = "int64" if wanted is int else "string"
+        expected_type = type(fields[name])
+        if type(value) is not expected_type:
+            go_name = _GO_NAMES[type(value)]
+            if isinstance(value, float) and expected_type is int:
+                go_name += f" {_go_float(value)}"
+            go_type = "int64" if expected_type is int else "string"
             raise _invalid(
-                f"json: cannot unmarshal {shown} into Go struct field continueToken.{name} of type {go_type}"
+                f"json: cannot unmarshal {go_name} into Go struct field continueToken.{name} of type {go_type}"
             )
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def _go_float(value: float) -> str:
@@ -75,11 +75,11 @@ def _go_float(value: float) -> str:
 
 def _document(token: str) -> dict[str, Any]:
     kept = token.replace("\r", "").replace("\n", "")  # Go's decoder skips line ends
-    bad = next((i for i, character in enumerate(token) if character not in _ALPHABET), -1)
-    if bad < 0 and len(kept) % 4 == 1:
-        bad = len(token) - 1
-    if bad >= 0:
-        raise _invalid(f"illegal base64 data at input byte {bad}")
+    invalid_at = next((i for i, character in enumerate(token) if character not in _ALPHABET), -1)
+    if invalid_at < 0 and len(kept) % 4 == 1:
+        invalid_at = len(token) - 1
+    if invalid_at >= 0:
+        raise _invalid(f"illegal base64 data at input byte {invalid_at}")
     try:
         document = json.decode(urlsafe_b64decode(kept + "=" * (-len(kept) % 4)))
     except ValueError as error:

@@ -70,9 +70,9 @@ class MemoryStorage:
 
     def _published(self, change: Change) -> StoredObject:
         self._hub.publish(change)
-        found = change.current if change.current is not None else change.tombstone
-        assert found is not None
-        return found
+        stored = change.current if change.current is not None else change.tombstone
+        assert stored is not None
+        return stored
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
         if minimum_revision > self._mvcc.revision:

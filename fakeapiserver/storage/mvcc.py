@@ -116,14 +116,14 @@ class MVCC:
         if self.get(key) is not None:
             raise KeyExists(key)
         revision = self.revision + 1
-        found = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
-        return self._commit(Change(revision, key, None, found))
+        stored = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
+        return self._commit(Change(revision, key, None, stored))
 
     def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
         previous = self._expected(key, expected_revision)
         revision = self.revision + 1
-        found = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index, offset)
-        return self._commit(Change(revision, key, previous, found))
+        stored = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index, offset)
+        return self._commit(Change(revision, key, previous, stored))
 
     def delete(self, key: str, expected_revision: int | None) -> Change:
         last = self._expected(key, expected_revision)
@@ -133,12 +133,12 @@ class MVCC:
         return self._commit(Change(revision, key, last, None, tombstone))
 
     def _expected(self, key: str, expected_revision: int | None) -> StoredObject:
-        found = self.get(key)
-        if found is None:
+        stored = self.get(key)
+        if stored is None:
             raise KeyNotFound(key)
-        if expected_revision is not None and found.mod_revision != expected_revision:
-            raise ResourceVersionConflict(found)
-        return found
+        if expected_revision is not None and stored.mod_revision != expected_revision:
+            raise ResourceVersionConflict(stored)
+        return stored
 
     def _commit(self, change: Change) -> Change:
         bucket = self._bucket(change.key)
@@ -183,8 +183,8 @@ class MVCC:
             bucket = self._bucket(prefix)
             keys, objects, revision = bucket.below(prefix, start), bucket.objects, self.revision
         if not limit:
-            found = [objects[key] for key in keys]
-            return ListResult([item for item in found if predicate(item)] if predicate else found, revision)
+            selected = [objects[key] for key in keys]
+            return ListResult([item for item in selected if predicate(item)] if predicate else selected, revision)
         if predicate is None:
             page = [objects[key] for key in keys[:limit]]
             return ListResult(page, revision, len(keys) - len(page), len(keys) > limit)
@@ -200,7 +200,7 @@ class MVCC:
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""
         self.check_known(revision)
-        objects = {key: found for key, found in self._bucket(prefix).objects.items() if key.startswith(prefix)}
+        objects = {key: stored for key, stored in self._bucket(prefix).objects.items() if key.startswith(prefix)}
         for change in reversed(self._history):
             if change.revision <= revision:
                 break
@@ -246,7 +246,9 @@ class MVCC:
         self.compacted = self.revision
         # Resources that the snapshot doesn't know stay as empty buckets: generations never go back.
         known = {name: dict[str, StoredObject]() for name in self._buckets} | snapshot.buckets
-        self._buckets = {name: Bucket(dict(found), sorted(found), [], self.revision) for name, found in known.items()}
+        self._buckets = {
+            name: Bucket(dict(stored), sorted(stored), [], self.revision) for name, stored in known.items()
+        }
 
     def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""

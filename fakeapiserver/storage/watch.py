@@ -90,16 +90,16 @@ class BufferedWatcher:
         if event.revision <= self._revision:
             return  # a watch from the future waits for its revision
         self._revision = event.revision
-        wanted = event if self._predicate is None else selected_event(event, self._predicate)
-        if wanted is None:
+        seen = event if self._predicate is None else selected_event(event, self._predicate)
+        if seen is None:
             return
         if len(self._buffer) >= MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
             # From here on the history is the buffer. What is buffered already is still handed out first.
             self._lagging = True
             self._revision = event.revision - 1
             return
-        self._buffer.append(wanted)
-        self._bytes += len(wanted.object.value)
+        self._buffer.append(seen)
+        self._bytes += len(seen.object.value)
         self._hub.woken.add(self)
 
     async def next_batch(self, timeout: float) -> list[Event] | None:
@@ -126,10 +126,10 @@ class BufferedWatcher:
                 return batch  # the rest next time: no more is held than a buffer may hold
             self._revision = event.revision
             predicate = self._predicate
-            wanted = event if predicate is None else selected_event(event, predicate)
-            if wanted is not None:
-                batch.append(wanted)
-                size += len(wanted.object.value)
+            seen = event if predicate is None else selected_event(event, predicate)
+            if seen is not None:
+                batch.append(seen)
+                size += len(seen.object.value)
         self._lagging = False
         self._revision = self._hub.revision
         return batch
@@ -246,8 +246,8 @@ class Hub:
 
 def _prefixes(key: str) -> list[str]:
     """`/registry/pods/default/web` -> every prefix a watch of it may have."""
-    found, at = [], key.find("/", 1)
+    prefixes, at = [], key.find("/", 1)
     while at >= 0:
-        found.append(key[: at + 1])
+        prefixes.append(key[: at + 1])
         at = key.find("/", at + 1)
-    return found
+    return prefixes

@@ -26,18 +26,18 @@ UID = "59ca43f1-b21c-497a-9134-d7c01a4ba816"
 
 
 def strategy(case: dict[str, Any]) -> Strategy:
-    found: Strategy = import_module(f"fakeapiserver.registry.{package_of(case['group'])}").RESOURCES[case["resource"]]
-    return found
+    row: Strategy = import_module(f"fakeapiserver.registry.{package_of(case['group'])}").RESOURCES[case["resource"]]
+    return row
 
 
 def definition(case: dict[str, Any]) -> tuple[str, str]:
     """The kind and its schema's name."""
-    wanted = case["resource"].replace("ies", "y") if case["resource"].endswith("cies") else ""
+    singular = case["resource"].replace("ies", "y") if case["resource"].endswith("cies") else ""
     for name, schema in DEFINITIONS.items():
         for gvk in schema.get("x-kubernetes-group-version-kind", ()):
             plural = gvk["kind"].lower()
             same = (gvk["group"], gvk["version"]) == (case["group"], case["version"])
-            if same and case["resource"] in (plural + "s", plural + "es", plural[:-1] + "ies", wanted):
+            if same and case["resource"] in (plural + "s", plural + "es", plural[:-1] + "ies", singular):
                 return gvk["kind"], name
     raise AssertionError(case["resource"])
 
@@ -73,9 +73,9 @@ def test_stores_what_the_server_stores(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", REFUSED, ids=title)
 def test_refuses_what_the_server_refuses(case: dict[str, Any]) -> None:
     obj = prepared(case, {"uid": UID})
-    found = [str(error) for error in strategy(case).validate(obj)]
+    messages = [str(error) for error in strategy(case).validate(obj)]
     recorded = _uid_of(case["causes"])
-    assert found == [cause.replace(recorded, UID) if recorded else cause for cause in case["causes"]]
+    assert messages == [cause.replace(recorded, UID) if recorded else cause for cause in case["causes"]]
 
 
 def _uid_of(causes: list[str]) -> str:

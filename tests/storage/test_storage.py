@@ -67,9 +67,9 @@ def test_the_history_is_bounded_in_bytes() -> None:
 def test_a_snapshot_comes_back_and_revisions_go_on() -> None:
     async def scenario() -> None:
         storage = MemoryStorage()
-        found = await suite.create(storage, "a")
+        created = await suite.create(storage, "a")
         snapshot = storage.snapshot()
-        await storage.delete(found.key)
+        await storage.delete(created.key)
         await storage.create("/registry/secrets/default/x", suite.value("x"), suite.OFFSET, Index())
         before, generation = storage.revision, storage.generation("/registry/secrets/")
         watcher = storage.watch(suite.PODS)
@@ -144,15 +144,15 @@ class Machine(RuleBasedStateMachine):
     @rule(back=st.integers(0, 8), limit=st.integers(0, 3))
     def list_in_the_past(self, back: int, limit: int) -> None:
         revision = max(self.storage.revision - back, 1)
-        found = self.run(self.storage.list(suite.PODS, ListQuery(revision=revision, limit=limit)))
+        page = self.run(self.storage.list(suite.PODS, ListQuery(revision=revision, limit=limit)))
         expected = [self.states[revision][key] for key in sorted(self.states[revision])]
-        assert found.items == (expected[:limit] if limit else expected)
-        assert found.more == bool(limit and len(expected) > limit)
+        assert page.items == (expected[:limit] if limit else expected)
+        assert page.more == bool(limit and len(expected) > limit)
 
     @invariant()
     def what_is_stored_is_what_was_written(self) -> None:
-        found = self.storage.list_now(suite.PODS)
-        assert {item.key: item for item in found.items} == self.now
+        listed = self.storage.list_now(suite.PODS)
+        assert {item.key: item for item in listed.items} == self.now
 
     def check_watch(self, start: int, selects: bool, events: list[Event]) -> None:
         """Applied to the state it started at, the events give the newest state: nothing lost, repeated or out of order."""

@@ -63,8 +63,8 @@ class AdmissionPolicyStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
-        shown = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
-        return [metadata(obj).get("name", ""), len(spec.get(self.rules) or ()), shown, age(obj, now)]
+        param = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
+        return [metadata(obj).get("name", ""), len(spec.get(self.rules) or ()), param, age(obj, now)]
 
 
 class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
@@ -93,12 +93,12 @@ class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
         reference = spec.get("paramRef") or {}
-        shown, selector = UNSET, reference.get("selector")
+        param, selector = UNSET, reference.get("selector")
         if reference.get("name"):
-            shown = f"{reference.get('namespace') or '*'}/{reference['name']}"
+            param = f"{reference.get('namespace') or '*'}/{reference['name']}"
         elif selector is not None:
-            shown = labels.go_text(selector)
-        return [metadata(obj).get("name", ""), spec.get("policyName", ""), shown, age(obj, now)]
+            param = labels.go_text(selector)
+        return [metadata(obj).get("name", ""), spec.get("policyName", ""), param, age(obj, now)]
 
 
 def _default_match_resources(resources: Object) -> None:

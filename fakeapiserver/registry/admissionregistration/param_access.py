@@ -42,10 +42,12 @@ class ParamAccess(Guard):
     async def _policy(self, spec: Object, user: UserInfo) -> str:
         kind = spec["paramKind"]
         group, version, resource = self._resolved(kind)
-        found = await self._allowed(user, "get", (group, version, resource or "*"), name="*", namespace="*")
-        shown = f"(kind={kind['kind']}, apiVersion={kind['apiVersion']})"
-        refused = f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {shown}'
-        return found if found is not None else refused
+        refusal = await self._allowed(user, "get", (group, version, resource or "*"), name="*", namespace="*")
+        param_kind = f"(kind={kind['kind']}, apiVersion={kind['apiVersion']})"
+        refused = (
+            f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {param_kind}'
+        )
+        return refusal if refusal is not None else refused
 
     async def _binding(self, spec: Object, user: UserInfo) -> str:
         reference, name = spec["paramRef"], spec.get("policyName", "")
@@ -54,10 +56,10 @@ class ParamAccess(Guard):
         group, version, resource = ("*", "*", "*") if kind is None else self._resolved(kind)
         verb = "get" if reference.get("name") else "list"
         named = {"name": reference.get("name", ""), "namespace": reference.get("namespace", "")}
-        found = await self._allowed(user, verb, (group, version, resource or "*"), **named)
+        refusal = await self._allowed(user, verb, (group, version, resource or "*"), **named)
         mutates = self.resource.startswith("mutating")
-        if found is not None:
-            return f"failed to authorize request: {found}" if found and not mutates else found
+        if refusal is not None:
+            return f"failed to authorize request: {refusal}" if refusal and not mutates else refusal
         lacking = f'user {_shown(user)} does not have "{verb}" permission'
         minimum = f"to determine minimum required permissions and {lacking} for all groups, versions and resources"
         if policy is None:

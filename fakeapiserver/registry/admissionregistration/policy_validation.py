@@ -223,8 +223,10 @@ def _validation_errors(environment: "Environment", validation: Spec, path: Path)
 def _annotation_errors(environment: "Environment", name: str, annotations: Sequence[Spec], path: Path) -> ErrorList:
     errors: ErrorList = []
     if len(annotations) > _MAX_ANNOTATIONS:
-        shown = [{"Key": a.get("key", ""), "ValueExpression": a.get("valueExpression", "")} for a in annotations]
-        errors.append(invalid(path, shown, f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"))
+        go_annotations = [
+            {"Key": a.get("key", ""), "ValueExpression": a.get("valueExpression", "")} for a in annotations
+        ]
+        errors.append(invalid(path, go_annotations, f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"))
     seen: set[str] = set()
     for i, annotation in enumerate(annotations):
         key = annotation.get("key", "")
@@ -368,8 +370,10 @@ def _mutation_errors(environment: "Environment", mutation: Spec, path: Path) -> 
     if mutation.get(own) is None:
         errors.append(required(path.child(own), f"must be specified when patchType is {sort}"))
     elif expression := mutation[own].get("expression", "").strip():
-        wanted = JSON_PATCH if sort == "JSONPatch" else OBJECT
-        errors += _compile_errors(environment, expression, path.child(own, "expression"), wanted, makes_patches=True)
+        result_type = JSON_PATCH if sort == "JSONPatch" else OBJECT
+        errors += _compile_errors(
+            environment, expression, path.child(own, "expression"), result_type, makes_patches=True
+        )
     else:
         errors.append(required(path.child(own, "expression")))
     if mutation.get(other) is not None:

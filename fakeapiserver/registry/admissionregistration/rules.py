@@ -56,8 +56,11 @@ def _resource_errors(resources: list[str], path: Path) -> ErrorList:
         if not slash:
             plain = named != "*"
             continue
-        for found, general in ((resource in all_of, f"{resource}/*"), (subresource in everywhere, f"*/{subresource}")):
-            if found:
+        for is_covered, general in (
+            (resource in all_of, f"{resource}/*"),
+            (subresource in everywhere, f"*/{subresource}"),
+        ):
+            if is_covered:
                 errors.append(invalid(path.index(i), named, f"if '{general}' is present, must not specify {named}"))
         all_of |= {resource} if subresource == "*" else set()
         everywhere |= {subresource} if resource == "*" else set()

@@ -35,12 +35,12 @@ def accept(requested: Names, accepted: Names, taken: Iterable[Names]) -> Accepta
     new = {**accepted, "categories": requested.get("categories")}
     problem = ("True", "NoConflicts", "no conflicts found")
     for name, used in (("plural", resources), ("singular", resources), ("shortNames", resources), *_kinds(kinds)):
-        wanted, own = requested.get(name), accepted.get(name)
-        conflicts = _conflicts(wanted, own, used)
+        name_wish, own = requested.get(name), accepted.get(name)
+        conflicts = _conflicts(name_wish, own, used)
         if conflicts:
             problem = ("False", f"{name[0].upper()}{name[1:]}Conflict", _aggregate(conflicts))
         else:
-            new[name] = wanted
+            new[name] = name_wish
     # Upstream's type always has plural and kind.
     names = {name: new.get(name) or "" for name in _ORDER if new.get(name) or name in ("plural", "kind")}
     return Acceptance(names, *problem)

@@ -97,25 +97,25 @@ class Converter:
             try:
                 return step()
             except _Missing as missing:
-                wanted = missing
+                missing_conversions = missing
             finally:
                 self._known = None
             try:
-                known[wanted.key] = await self.convert(wanted.obj, wanted.gvk)
+                known[missing_conversions.key] = await self.convert(missing_conversions.obj, missing_conversions.gvk)
             except ConversionError as error:
-                known[wanted.key] = error
+                known[missing_conversions.key] = error
 
     def at_once(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """As `convert`, for a step of `settled`; ValueError where it fails."""
         if self._known is None:
             raise new_internal_error(f"no conversion to {gvk} without waiting")
         key = (json.encode(obj), gvk.version)
-        found = self._known.get(key)
-        if found is None:
+        converted = self._known.get(key)
+        if converted is None:
             raise _Missing(key, obj, gvk)
-        if isinstance(found, ConversionError):
-            raise ValueError(str(found))
-        return found
+        if isinstance(converted, ConversionError):
+            raise ValueError(str(converted))
+        return converted
 
 
 class ConvertedStorage(Struct, kw_only=True, eq=False):
@@ -162,20 +162,20 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
         last = self.inner.get_now(key)
-        shown = await self._shown(last) if last is not None else None
+        converted = await self._shown(last) if last is not None else None
         removed = await self.inner.delete(key, expected_revision=expected_revision)
         for storage in (self, *self.siblings):
             storage._converted.pop(key, None)
-        if shown is None or last is None or expected_revision not in (None, last.mod_revision):
+        if converted is None or last is None or expected_revision not in (None, last.mod_revision):
             return await self._read(removed)
-        return _at(shown, removed.mod_revision)
+        return _at(converted, removed.mod_revision)
 
     async def rehearsed(self, encoded: Encoded) -> Encoded:
         """What a write of these bytes would be answered with, for a dry run."""
         encoded, index = await self._encoded(encoded, Index(version=self.stored.version))
         unstored = StoredObject("", stamp(encoded.value, encoded.offset, 0), 0, 0, index, encoded.offset)
-        found = canonical.decode((await self._read(unstored)).value, self.gvk)
-        return encode_custom(found)
+        read_back = canonical.decode((await self._read(unstored)).value, self.gvk)
+        return encode_custom(read_back)
 
     async def _encoded(self, encoded: Encoded, index: Index) -> tuple[Encoded, Index]:
         """The bytes of this version as they are stored."""
@@ -193,9 +193,9 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         """Nothing would change but what only this version knows."""
         if self.gvk == self.stored or current.index.version != self.stored.version:
             return False
-        found = canonical.decode(current.value, self.stored)
-        metadata(found).pop("resourceVersion", None)
-        return found == canonical.decode(value, self.stored)
+        stored = canonical.decode(current.value, self.stored)
+        metadata(stored).pop("resourceVersion", None)
+        return stored == canonical.decode(value, self.stored)
 
     async def _written(self, stored: StoredObject) -> StoredObject:
         """Other versions convert it as well, before anybody asks."""
@@ -214,23 +214,23 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return self.inner.generation(prefix)
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        found = await self.inner.get(key, minimum_revision=minimum_revision)
-        return found and await self._read(found)
+        stored = await self.inner.get(key, minimum_revision=minimum_revision)
+        return stored and await self._read(stored)
 
     async def get_for_update(self, key: str) -> StoredObject | None:
         """What was converted before, but only if the way back is open, too: upstream goes it to compare what is stored."""
-        found = await self.inner.get(key)
-        if found is None or self._at_hand(found) is found:
-            return found and await self._read(found)
-        shown = await self._shown(found)
-        await self._encoded(Encoded(shown.value, shown.offset), shown.index)
-        return shown
+        stored = await self.inner.get(key)
+        if stored is None or self._at_hand(stored) is stored:
+            return stored and await self._read(stored)
+        converted = await self._shown(stored)
+        await self._encoded(Encoded(converted.value, converted.offset), converted.index)
+        return converted
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         try:
             if query.predicate is None:
-                found = await self.inner.list(prefix, query)
-                listed = replace(found, items=await self._all(found.items))
+                stored = await self.inner.list(prefix, query)
+                listed = replace(stored, items=await self._all(stored.items))
             else:
                 listed = await self._selected(prefix, query, query.predicate)
         except NotConverted as error:
@@ -242,15 +242,15 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     async def _selected(self, prefix: str, query: ListQuery, predicate: Predicate) -> ListResult:
         """The objects that the predicate selects, which has to see them converted."""
         limit = query.limit
-        found = await self.inner.list(prefix, ListQuery(revision=query.revision, start=query.start))
+        stored = await self.inner.list(prefix, ListQuery(revision=query.revision, start=query.start))
         page: _Items = []
-        for begin in range(0, len(found.items), _AT_ONCE):
-            for i, item in enumerate(await self._all(found.items[begin : begin + _AT_ONCE]), begin + 1):
+        for begin in range(0, len(stored.items), _AT_ONCE):
+            for i, item in enumerate(await self._all(stored.items[begin : begin + _AT_ONCE]), begin + 1):
                 if predicate(item):
                     page.append(item)
                     if len(page) == limit:
-                        return ListResult(page, found.revision, len(found.items) - limit, i < len(found.items))
-        return ListResult(page, found.revision)
+                        return ListResult(page, stored.revision, len(stored.items) - limit, i < len(stored.items))
+        return ListResult(page, stored.revision)
 
     def _unready(self, error: NotConverted) -> StatusError | None:
         """What upstream answers as long as its cache isn't filled; None while that still tries to take an event in."""
@@ -276,15 +276,15 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     def get_now(self, key: str) -> StoredObject | None:
         """What can't be converted within the turn is as it is stored."""
-        found = self.inner.get_now(key)
-        return found and self._at_hand(found)
+        stored = self.inner.get_now(key)
+        return stored and self._at_hand(stored)
 
     async def delivered(self, key: str) -> None:
         await self.inner.delivered(key)
 
     def list_now(self, prefix: str) -> ListResult:
-        found = self.inner.list_now(prefix)
-        return replace(found, items=[self._at_hand(item) for item in found.items])
+        stored = self.inner.list_now(prefix)
+        return replace(stored, items=[self._at_hand(item) for item in stored.items])
 
     def changes_now(self, revision: int) -> Iterable[tuple[StoredObject | None, StoredObject | None]]:
         return self.inner.changes_now(revision)
@@ -294,18 +294,18 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     async def event(self, event: Event, *, selects: bool) -> Event:
         """The event in this version, one for all watchers. `selects`: the state before is looked at as well."""
-        found = self._events.get(event.revision)
-        if found is None:
+        converted = self._events.get(event.revision)
+        if converted is None:
             if event.type == "DELETED" and event.previous is not None:
-                shown = _at(await self._shown(event.previous), event.revision)
+                obj = _at(await self._shown(event.previous), event.revision)
             else:
-                shown = await self._shown(event.object)
-            found = self._events.setdefault(event.revision, Event(event.type, shown, None, event.revision))
+                obj = await self._shown(event.object)
+            converted = self._events.setdefault(event.revision, Event(event.type, obj, None, event.revision))
             if len(self._events) > _KEPT_EVENTS:
                 del self._events[next(iter(self._events))]
-        if selects and found.previous is None and event.previous is not None:
-            found.previous = await self._shown(event.previous)
-        return found
+        if selects and converted.previous is None and event.previous is not None:
+            converted.previous = await self._shown(event.previous)
+        return converted
 
     # ------------------------------------------------------------- conversions
 
@@ -369,11 +369,11 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     async def _convert(self, obj: Object, gvk: GroupVersionKind, revision: int) -> Object:
         try:
-            found = await self.converter.convert(obj, gvk)
+            converted = await self.converter.convert(obj, gvk)
         except ConversionError as error:
             raise NotConverted(str(error), revision) from None
-        self.kinds[gvk.version].structural.prune(found)
-        return found
+        self.kinds[gvk.version].structural.prune(converted)
+        return converted
 
 
 def _at(item: StoredObject, revision: int) -> StoredObject:
@@ -403,15 +403,15 @@ class _ConvertedWatcher:
         batch: list[Event] = []
         for event in events:
             try:
-                found: Event | None = await self._storage.event(event, selects=self._predicate is not None)
+                converted: Event | None = await self._storage.event(event, selects=self._predicate is not None)
             except NotConverted:
                 self._ended = True
                 self._inner.close()
                 return batch or None
-            if self._predicate is not None and found is not None:
-                found = selected_event(found, self._predicate)
-            if found is not None:
-                batch.append(found)
+            if self._predicate is not None and converted is not None:
+                converted = selected_event(converted, self._predicate)
+            if converted is not None:
+                batch.append(converted)
         return batch
 
     def end(self) -> None:

@@ -82,22 +82,22 @@ def converted(data: bytes, uid: str, version: str, obj: Object, group_version: G
         raise ConversionError(f"{asked} failed: {error}") from None
     if len(objects) != 1:
         raise ConversionError(f"{asked} returned {len(objects)} objects, expected 1")
-    found = _unstructured(objects[0])
+    first = _unstructured(objects[0])
     returned = f"{asked} returned invalid object"
-    got = GroupVersion.parse(str(found.get("apiVersion") or ""))
+    got = GroupVersion.parse(str(first.get("apiVersion") or ""))
     if got != group_version:
         raise ConversionError(f"{returned} at index 0: invalid groupVersion (expected {group_version}, received {got})")
-    if found["kind"] != obj["kind"]:
-        raise ConversionError(f"{returned} at index 0: invalid kind (expected {obj['kind']}, received {found['kind']})")
+    if first["kind"] != obj["kind"]:
+        raise ConversionError(f"{returned} at index 0: invalid kind (expected {obj['kind']}, received {first['kind']})")
     for name, key in (("name", "name"), ("namespace", "namespace"), ("UID", "uid")):
-        before, after = _meta_text(obj, key), _meta_text(found, key)
+        before, after = _meta_text(obj, key), _meta_text(first, key)
         if before != after:
             raise ConversionError(f"{returned}: must have the same {name}: {before} != {after}")
     try:
-        found["metadata"] = _restored(obj, found)
+        first["metadata"] = _restored(obj, first)
     except ValueError as error:
         raise ConversionError(f"{asked} returned invalid metadata: {error}") from None
-    return found
+    return first
 
 
 def shown(obj: Object) -> str:
@@ -107,10 +107,10 @@ def shown(obj: Object) -> str:
 
 
 def _objects(data: bytes, uid: str, version: str) -> list[msgspec.Raw]:
-    found = _REVIEW.decode(data, version)
-    answer = found.get("response")
+    review = _REVIEW.decode(data, version)
+    answer = review.get("response")
     if version == "v1":  # v1beta1 didn't look
-        _REVIEW.check_kind(found, version)
+        _REVIEW.check_kind(review, version)
     if answer is None:
         raise BadReview("no response provided")
     if version == "v1":
@@ -127,17 +127,17 @@ def _objects(data: bytes, uid: str, version: str) -> list[msgspec.Raw]:
 
 def _unstructured(raw: msgspec.Raw) -> Object:
     """The object in its own words (upstream: Unstructured.UnmarshalJSON), which are shown where it is none."""
-    found = json.decode(bytes(raw))
-    if found is None:
+    document = json.decode(bytes(raw))
+    if document is None:
         raise ConversionError("unexpected end of JSON input")
-    if not isinstance(found, dict):
-        name = _JSON_NAMES[type(found)]
+    if not isinstance(document, dict):
+        name = _JSON_NAMES[type(document)]
         raise ConversionError(f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
-    kind, api_version = found.get("kind"), found.get("apiVersion")
+    kind, api_version = document.get("kind"), document.get("apiVersion")
     is_version = not isinstance(api_version, str) or api_version.count("/") < 2
     if not isinstance(kind, str) or not kind or not is_version:
         raise ConversionError(f"Object 'Kind' is missing in '{bytes(raw).decode()}'")
-    return found
+    return document
 
 
 def _meta_text(obj: Object, key: str) -> str:

@@ -73,10 +73,10 @@ class CustomKind:
         unknown: list[str] = []
         if meta is not None:
             try:
-                found = self._metadata.decode(meta)
+                decoded = self._metadata.decode(meta)
             except ValueError as error:
                 raise ValueError(self._metadata_problem(meta) or str(error)) from None
-            unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in found]
+            unknown = [text.replace('unknown field "', 'unknown field "metadata.', 1) for text in decoded]
         return unknown + self.structural.prune(obj)
 
     def _metadata_problem(self, meta: Any) -> str:

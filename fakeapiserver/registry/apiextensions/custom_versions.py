@@ -43,10 +43,10 @@ class CustomVersions(Versions):
 
     def _kind_of(self, api_version: str) -> CustomKind:
         """Versions that aren't served any more count as well: their field managers keep their fields."""
-        found = GroupVersion.parse(api_version)
-        if found.group != self._stored.gvk.group:
+        version = GroupVersion.parse(api_version)
+        if version.group != self._stored.gvk.group:
             raise LookupError(api_version)
-        return self._kinds[found.version]
+        return self._kinds[version.version]
 
     @property
     def stored_version(self) -> str:
@@ -59,11 +59,11 @@ class CustomVersions(Versions):
 
     def converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """Pruned, but not on the way to storage: such an object is validated in its own version first."""
-        found = self.convert(obj, gvk)
+        target = self.convert(obj, gvk)
         if self.refreshes and gvk != self._stored.gvk:
-            found = deepcopy(found)
-            self._kinds[gvk.version].structural.prune(found)
-        return found
+            target = deepcopy(target)
+            self._kinds[gvk.version].structural.prune(target)
+        return target
 
     async def settled(self, step: Callable[[], Object]) -> Object:
         return step() if self._view is None else await self._view.converter.settled(step)

@@ -53,7 +53,7 @@ class CustomResourceStrategy(Strategy, kw_only=True):
         unserved = self.selectable_fields.keys() - set(self.served_fields)
         if not namespaced:
             unserved.add("metadata.namespace")
-        return {label: found for label, found in super().field_labels(namespaced).items() if label not in unserved}
+        return {label: meaning for label, meaning in super().field_labels(namespaced).items() if label not in unserved}
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
         self.prepare_for_update(obj, old)
@@ -157,15 +157,15 @@ class CustomResourceStrategy(Strategy, kw_only=True):
 
 
 def _finalizer_warnings(finalizers: Any) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     for name in sorted(set(finalizers)):
-        shown = f"metadata.finalizers: {go_quote(name)}: "
-        found += [shown + text for text in names.is_qualified_name(name)]
+        beginning = f"metadata.finalizers: {go_quote(name)}: "
+        warnings += [beginning + text for text in names.is_qualified_name(name)]
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in name else ""
             advice = f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
-            found.append(f"{shown}{advice} with other finalizer writers")
-    return found
+            warnings.append(f"{beginning}{advice} with other finalizer writers")
+    return warnings
 
 
 def _replicas_errors(obj: Object, path: str) -> ErrorList:
@@ -199,5 +199,5 @@ def nested(obj: Object, path: str, wanted: type) -> Any:
 
 
 def _accessor_error(at: str, value: Any, wanted: str) -> str:
-    shown = "<nil>" if value is None else go_type_verb(value)
-    return f".{at} accessor error: {go_value(value)} is of the type {shown}, expected {wanted}"
+    go_type = "<nil>" if value is None else go_type_verb(value)
+    return f".{at} accessor error: {go_value(value)} is of the type {go_type}, expected {wanted}"

@@ -21,12 +21,12 @@ FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})
-        wanted = spec.setdefault("names", {})
-        kind = wanted.get("kind", "")
-        if not wanted.get("singular"):
-            wanted["singular"] = kind.lower()
-        if not wanted.get("listKind") and kind:
-            wanted["listKind"] = kind + "List"
+        definition_names = spec.setdefault("names", {})
+        kind = definition_names.get("kind", "")
+        if not definition_names.get("singular"):
+            definition_names["singular"] = kind.lower()
+        if not definition_names.get("listKind") and kind:
+            definition_names["listKind"] = kind + "List"
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
         webhook = spec["conversion"].get("webhook") or {}
@@ -63,11 +63,11 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
         set_condition(obj, "Terminating", "True", "InstanceDeletionPending", message, now)
 
     def name_rule(self, obj: Object) -> NameFunction:
-        wanted = f"{obj['spec']['names'].get('plural', '')}.{obj['spec'].get('group', '')}"
+        expected = f"{obj['spec']['names'].get('plural', '')}.{obj['spec'].get('group', '')}"
 
         def rule(name: str, prefix: bool) -> list[str]:
             problems = name_is_dns_subdomain(name, prefix)
-            return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
+            return problems if name == expected else [*problems, 'must be spec.names.plural+"."+spec.group']
 
         return rule
 
@@ -111,13 +111,13 @@ def _unknown_formats(obj: Object) -> list[str]:
     from fakeapiserver.apimachinery.schema.formats import is_known_format
 
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ()]
-    found = [
+    warnings = [
         schema["format"]
         for top in schemas
         for schema in _schemas(top)
         if schema.get("format") and not is_known_format(schema["format"], schema.get("type", ""))
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(warnings))
 
 
 def _schemas(schema: Any) -> Iterator[Schema]:

@@ -198,19 +198,19 @@ def _deprecation_errors(version: Mapping[str, Any], path: Path) -> ErrorList:
     warning = version.get("deprecationWarning")
     if warning is None:
         return []
-    shown = json_text(warning)
+    json_warning = json_text(warning)
     if not version.get("deprecated"):
-        return [invalid(path, shown, "can only be set for deprecated versions")]
+        return [invalid(path, json_warning, "can only be set for deprecated versions")]
     errors: ErrorList = []
     if len(warning.encode()) > _MAX_WARNING_BYTES:
-        errors.append(invalid(path, shown, "must be <= 256 characters long"))
+        errors.append(invalid(path, json_warning, "must be <= 256 characters long"))
     if not warning:
-        errors.append(invalid(path, shown, "must not be an empty string"))
+        errors.append(invalid(path, json_warning, "must not be an empty string"))
     at = 0
     for character in warning:
         if not (character == " " or unicodedata.category(character)[0] in "LMNPS"):
             detail = "must only contain printable UTF-8 characters; non-printable character found at index"
-            errors.append(invalid(path, shown, f"{detail} {at}"))
+            errors.append(invalid(path, json_warning, f"{detail} {at}"))
             break
         at += len(character.encode())
     return errors
@@ -220,8 +220,8 @@ def _versions_errors(internal: _Internal) -> ErrorList:
     """What the versions must be as a whole."""
     path, versions = _SPEC.child("versions"), internal.versions
     errors: ErrorList = []
-    found = [version.get("name", "") for version in versions]
-    if len(set(found)) < len(found):
+    version_names = [version.get("name", "") for version in versions]
+    if len(set(version_names)) < len(version_names):
         errors.append(invalid(path, _go_versions(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
@@ -302,13 +302,13 @@ def _subresource_errors(subresources: Mapping[str, Any] | None, path: Path) -> E
         at, text = path.child(f"scale.{key}"), scale.get(key, "")
         if not text:
             errors.append(required(at))
-        elif found := _simple_path_errors(text, at):
-            errors += found
+        elif path_errors := _simple_path_errors(text, at):
+            errors += path_errors
         elif not text.startswith(f"{below}."):
             errors.append(invalid(at, text, f"should be a json path under {below}"))
     at, text = path.child("scale.labelSelectorPath"), scale.get("labelSelectorPath") or ""
-    if text and (found := _simple_path_errors(text, at)):
-        errors += found
+    if text and (path_errors := _simple_path_errors(text, at)):
+        errors += path_errors
     elif text and not text.startswith((".spec.", ".status.")):
         errors.append(invalid(at, json_text(text), "should be a json path under either .spec or .status"))
     return errors
@@ -338,14 +338,14 @@ def _go_subresources(subresources: Mapping[str, Any] | None) -> Any:
     if subresources is None:
         return None
     scale = subresources.get("scale")
-    shown = None
+    go_scale = None
     if scale is not None:
-        shown = {
+        go_scale = {
             "SpecReplicasPath": scale.get("specReplicasPath", ""),
             "StatusReplicasPath": scale.get("statusReplicasPath", ""),
             "LabelSelectorPath": scale.get("labelSelectorPath"),
         }
-    return {"Status": None if subresources.get("status") is None else {}, "Scale": shown}
+    return {"Status": None if subresources.get("status") is None else {}, "Scale": go_scale}
 
 
 def _go_columns(columns: Sequence[Mapping[str, Any]] | None) -> Any:
@@ -371,14 +371,14 @@ def _stored_version_errors(obj: Object) -> ErrorList:
     if not stored:
         return [invalid(path, stored, "must have at least one stored version")]
     errors: ErrorList = []
-    found = set()
+    seen = set()
     for version in obj["spec"].get("versions") or ():
         # A version that is there twice is stored as the first of them.
-        if version.get("storage") and (version.get("name") not in stored or version.get("name") in found):
+        if version.get("storage") and (version.get("name") not in stored or version.get("name") in seen):
             errors.append(invalid(path, stored, f"must have the storage version {version.get('name')}"))
-        found.add(version.get("name"))
+        seen.add(version.get("name"))
     for i, name in enumerate(stored):
-        if name not in found:
+        if name not in seen:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
                 f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "

@@ -41,10 +41,10 @@ def row_printer(declared: Sequence[Mapping[str, Any]]) -> Callable[[Object, floa
 def _first(read: Callable[[Any], list[Any]], obj: Object) -> Any:
     """The first value that a path finds."""
     try:
-        found = read(obj)
+        values = read(obj)
     except ValueError:
         return _NOTHING
-    return found[0] if found else _NOTHING
+    return values[0] if values else _NOTHING
 
 
 def _cell(kind: str, value: Any, now: float) -> object:

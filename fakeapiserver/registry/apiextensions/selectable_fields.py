@@ -24,22 +24,22 @@ def selectable_field_errors(fields: Sequence[Mapping[str, Any]], schema: Schema,
             errors.append(required(at))
             continue
         try:
-            names, found = _resolve(text, schema)
+            names, target = _resolve(text, schema)
         except ValueError as error:
             errors.append(invalid(at, text, f"is an invalid path: {error}"))
             continue
         if names[:1] == ["metadata"]:
             errors.append(invalid(at, text, "must not point to fields in metadata"))
-        if found.get("type") not in ("string", "boolean", "integer"):
+        if target.get("type") not in ("string", "boolean", "integer"):
             detail = (
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are "
                 "allowed."
             )
             errors.append(invalid(at, text, detail))
-        place = Path().child(*names)
-        if place in seen:
+        field_path = Path().child(*names)
+        if field_path in seen:
             errors.append(duplicate(at, text))
-        seen.add(place)
+        seen.add(field_path)
     if len(seen) > _MOST:
         errors.append(too_many(path, len(seen), _MOST))
     return errors

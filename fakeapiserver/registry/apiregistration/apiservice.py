@@ -31,18 +31,18 @@ class APIServiceStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         service = (obj.get("spec") or {}).get("service")
-        shown = f"{service.get('namespace', '')}/{service.get('name', '')}" if service is not None else "Local"
+        service_cell = f"{service.get('namespace', '')}/{service.get('name', '')}" if service is not None else "Local"
         conditions = (obj.get("status") or {}).get("conditions") or ()
         available = next((c for c in conditions if c.get("type") == "Available"), {"status": "Unknown"})
         status, reason = available.get("status", ""), available.get("reason")
-        told = f"{status} ({reason})" if reason and status != "True" else status
-        return [metadata(obj).get("name", ""), shown, told, age(obj, now)]
+        available_cell = f"{status} ({reason})" if reason and status != "True" else status
+        return [metadata(obj).get("name", ""), service_cell, available_cell, age(obj, now)]
 
     def name_rule(self, obj: Object) -> NameFunction:
         """A name says what is served: `v1.example.com`."""
-        wanted = f"{obj['spec'].get('version', '')}.{obj['spec'].get('group', '')}"
-        detail = f'must be `spec.version+"."+spec.group`: {field.go_quote(wanted)}'
-        return lambda name, prefix: names.path_segment_name(name) or ([] if name == wanted else [detail])
+        expected = f"{obj['spec'].get('version', '')}.{obj['spec'].get('group', '')}"
+        detail = f'must be `spec.version+"."+spec.group`: {field.go_quote(expected)}'
+        return lambda name, prefix: names.path_segment_name(name) or ([] if name == expected else [detail])
 
     def validate(self, obj: Object) -> ErrorList:
         spec = obj["spec"]
@@ -91,8 +91,8 @@ def _version_errors(spec: Object) -> ErrorList:
 def _local_errors(spec: Object) -> ErrorList:
     errors: ErrorList = []
     if bundle := spec.get("caBundle"):
-        shown = f"{len(bundle) * 3 // 4 - bundle.count('=')} bytes"
-        errors.append(field.invalid(_SPEC.child("caBundle"), shown, "local APIServices may not have a caBundle"))
+        size_text = f"{len(bundle) * 3 // 4 - bundle.count('=')} bytes"
+        errors.append(field.invalid(_SPEC.child("caBundle"), size_text, "local APIServices may not have a caBundle"))
     if spec.get("insecureSkipTLSVerify"):
         detail = "local APIServices may not have insecureSkipTLSVerify"
         errors.append(field.invalid(_SPEC.child("insecureSkipTLSVerify"), True, detail))

@@ -62,11 +62,13 @@ class StorageVersionStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         status = obj.get("status") or {}
         servers = status.get("storageVersions") or ()
-        shown = ",".join(f"{row.get('apiServerID', '')}={row.get('encodingVersion', '')}" for row in servers[:_SHOWN])
-        shown = shown or UNSET
+        servers_cell = ",".join(
+            f"{row.get('apiServerID', '')}={row.get('encodingVersion', '')}" for row in servers[:_SHOWN]
+        )
+        servers_cell = servers_cell or UNSET
         if len(servers) > _SHOWN:
-            shown += f" + {len(servers) - _SHOWN} more..."
-        return [metadata(obj).get("name", ""), status.get("commonEncodingVersion", UNSET), shown, age(obj, now)]
+            servers_cell += f" + {len(servers) - _SHOWN} more..."
+        return [metadata(obj).get("name", ""), status.get("commonEncodingVersion", UNSET), servers_cell, age(obj, now)]
 
 
 def _server_errors(server: Object, path: Path) -> ErrorList:
@@ -90,8 +92,11 @@ def _server_errors(server: Object, path: Path) -> ErrorList:
 
 def _common_errors(servers: Sequence[Object], said: str | None) -> ErrorList:
     """What the servers agree on is for everyone to know."""
-    found = {server.get("encodingVersion", "") for server in servers}
-    common, path = found.pop() if len(found) == 1 else None, _STATUS.child("commonEncodingVersion")
+    encoding_versions = {server.get("encodingVersion", "") for server in servers}
+    common, path = (
+        encoding_versions.pop() if len(encoding_versions) == 1 else None,
+        _STATUS.child("commonEncodingVersion"),
+    )
     if common == said:
         return []
     if common is None:

@@ -33,8 +33,8 @@ class ControllerRevisionStrategy(TextKeepingStrategy, kw_only=True):
         if data == old.get("data") and not self.texts.differ(obj, old):
             return errors
         text = self.texts.of_new(obj, old).get(("data",))
-        shown = data if text is None else msgspec.Raw(marshalled(text).encode())
-        return [*errors, field.invalid(Path("data"), shown, IMMUTABLE)]
+        go_data = data if text is None else msgspec.Raw(marshalled(text).encode())
+        return [*errors, field.invalid(Path("data"), go_data, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         return [metadata(obj).get("name", ""), _controller(obj), obj.get("revision", 0), age(obj, now)]

@@ -40,9 +40,12 @@ class DeploymentStrategy(WithPods, kw_only=True):
         """Which revision to go back to was a field before apps/v1, and is an annotation since."""
         if (value := (metadata(obj).get("annotations") or {}).get(_ROLLBACK_TO)) is None:
             return
-        found = {key: text for key, text in annotations(obj).items() if key != _ROLLBACK_TO}
+        other_annotations = {key: text for key, text in annotations(obj).items() if key != _ROLLBACK_TO}
         try:
-            metadata(obj)["annotations"] = {**found, **({_ROLLBACK_TO: str(parse_int(value))} if value else {})}
+            metadata(obj)["annotations"] = {
+                **other_annotations,
+                **({_ROLLBACK_TO: str(parse_int(value))} if value else {}),
+            }
         except ValueError as error:
             raise ValueError(f"failed to parse annotation[{_ROLLBACK_TO}]={value} as int64: {error}") from None
 

@@ -78,12 +78,12 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         obj["status"] = {"replicas": 0, "availableReplicas": 0}
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = pod_template_warnings(obj["spec"]["template"], SPEC.child("template"))
-        return found + _own_warnings(obj["spec"], "")
+        warnings = pod_template_warnings(obj["spec"]["template"], SPEC.child("template"))
+        return warnings + _own_warnings(obj["spec"], "")
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        found = updated_template_warnings(obj, old, obj["spec"]["template"], SPEC.child("template"))
-        return found + _own_warnings(obj["spec"], "Spec")
+        warnings = updated_template_warnings(obj, old, obj["spec"]["template"], SPEC.child("template"))
+        return warnings + _own_warnings(obj["spec"], "Spec")
 
     def validate(self, obj: Object) -> ErrorList:
         return _spec_errors(obj["spec"], self._options_beside(None), is_new=True)
@@ -114,11 +114,11 @@ class StatefulSetStrategy(WithPods, kw_only=True):
 
 def _own_warnings(spec: Object, part: str) -> list[str]:
     """`part` is what upstream's paths have between a claim and its field."""
-    found: list[str] = []
+    warnings: list[str] = []
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         at = SPEC.child("volumeClaimTemplates").index(i)
-        found += claim_warnings(claim.get("spec") or {}, at.child(part) if part else at)
-    return [*found, _NEGATIVE_LIMIT] if spec.get("revisionHistoryLimit", 0) < 0 else found
+        warnings += claim_warnings(claim.get("spec") or {}, at.child(part) if part else at)
+    return [*warnings, _NEGATIVE_LIMIT] if spec.get("revisionHistoryLimit", 0) < 0 else warnings
 
 
 def _default_update_strategy(strategy: Object) -> None:
@@ -180,8 +180,8 @@ def _with_claims(spec: Object) -> Object:
     claims = {metadata(claim).get("name", ""): claim for claim in spec.get("volumeClaimTemplates") or ()}
     if claims:
         own = [volume for volume in pod.get("volumes") or () if volume.get("name") not in claims]
-        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-        pod["volumes"] = made + own
+        claim_volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        pod["volumes"] = claim_volumes + own
     return {**template, "spec": pod}
 
 

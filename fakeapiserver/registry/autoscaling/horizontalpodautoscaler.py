@@ -125,9 +125,9 @@ def _metrics(spec: Object, status: Object) -> str:
     specs, statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
     if not specs:
         return NONE
-    found = [_metric(metric, statuses[i] if i < len(statuses) else {}) for i, metric in enumerate(specs)]
-    more = f" + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else ""
-    return ", ".join(found[:_SHOWN]) + more
+    cells = [_metric(metric, statuses[i] if i < len(statuses) else {}) for i, metric in enumerate(specs)]
+    more = f" + {len(cells) - _SHOWN} more..." if len(cells) > _SHOWN else ""
+    return ", ".join(cells[:_SHOWN]) + more
 
 
 def _metric(metric: Object, status: Object) -> str:
@@ -144,9 +144,9 @@ def _metric(metric: Object, status: Object) -> str:
     if kind in ("Resource", "ContainerResource"):
         if average:
             return f"{source.get('name', '')}: {current.get('averageValue', missing)}/{target['averageValue']}"
-        used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
-        shown = _UNKNOWN if used is None else f"{used}%"
-        return f"{source.get('name', '')}: {shown}/{'<auto>' if wanted is None else f'{wanted}%'}"
+        used, target_share = current.get("averageUtilization"), target.get("averageUtilization")
+        used_text = _UNKNOWN if used is None else f"{used}%"
+        return f"{source.get('name', '')}: {used_text}/{'<auto>' if target_share is None else f'{target_share}%'}"
     if kind == "Pods":
         return f"{current.get('averageValue', missing)}/{target.get('averageValue', '<nil>')}"
     if average:

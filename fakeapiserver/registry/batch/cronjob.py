@@ -56,10 +56,10 @@ class CronJobStrategy(WithPods, kw_only=True):
         return pod_name_warnings(obj) + job_spec_warnings(obj["spec"]["jobTemplate"]["spec"], _JOB)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        found = []
+        warnings = []
         if metadata(obj).get("generation") != metadata(old).get("generation"):
-            found = job_spec_warnings(obj["spec"]["jobTemplate"]["spec"], _JOB)
-        return [*found, _ZONE_WARNING] if "TZ" in obj["spec"].get("schedule", "") else found
+            warnings = job_spec_warnings(obj["spec"]["jobTemplate"]["spec"], _JOB)
+        return [*warnings, _ZONE_WARNING] if "TZ" in obj["spec"].get("schedule", "") else warnings
 
     def validate(self, obj: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"], {}, self.pod_options)

@@ -94,9 +94,9 @@ class JobStrategy(WithPods, kw_only=True):
         return job_status_update_errors(obj, old)
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["status.successful"] = str((obj.get("status") or {}).get("succeeded", 0))
-        return found
+        fields = super().fields_of(obj)
+        fields["status.successful"] = str((obj.get("status") or {}).get("succeeded", 0))
+        return fields
 
     def canonicalize(self, obj: Object) -> None:
         """Reading the stored job gives it its template's labels."""
@@ -163,8 +163,8 @@ def _state(obj: Object, ending: Sequence[str]) -> str:
 
 
 def _completions(spec: Object, succeeded: int) -> str:
-    if (wanted := spec.get("completions")) is not None:
-        return f"{succeeded}/{wanted}"
+    if (completions := spec.get("completions")) is not None:
+        return f"{succeeded}/{completions}"
     parallelism = spec.get("parallelism", 0)
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 

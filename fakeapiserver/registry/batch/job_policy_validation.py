@@ -26,7 +26,7 @@ def pod_failure_policy_errors(spec: Object, path: Path) -> ErrorList:
     rules, at = spec["podFailurePolicy"].get("rules") or [], path.child("rules")
     errors: ErrorList = [field.too_many(at, len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     pod = spec["template"]["spec"]
-    containers = {found["name"] for name in ("containers", "initContainers") for found in pod.get(name) or ()}
+    containers = {container["name"] for name in ("containers", "initContainers") for container in pod.get(name) or ()}
     for number, rule in enumerate(rules):
         errors += _rule_errors(spec, rule, at.index(number), containers)
     return errors
@@ -55,8 +55,8 @@ def _rule_errors(spec: Object, rule: Object, path: Path, containers: set[str]) -
 
 def _choice_errors(value: str, choices: Sequence[str], path: Path) -> ErrorList:
     if not value:
-        shown = " ".join(map(go_quote, choices))
-        return [field.required(path, f"valid values: [{shown}]")]
+        quoted_choices = " ".join(map(go_quote, choices))
+        return [field.required(path, f"valid values: [{quoted_choices}]")]
     return [] if value in choices else [field.not_supported(path, value, choices)]
 
 
@@ -112,8 +112,8 @@ def shown_policy(policy: Object | None) -> Object | None:
         return None
     names_there = {"SucceededIndexes": "succeededIndexes", "SucceededCount": "succeededCount"}
     rules = policy.get("rules")
-    shown = [{name: rule.get(here) for name, here in names_there.items()} for rule in rules or ()]
-    return {"Rules": None if rules is None else shown}
+    go_rules = [{name: rule.get(here) for name, here in names_there.items()} for rule in rules or ()]
+    return {"Rules": None if rules is None else go_rules}
 
 
 def shown_failure_policy(policy: Object | None) -> Object | None:

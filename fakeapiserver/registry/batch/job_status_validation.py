@@ -112,9 +112,9 @@ def _finished_errors(status: Object, before: Object, spec: Object) -> ErrorList:
     pods = status.get("uncountedTerminatedPods") or {}
     new = ended or _changed(status, before, "uncountedTerminatedPods")
     if new and (pods.get("failed") or pods.get("succeeded")):
-        shown = {"Succeeded": pods.get("succeeded"), "Failed": pods.get("failed")}
+        go_pods = {"Succeeded": pods.get("succeeded"), "Failed": pods.get("failed")}
         at = _STATUS.child("uncountedTerminatedPods")
-        errors.append(field.invalid(at, shown, "must be empty for finished job"))
+        errors.append(field.invalid(at, go_pods, "must be empty for finished job"))
     return errors
 
 
@@ -167,13 +167,13 @@ def _overlap(completed: str, failed: str, completions: int) -> int | None:
 
 
 def _intervals(text: str, completions: int) -> list[tuple[int, int]]:
-    found = []
+    intervals = []
     for part in text.split(","):
         try:
-            found.append(index_interval(part, completions))
+            intervals.append(index_interval(part, completions))
         except ValueError:
             continue  # told of the format
-    return found
+    return intervals
 
 
 def _running_errors(status: Object, before: Object) -> ErrorList:

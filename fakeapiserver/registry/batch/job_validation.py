@@ -86,9 +86,9 @@ def job_update_errors(
         unstarted=options.version >= "v1.36",
     )
     for name in _IMMUTABLE:
-        shown = _SHOWN.get(name, _as_it_is)
+        go_form = _SHOWN.get(name, _as_it_is)
         if spec.get(name) != before.get(name):
-            errors.append(field.invalid(_SPEC.child(name), shown(spec.get(name)), IMMUTABLE))
+            errors.append(field.invalid(_SPEC.child(name), go_form(spec.get(name)), IMMUTABLE))
     return errors
 
 
@@ -110,9 +110,11 @@ def _template_update_errors(
     if waits if directives else fresh:
         expected = _with_scheduling_of(expected, template)
     if not (waits and resources):
-        shown = internal_form(template, "PodTemplateSpec")
+        go_template = internal_form(template, "PodTemplateSpec")
         return (
-            [] if same(template, expected, POD_TEMPLATE) else [field.invalid(_SPEC.child("template"), shown, IMMUTABLE)]
+            []
+            if same(template, expected, POD_TEMPLATE)
+            else [field.invalid(_SPEC.child("template"), go_template, IMMUTABLE)]
         )
     if same(_with_resources_of(expected["spec"], template["spec"]), template["spec"], POD_SPEC):
         return []
@@ -217,8 +219,8 @@ def _with_selector_errors(spec: Object, options: PodOptions) -> ErrorList:
         errors.append(field.required(_SPEC.child("selector")))
     errors += label_selector_errors(selector, _SPEC.child("selector"))
     labels = metadata(spec["template"]).get("labels")
-    found = parsed(selector)
-    if found is not None and not found.matches(labels or {}):
+    label_selector = parsed(selector)
+    if label_selector is not None and not label_selector.matches(labels or {}):
         detail = "`selector` does not match template `labels`"
         errors.append(
             field.invalid(_TEMPLATE_META.child("labels"), dict(sorted(labels.items())) if labels else None, detail)
@@ -238,8 +240,8 @@ def _generated_selector_errors(obj: Object, prefixed: bool) -> ErrorList:
     labels = metadata(spec["template"]).get("labels") or {}
     for key, value in expected.items():
         errors += _has_label_errors(labels, key, value)
-    found = parsed(spec["selector"])
-    if found is not None and not found.matches(expected):
+    label_selector = parsed(spec["selector"])
+    if label_selector is not None and not label_selector.matches(expected):
         errors.append(
             field.invalid(_SPEC.child("selector"), shown_selector(spec["selector"]), "`selector` not auto-generated")
         )
@@ -291,16 +293,16 @@ def _with_nodes_of(known: Object | None, affinity: Object | None) -> Object | No
 
 def _with_resources_of(known: Object, pod: Object) -> Object:
     """The old pod with the new one's resources, where the containers are the same."""
-    found = {**known}
+    merged = {**known}
     for kind in ("containers", "initContainers"):
         then, now = known.get(kind) or [], pod.get(kind) or []
         if then and len(then) == len(now):
-            found[kind] = [_with_resources(*pair) for pair in zip(then, now, strict=True)]
-    return found
+            merged[kind] = [_with_resources(*pair) for pair in zip(then, now, strict=True)]
+    return merged
 
 
 def _with_resources(known: Object, container: Object) -> Object:
     if known.get("name") != container.get("name"):
         return known
-    found = {name: value for name, value in known.items() if name != "resources"}
-    return {**found, "resources": container["resources"]} if "resources" in container else found
+    merged = {name: value for name, value in known.items() if name != "resources"}
+    return {**merged, "resources": container["resources"]} if "resources" in container else merged

@@ -15,19 +15,19 @@ def parsed(content: bytes) -> "x509.Certificate":
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
-        found = x509.load_der_x509_certificate(content)
-        _ = found.issuer, found.subject, found.extensions
-        found.public_key()
+        certificate = x509.load_der_x509_certificate(content)
+        _ = certificate.issuer, certificate.subject, certificate.extensions
+        certificate.public_key()
     except (ValueError, KeyError, x509.InvalidVersion):
         raise ValueError("x509: malformed certificate") from None
     except UnsupportedAlgorithm as error:  # a key of an unknown kind is none, but a curve has to be known
         if "Unknown key type" not in str(error):
             raise ValueError("x509: unsupported elliptic curve") from None
-    if found.serial_number < 0:
+    if certificate.serial_number < 0:
         raise ValueError("x509: negative serial number")
-    if _algorithm(found.tbs_certificate_bytes, inside=True) != _algorithm(content, inside=False):
+    if _algorithm(certificate.tbs_certificate_bytes, inside=True) != _algorithm(content, inside=False):
         raise ValueError("x509: inner and outer signature algorithm identifiers don't match")
-    return found
+    return certificate
 
 
 def _algorithm(sequence: bytes, *, inside: bool) -> bytes:

@@ -77,8 +77,8 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
     def record_user(self, obj: Object, user: UserInfo) -> None:
         """The server sets the user who requests the certificate."""
         spec = {name: value for name, value in obj["spec"].items() if name not in _REQUESTER}
-        found = (user.name, user.uid, list(user.groups), {key: list(values) for key, values in user.extra.items()})
-        obj["spec"] = spec | {name: value for name, value in zip(_REQUESTER, found, strict=True) if value}
+        identity = (user.name, user.uid, list(user.groups), {key: list(values) for key, values in user.extra.items()})
+        obj["spec"] = spec | {name: value for name, value in zip(_REQUESTER, identity, strict=True) if value}
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
@@ -190,11 +190,11 @@ class _Block(Struct, frozen=True):
 
 def _blocks(data: bytes) -> Iterator[_Block]:
     """What is no base64 inside is passed over (upstream: encoding/pem)."""
-    for found in _PEM.finditer(data):
-        headers, _, body = found[2].rpartition(b"\n\n") if b":" in found[2] else (b"", b"", found[2])
+    for match in _PEM.finditer(data):
+        headers, _, body = match[2].rpartition(b"\n\n") if b":" in match[2] else (b"", b"", match[2])
         with suppress(binascii.Error):
             content = base64.b64decode(body.translate(None, b" \t\r\n"), validate=True)
-            yield _Block(found[1].decode("utf-8", "replace"), bool(headers), content)
+            yield _Block(match[1].decode("utf-8", "replace"), bool(headers), content)
 
 
 def _request_problem(data: bytes) -> str:
@@ -286,5 +286,5 @@ def _of_kind(obj: Object, kind: str) -> list[Object]:
 
 def _condition(status: Object) -> str:
     kinds = {condition.get("type") for condition in status.get("conditions") or ()}
-    found = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")
-    return found + (",Failed" if "Failed" in kinds else "") + (",Issued" if status.get("certificate") else "")
+    state = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")
+    return state + (",Failed" if "Failed" in kinds else "") + (",Issued" if status.get("certificate") else "")

@@ -63,13 +63,13 @@ def _signer_errors(obj: Object) -> ErrorList:
 def _bundle_errors(bundle: str) -> ErrorList:
     if len(bundle.encode()) > _MAX_BUNDLE:
         return [field.too_long(_BUNDLE, _MAX_BUNDLE)]
-    found = list(blocks(bundle))
-    problems = [f"entry {i} {problem}" for i, block in enumerate(found) if (problem := _authority_problem(block))]
-    if not problems and not found:
+    pem_blocks = list(blocks(bundle))
+    problems = [f"entry {i} {problem}" for i, block in enumerate(pem_blocks) if (problem := _authority_problem(block))]
+    if not problems and not pem_blocks:
         problems = ["at least one trust anchor must be provided"]
     if not problems:
         places: dict[bytes, list[int]] = {}
-        for i, block in enumerate(found):
+        for i, block in enumerate(pem_blocks):
             places.setdefault(block.content, []).append(i)
         twice = (where for where in places.values() if len(where) > 1)
         problems = [f"duplicate trust anchor (indices [{' '.join(map(str, where))}])" for where in twice]

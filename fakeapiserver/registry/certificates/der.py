@@ -22,10 +22,10 @@ def request_problem(der: bytes) -> str:
     try:
         whole = _Fields(der)
         request = _Fields(whole.read(_SEQUENCE, "certificateRequest"))
-        told = _Fields(request.read(_SEQUENCE, "tbsCertificateRequest"))
-        _check_integer(told.read(_INTEGER, "int"))
-        told.read(None, "")
-        key = _Fields(told.read(_SEQUENCE, "publicKeyInfo"))
+        request_info = _Fields(request.read(_SEQUENCE, "tbsCertificateRequest"))
+        _check_integer(request_info.read(_INTEGER, "int"))
+        request_info.read(None, "")
+        key = _Fields(request_info.read(_SEQUENCE, "publicKeyInfo"))
         _Fields(key.read(_SEQUENCE, "AlgorithmIdentifier")).read(_OBJECT, "ObjectIdentifier")
         key.read(_BITS, "BitString")
         _Fields(request.read(_SEQUENCE, "AlgorithmIdentifier")).read(_OBJECT, "ObjectIdentifier")
@@ -56,9 +56,9 @@ class _Fields:
             raise ValueError("syntax error: non-minimal tag")
         length = self._length()
         if wanted is not None and (kind, tag, compound) != (0, wanted, wanted == _SEQUENCE):
-            found = f"{{class:{kind} tag:{tag} length:{length} isCompound:{str(compound).lower()}}}"
+            tag_text = f"{{class:{kind} tag:{tag} length:{length} isCompound:{str(compound).lower()}}}"
             raise ValueError(
-                f"structure error: tags don't match ({wanted} vs {found}) {_PARAMETERS} {name} @{self._at}"
+                f"structure error: tags don't match ({wanted} vs {tag_text}) {_PARAMETERS} {name} @{self._at}"
             )
         begin, self._at = self._at, self._at + length
         if self._at > len(self._data):
@@ -113,16 +113,16 @@ def _parts_problem(contents: bytes) -> str:
     outer = _taken(contents, _MANY)
     if outer is None:
         return "x509: malformed tbs certificate"
-    told, signing = outer
-    if told[:1] == bytes((_VERSION,)):
-        version = _taken(told, _VERSION)
+    request_info, signing = outer
+    if request_info[:1] == bytes((_VERSION,)):
+        version = _taken(request_info, _VERSION)
         number = _taken(version[0], _INTEGER) if version else None
         if version is None or number is None or not _is_minimal(number[0]) or number[0][0] & 0x80:
             return "x509: malformed version"
         if int.from_bytes(number[0]) > 2:
             return "x509: invalid version"
-        told = version[1]
-    serial = _taken(told, _INTEGER)
+        request_info = version[1]
+    serial = _taken(request_info, _INTEGER)
     if serial is None or not _is_minimal(serial[0]):
         return "x509: malformed serial number"
     if serial[0][0] & 0x80:
@@ -135,12 +135,12 @@ def _parts_problem(contents: bytes) -> str:
         return "x509: malformed algorithm identifier"
     if algorithm[0] != inner[0]:
         return "x509: inner and outer signature algorithm identifiers don't match"
-    told = inner[1]
+    request_info = inner[1]
     for problem in ("issuer", "validity", "issuer", "spki"):
-        part = _taken(told, _MANY)
+        part = _taken(request_info, _MANY)
         if part is None:
             return f"x509: malformed {problem}"
-        told = part[1]
+        request_info = part[1]
     signature = _taken(algorithm[1], _BITS)
     return "x509: malformed signature" if signature is None or not signature[0] or signature[0][0] > 7 else ""
 

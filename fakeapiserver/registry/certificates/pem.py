@@ -25,10 +25,10 @@ class Block(Struct, frozen=True):
 
 def blocks(text: str) -> Iterator[Block]:
     """What is no block is passed over."""
-    for found in _BLOCK.finditer(text):
-        body = _HEADER.sub("", found[2])
+    for match in _BLOCK.finditer(text):
+        body = _HEADER.sub("", match[2])
         try:
             content = base64.b64decode("".join(body.split()), validate=True)
         except (binascii.Error, ValueError):
             continue
-        yield Block(found[1], content, body != found[2])
+        yield Block(match[1], content, body != match[2])

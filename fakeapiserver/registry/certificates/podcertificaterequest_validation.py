@@ -105,8 +105,8 @@ def _stub_errors(request: bytes) -> ErrorList:
     if len(request) > _MAX_KEY:
         return [field.too_long(_STUB, _MAX_KEY)]
     try:
-        found = x509.load_der_x509_csr(request)
-        key: Any = found.public_key()
+        csr = x509.load_der_x509_csr(request)
+        key: Any = csr.public_key()
     except UnsupportedAlgorithm:
         return [field.invalid(_STUB, OMIT, _UNKNOWN_KEY)]
     except (ValueError, x509.InvalidVersion):
@@ -114,7 +114,7 @@ def _stub_errors(request: bytes) -> ErrorList:
     if problem := _key_problem(key, "elliptic public keys must use curve P256, P384, or P521"):
         return [field.invalid(_STUB, problem[0], problem[1])]
     try:
-        valid = found.is_signature_valid
+        valid = csr.is_signature_valid
     except (InvalidSignature, UnsupportedAlgorithm):
         valid = False
     return [] if valid else [field.invalid(_STUB, OMIT, "invalid signature")]
@@ -140,7 +140,7 @@ def _key_errors(spec: Object) -> ErrorList:
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-    shown, key, proof = (
+    key_type, key, proof = (
         spec["pkixPublicKey"],
         *(base64.b64decode(spec[n]) for n in ("pkixPublicKey", "proofOfPossession")),
     )
@@ -151,9 +151,9 @@ def _key_errors(spec: Object) -> ErrorList:
     try:
         public: Any = load_der_public_key(key)
     except (ValueError, UnsupportedAlgorithm):
-        return [field.invalid(_KEY, shown, "must be a valid PKIX-serialized public key")]
+        return [field.invalid(_KEY, key_type, "must be a valid PKIX-serialized public key")]
     if problem := _key_problem(public, "elliptic public keys must use curve P256 or P384"):
-        return [field.invalid(_KEY, shown if problem[0] is OMIT else problem[0], problem[1])]
+        return [field.invalid(_KEY, key_type if problem[0] is OMIT else problem[0], problem[1])]
     try:
         _verify(public, spec.get("podUID", "").encode(), proof)
     except InvalidSignature:
@@ -215,14 +215,14 @@ def _issued_errors(status: Object, spec: Object, now: float) -> ErrorList:
     chain = status.get("certificateChain", "")
     if len(chain.encode()) > _MAX_CHAIN:
         return [field.too_long(_CHAIN, _MAX_CHAIN)]
-    found = list(blocks(chain))
-    if not found:
+    pem_blocks = list(blocks(chain))
+    if not pem_blocks:
         detail = "issued certificate chain must contain at least one certificate"
         return [field.invalid(_CHAIN, chain, detail)]
-    if found[0].kind != "CERTIFICATE":
+    if pem_blocks[0].kind != "CERTIFICATE":
         detail = "issued certificate chain must consist entirely of CERTIFICATE PEM blocks"
         return [field.invalid(_CHAIN, chain, detail)]
-    leaf = _certificate(found[0])
+    leaf = _certificate(pem_blocks[0])
     if leaf is None:
         return [field.invalid(_CHAIN, chain, "leaf certificate does not parse as valid X.509")]
     errors = _leaf_name_errors(leaf)
@@ -238,7 +238,7 @@ def _issued_errors(status: Object, spec: Object, now: float) -> ErrorList:
         )
         if not status.get(name)
     ]
-    return errors or _time_errors(status, leaf, spec, now) or _rest_errors(chain, found[1:])
+    return errors or _time_errors(status, leaf, spec, now) or _rest_errors(chain, pem_blocks[1:])
 
 
 def _certificate(block: Block) -> "x509.Certificate | None":
@@ -271,10 +271,10 @@ def _is_for_key(leaf: "x509.Certificate", spec: Object) -> bool:
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
     if stub := spec.get("stubPKCS10Request"):
-        wanted: Any = x509.load_der_x509_csr(base64.b64decode(stub)).public_key()
+        public_key: Any = x509.load_der_x509_csr(base64.b64decode(stub)).public_key()
     else:
-        wanted = load_der_public_key(base64.b64decode(spec["pkixPublicKey"]))
-    return bool(leaf.public_key() == wanted)
+        public_key = load_der_public_key(base64.b64decode(spec["pkixPublicKey"]))
+    return bool(leaf.public_key() == public_key)
 
 
 def _time_errors(status: Object, leaf: "x509.Certificate", spec: Object, now: float) -> ErrorList:
@@ -284,7 +284,7 @@ def _time_errors(status: Object, leaf: "x509.Certificate", spec: Object, now: fl
     )
     first, last = leaf.not_valid_before_utc.timestamp(), leaf.not_valid_after_utc.timestamp()
     life, longest = last - first, spec.get("maxExpirationSeconds") or 0
-    found: list[tuple[bool, str, str]] = [
+    checks: list[tuple[bool, str, str]] = [
         (begins != first, "notBefore", "must be set to the NotBefore time encoded in the leaf certificate"),
         (abs(begins - now) >= _SKEW, "notBefore", "must be set to within 5 minutes of kube-apiserver's current time"),
         (ends != last, "notAfter", "must be set to the NotAfter time encoded in the leaf certificate"),
@@ -293,7 +293,7 @@ def _time_errors(status: Object, leaf: "x509.Certificate", spec: Object, now: fl
         (refresh < begins + _MARGIN, "beginRefreshAt", "must be at least 10 minutes after status.notBefore"),
         (refresh > ends - _MARGIN, "beginRefreshAt", "must be at least 10 minutes before status.notAfter"),
     ]
-    for wrong, name, detail in found:
+    for wrong, name, detail in checks:
         if wrong and name:
             return [field.invalid(_STATUS.child(name), status[name], detail)]
         if wrong:

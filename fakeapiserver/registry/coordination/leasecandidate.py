@@ -48,8 +48,8 @@ class LeaseCandidateStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}
-        shown = (spec.get(name, "") for name in ("leaseName", "binaryVersion", "emulationVersion"))
-        return [metadata(obj).get("name", ""), *shown, age(obj, now)]
+        cells = (spec.get(name, "") for name in ("leaseName", "binaryVersion", "emulationVersion"))
+        return [metadata(obj).get("name", ""), *cells, age(obj, now)]
 
 
 def _strategy_errors(strategy: str, path: Path) -> ErrorList:

@@ -6,9 +6,11 @@ from fakeapiserver.registry.generic.strategy import Cells, Strategy
 
 class ComponentStatusStrategy(Strategy):
     def table_row(self, obj: Object, now: float) -> Cells:
-        found = next((condition for condition in obj.get("conditions") or () if condition["type"] == "Healthy"), None)
+        condition_of = next(
+            (condition for condition in obj.get("conditions") or () if condition["type"] == "Healthy"), None
+        )
         name = metadata(obj).get("name", "")
-        if found is None:
+        if condition_of is None:
             return [name, "Unknown", "", ""]
-        healthy = "Healthy" if found["status"] == "True" else "Unhealthy"
-        return [name, healthy, found.get("message", ""), found.get("error", "")]
+        healthy = "Healthy" if condition_of["status"] == "True" else "Unhealthy"
+        return [name, healthy, condition_of.get("message", ""), condition_of.get("error", "")]

@@ -36,13 +36,13 @@ class EndpointsStrategy(Strategy, kw_only=True):
     def warnings_on_create(self, obj: Object) -> list[str]:
         if labels(obj).get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
             return []
-        found: list[str] = []
+        warnings: list[str] = []
         for i, subset in enumerate(obj.get("subsets") or ()):
             for name in ("addresses", "notReadyAddresses"):
                 for j, address in enumerate(subset.get(name) or ()):
                     at = Path("subsets").index(i).child(name).index(j).child("ip")
-                    found += ip_warnings(address.get("ip", ""), at)
-        return found
+                    warnings += ip_warnings(address.get("ip", ""), at)
+        return warnings
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -59,9 +59,9 @@ class EndpointsStrategy(Strategy, kw_only=True):
 def _endpoints(obj: Object) -> str:
     if not obj.get("subsets"):
         return NONE
-    found = [address for subset in obj["subsets"] for address in _addresses(subset)]
-    shown = ",".join(found[:_SHOWN])
-    return f"{shown} + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else shown
+    addresses = [address for subset in obj["subsets"] for address in _addresses(subset)]
+    cell = ",".join(addresses[:_SHOWN])
+    return f"{cell} + {len(addresses) - _SHOWN} more..." if len(addresses) > _SHOWN else cell
 
 
 def _addresses(subset: Object) -> Iterator[str]:

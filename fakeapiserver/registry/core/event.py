@@ -37,14 +37,14 @@ class EventStrategy(Strategy, kw_only=True):
         return _STRICT if version.group else self
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["source"] = found["source"] or found["reportingComponent"]
-        return found
+        fields = super().fields_of(obj)
+        fields["source"] = fields["source"] or fields["reportingComponent"]
+        return fields
 
     def validate(self, obj: Object) -> ErrorList:
         """What events of both groups must say (legacyValidateEvent)."""
-        found = _namespace_errors(obj)
-        return found + _new_event_errors(obj, self.component) if obj.get("eventTime") else found
+        errors = _namespace_errors(obj)
+        return errors + _new_event_errors(obj, self.component) if obj.get("eventTime") else errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return []

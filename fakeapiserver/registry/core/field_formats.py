@@ -102,8 +102,8 @@ def positive_amount_errors(quantity: str, path: Path) -> ErrorList:
 
 def basic_resource_errors(quantity: str, path: Path) -> ErrorList:
     """A quantity that isn't negative; shown in whole numbers (validateBasicResource), of which Go keeps 64 bits."""
-    found = amount(quantity)
-    whole = ((floor(found) if found < 0 else ceil(found)) + _SIGN) % (2 * _SIGN) - _SIGN
+    parsed_amount = amount(quantity)
+    whole = ((floor(parsed_amount) if parsed_amount < 0 else ceil(parsed_amount)) + _SIGN) % (2 * _SIGN) - _SIGN
     return [field.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
@@ -241,16 +241,16 @@ def endpoint_ip_errors(text: str, path: Path) -> ErrorList:
     if not _parses(unzoned_address, plain):
         return [field.invalid(path, text, "must be a valid IP address")]
     ip = unzoned_address(plain)
-    found = []
+    problems = []
     if ip.is_unspecified:
-        found.append(f"may not be unspecified ({text})")
+        problems.append(f"may not be unspecified ({text})")
     if ip.is_loopback:
-        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+        problems.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if ip.is_link_local:
-        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+        problems.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if ip.is_multicast and text.lower().startswith(("224.0.0.", "ff02:")):
-        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return [field.invalid(path, text, detail) for detail in found]
+        problems.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return [field.invalid(path, text, detail) for detail in problems]
 
 
 def selector_errors(labels: Mapping[str, str] | None, path: Path) -> ErrorList:

@@ -18,13 +18,13 @@ _KEY: Final = "PRIVATE KEY"
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
     """Empty for a pair that a server could use; both in PEM."""
-    found, skipped = _first(certificate, lambda kind: kind == _CERTIFICATE)
-    if found is None:
+    block, skipped = _first(certificate, lambda kind: kind == _CERTIFICATE)
+    if block is None:
         return _no_certificate(skipped)
     secret, skipped = _first(key, lambda kind: kind == _KEY or kind.endswith(" " + _KEY))
     if secret is None:
         return _no_key(skipped)
-    return _mismatch(found, secret)
+    return _mismatch(block, secret)
 
 
 def _first(pem: bytes, wanted: Callable[[str], bool]) -> tuple[bytes | None, list[str]]:

@@ -70,11 +70,11 @@ class LimitRangeStrategy(Strategy, kw_only=True):
         seen: set[str] = set()
         for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
             path, kind = _LIMITS.index(i), item.get("type", "")
-            shown = field.json_text(kind)
-            problems = [field.invalid(path.child("type"), shown, text) for text in names.is_qualified_name(kind)]
+            json_kind = field.json_text(kind)
+            problems = [field.invalid(path.child("type"), json_kind, text) for text in names.is_qualified_name(kind)]
             if not problems and "/" not in kind and kind not in _TYPES:
                 detail = "must be a standard limit type or fully qualified"
-                problems.append(field.invalid(path.child("type"), shown, detail))
+                problems.append(field.invalid(path.child("type"), json_kind, detail))
             errors += problems + duplicate_errors(kind, seen, path.child("type")) + _item_errors(item, path)
         return errors
 
@@ -136,10 +136,10 @@ def _is_strict(name: str) -> bool:
 
 def _order_errors(item: Object, name: str, path: Path) -> ErrorList:
     errors: ErrorList = []
-    for small, large, blamed, shown, words in _ORDERED:
+    for small, large, blamed, shown_bound, words in _ORDERED:
         less, more = (item.get(small) or {}).get(name), (item.get(large) or {}).get(name)
         if less is not None and more is not None and amount(less) > amount(more):
-            value = item[shown][name]
+            value = item[shown_bound][name]
             errors.append(field.invalid(path.child(blamed).key(name), value, words.format(less, more)))
     return errors
 

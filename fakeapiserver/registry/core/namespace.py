@@ -55,11 +55,15 @@ class NamespaceStrategy(Strategy, kw_only=True):
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         phase, terminating = (obj.get("status") or {}).get("phase", ""), is_terminating(obj)
-        wanted, what = ("Terminating", "not empty") if terminating else ("Active", "empty")
-        if phase == wanted:
+        expected_phase, what = ("Terminating", "not empty") if terminating else ("Active", "empty")
+        if phase == expected_phase:
             return []
-        shown = field.json_text(phase)
-        return [field.invalid("status.Phase", shown, f"may only be '{wanted}' if `deletionTimestamp` is {what}")]
+        json_phase = field.json_text(phase)
+        return [
+            field.invalid(
+                "status.Phase", json_phase, f"may only be '{expected_phase}' if `deletionTimestamp` is {what}"
+            )
+        ]
 
     def validate_subresource_update(self, subresource: str, obj: Object, old: Object) -> ErrorList:
         errors: ErrorList = []
@@ -75,13 +79,13 @@ class NamespaceStrategy(Strategy, kw_only=True):
         meta = obj["metadata"]
         meta["deletionTimestamp"] = rfc3339(now)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
-        wanted = [name for name in meta.get("finalizers") or () if _keeps(name, options)]
+        kept_finalizers = [name for name in meta.get("finalizers") or () if _keeps(name, options)]
         if options.orphan_dependents is False or options.propagation_policy == "Foreground":
-            wanted += [FOREGROUND] if FOREGROUND not in wanted else []
+            kept_finalizers += [FOREGROUND] if FOREGROUND not in kept_finalizers else []
         elif options.orphan_dependents or options.propagation_policy == "Orphan":
-            wanted += [ORPHAN] if ORPHAN not in wanted else []
-        meta["finalizers"] = wanted
-        if not wanted:
+            kept_finalizers += [ORPHAN] if ORPHAN not in kept_finalizers else []
+        meta["finalizers"] = kept_finalizers
+        if not kept_finalizers:
             del meta["finalizers"]
 
     def table_row(self, obj: Object, now: float) -> Cells:

@@ -55,11 +55,11 @@ class ReplicationControllerStrategy(ReplicasStrategy, kw_only=True):
         return self.judge(obj, self.pod_options.beside(old["spec"].get("template")))
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = []
+        warnings = []
         if problems := names.is_dns1123_label(str(metadata(obj).get("name", ""))):
-            found.append(f"metadata.name: {_IN_HOSTNAMES}: [{' '.join(problems)}]")
+            warnings.append(f"metadata.name: {_IN_HOSTNAMES}: [{' '.join(problems)}]")
         template = obj["spec"].get("template")
-        return found + (pod_template_warnings(template, _TEMPLATE) if template is not None else [])
+        return warnings + (pod_template_warnings(template, _TEMPLATE) if template is not None else [])
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Upstream looks at the template that was."""
@@ -67,9 +67,9 @@ class ReplicationControllerStrategy(ReplicasStrategy, kw_only=True):
         return [] if template is None else updated_template_warnings(obj, old, template, _TEMPLATE)
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
-        return found
+        fields = super().fields_of(obj)
+        fields["status.replicas"] = str((obj.get("status") or {}).get("replicas", 0))
+        return fields
 
     def selector_cell(self, selector: Object | None) -> str:
         return format_labels(selector)
@@ -80,8 +80,8 @@ def _template_errors(template: Object, selector: dict[str, str], options: PodOpt
     labels = metadata(template).get("labels")
     if not selector.items() <= (labels or {}).items():
         detail = "`selector` does not match template `labels`"
-        shown = dict(sorted(labels.items())) if labels else None
-        errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), shown, detail))
+        sorted_labels = dict(sorted(labels.items())) if labels else None
+        errors.append(field.invalid(_TEMPLATE.child("metadata", "labels"), sorted_labels, detail))
     errors += pod_template_errors(template, _TEMPLATE, options)
     spec = template["spec"]
     if spec["restartPolicy"] != "Always":

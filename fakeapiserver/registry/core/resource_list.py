@@ -67,15 +67,15 @@ def _multiplies_by_ten(text: str, factor: int) -> bool:
 def total(quantities: Iterable[str]) -> str:
     """The sum, written in the family of suffixes of the first one that isn't zero."""
     texts = list(quantities)
-    found = Decimal(0)
+    amount_sum = Decimal(0)
     for text in texts:
-        found = _EXACT.add(found, quantity(text))
+        amount_sum = _EXACT.add(amount_sum, quantity(text))
     first = next((text for text in texts if quantity(text)), "")
-    if first.endswith("i") and found == int(found):
-        kibi = int(found)
+    if first.endswith("i") and amount_sum == int(amount_sum):
+        kibi = int(amount_sum)
         suffix = next((s for s in _BINARY if kibi % int(_POWERS[s]) == 0), "")
         return f"{kibi // int(_POWERS[suffix])}{suffix}"
-    return _milli(int(_EXACT.multiply(found, 1000).to_integral_value(ROUND_CEILING)))
+    return _milli(int(_EXACT.multiply(amount_sum, 1000).to_integral_value(ROUND_CEILING)))
 
 
 def _whole(number: int) -> str:

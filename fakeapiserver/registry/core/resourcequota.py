@@ -112,22 +112,22 @@ class ResourceQuotaStrategy(Strategy, kw_only=True):
         if not self.features.at_least("v1.35"):
             return []
         hard: dict[str, str] = (obj.get("spec") or {}).get("hard") or {}
-        found = []
+        warnings = []
         for name in _KNOWN:
             asked, limited = f"requests.{name}", f"limits.{name}"
             if asked not in hard and name in _KNOWN[:2]:
                 asked = name
             if asked in hard and limited in hard and quantity(hard[asked]) > quantity(hard[limited]):
                 text = f"ResourceQuota {asked} ({hard[asked]}) should be less than {limited} ({hard[limited]})"
-                found.append(text)
-        return found
+                warnings.append(text)
+        return warnings
 
     def table_row(self, obj: Object, now: float) -> Cells:
         status = obj.get("status") or {}
         hard, used = status.get("hard") or {}, status.get("used") or {}
-        shown = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-        requests = ", ".join(text for name, text in shown.items() if not name.startswith("limits."))
-        limits = ", ".join(text for name, text in shown.items() if name.startswith("limits."))
+        used_texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+        requests = ", ".join(text for name, text in used_texts.items() if not name.startswith("limits."))
+        limits = ", ".join(text for name, text in used_texts.items() if name.startswith("limits."))
         return [metadata(obj).get("name", ""), requests, limits, age(obj, now)]
 
 
@@ -172,8 +172,8 @@ def _selector_errors(spec: Object, expressions: list[Object], hard: dict[str, st
         values = expression.get("values") or []
         if scope not in _OF_SCOPE:
             errors.append(field.invalid(path.child("scopeName"), field.json_text(scope), "unsupported scope"))
-        shown = internal_form(spec["scopeSelector"], "ScopeSelector")
-        errors += [field.invalid(path, shown, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
+        go_selector = internal_form(spec["scopeSelector"], "ScopeSelector")
+        errors += [field.invalid(path, go_selector, _NOT_APPLICABLE) for _ in _not_applicable(scope, hard)]
         if scope in _PLAIN and operator != "Exists":
             errors.append(field.invalid(path.child("operator"), field.json_text(operator), _PLAIN_ONLY))
         if operator in ("In", "NotIn"):

@@ -88,11 +88,11 @@ def _required(*keys: str) -> ErrorList:
 
 def _json_errors(key: str, data: dict[str, str]) -> ErrorList:
     try:
-        found = json.decode(base64.b64decode(data[key]))
+        document = json.decode(base64.b64decode(data[key]))
     except ValueError as error:
         problem = str(error)
     else:
-        problem = "" if found is None or isinstance(found, dict) else _mismatch(found)
+        problem = "" if document is None or isinstance(document, dict) else _mismatch(document)
     return [field.invalid(_DATA.key(key), "<secret contents redacted>", problem)] if problem else []
 
 

@@ -44,8 +44,8 @@ class EndpointSliceStrategy(Strategy, kw_only=True):
         return obj.get("addressType") != "IPv6"
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
-        return found + _address_warnings(obj)
+        warnings = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
+        return warnings + _address_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return _address_warnings(obj)
@@ -74,11 +74,11 @@ def _common_errors(obj: Object) -> ErrorList:
 def _address_warnings(obj: Object) -> list[str]:
     if labels(obj).get(_MANAGED_BY) in _CONTROLLERS:
         return []
-    found: list[str] = []
+    warnings: list[str] = []
     for i, endpoint in enumerate(obj.get("endpoints") or ()):
         for j, address in enumerate(endpoint.get("addresses") or ()):
-            found += ip_warnings(address, Path("endpoints").index(i).child("addresses").index(j))
-    return found
+            warnings += ip_warnings(address, Path("endpoints").index(i).child("addresses").index(j))
+    return warnings
 
 
 def _first(items: list[str]) -> str:

@@ -76,10 +76,10 @@ def _domain_errors(name: str, path: Path) -> ErrorList:
 def _hints_errors(hints: Object, path: Path) -> ErrorList:
     errors: ErrorList = []
     for name, labels in (("forZones", True), ("forNodes", False)):
-        found = hints.get(name) or ()
-        if len(found) > _MOST_HINTS:
-            return [*errors, field.too_many(path.child(name), len(found), _MOST_HINTS)]
-        errors += _hint_errors(found, path.child(name), labels=labels)
+        hint_list = hints.get(name) or ()
+        if len(hint_list) > _MOST_HINTS:
+            return [*errors, field.too_many(path.child(name), len(hint_list), _MOST_HINTS)]
+        errors += _hint_errors(hint_list, path.child(name), labels=labels)
     return errors
 
 

@@ -16,9 +16,9 @@ class FlowControlStrategy(Strategy, kw_only=True):
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Metadata stays as it is stored, except for managedFields."""
         super().prepare_for_status_update(obj, old)
-        found = metadata(obj)
+        sent_meta = metadata(obj)
         obj["metadata"] = dict(metadata(old))
-        copy_field("managedFields", found, obj["metadata"])
+        copy_field("managedFields", sent_meta, obj["metadata"])
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return conditions_errors(obj)

@@ -36,8 +36,10 @@ _NAMESPACE_INTRO: Final = "each member of this list must be '*' or a DNS-1123 la
 def _fixed_specs() -> Mapping[tuple[str, str], Object]:
     """(kind, name) -> the spec of those that can't be changed."""
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
-    found = (obj for obj in bootstrap.objects(load()) if obj["kind"] in kinds and obj["metadata"]["name"] in _MANDATORY)
-    return {(obj["kind"], obj["metadata"]["name"]): obj["spec"] for obj in found}
+    fixed_objects = (
+        obj for obj in bootstrap.objects(load()) if obj["kind"] in kinds and obj["metadata"]["name"] in _MANDATORY
+    )
+    return {(obj["kind"], obj["metadata"]["name"]): obj["spec"] for obj in fixed_objects}
 
 
 def flow_schema_errors(obj: Object) -> ErrorList:
@@ -45,8 +47,8 @@ def flow_schema_errors(obj: Object) -> ErrorList:
     errors = _precedence_errors(spec.get("matchingPrecedence", 0), name)
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type", "") not in _METHODS:
-        shown = internal_form(method, "FlowDistinguisherMethod")
-        errors.append(field.not_supported(_SPEC.child("distinguisherMethod", "type"), shown, _METHODS))
+        go_form = internal_form(method, "FlowDistinguisherMethod")
+        errors.append(field.not_supported(_SPEC.child("distinguisherMethod", "type"), go_form, _METHODS))
     level, path = (
         (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
         _SPEC.child("priorityLevelConfiguration"),
@@ -59,8 +61,8 @@ def flow_schema_errors(obj: Object) -> ErrorList:
         errors += _rule_errors(rule, _SPEC.child("rules").index(i))
     fixed = _fixed_specs().get(("FlowSchema", name))
     if fixed is not None and spec != fixed:
-        shown = internal_form(spec, "FlowSchemaSpec")
-        errors.append(field.invalid(_SPEC, shown, f"spec of '{name}' must equal the fixed value"))
+        go_form = internal_form(spec, "FlowSchemaSpec")
+        errors.append(field.invalid(_SPEC, go_form, f"spec of '{name}' must equal the fixed value"))
     return errors + conditions_errors(obj)
 
 
@@ -129,10 +131,10 @@ def _subject_errors(subject: Object, path: Path) -> ErrorList:
     if kind not in _SUBJECTS:
         return [field.not_supported(path.child("kind"), kind, sorted(_SUBJECTS))]
     name, check = _SUBJECTS[kind]
-    if (found := subject.get(name)) is None:
+    if (detail_part := subject.get(name)) is None:
         errors: ErrorList = [field.required(path.child(name), f"{name} is required when subject kind is '{kind}'")]
     else:
-        errors = check(found, path.child(name))
+        errors = check(detail_part, path.child(name))
     for other, (unwanted, _) in _SUBJECTS.items():
         if other != kind and subject.get(unwanted) is not None:
             detail = f"{unwanted} is forbidden when subject kind is not '{other}'"
@@ -220,8 +222,8 @@ def _fixed_level_errors(spec: Object, name: str) -> ErrorList:
     if all(spec.get(key) == fixed.get(key) for key in spec.keys() | fixed.keys() if key not in free):
         return []
     exception = " except the 'spec.exempt' field" if free else ""
-    shown = internal_form(spec, "PriorityLevelConfigurationSpec")
-    return [field.invalid(_SPEC, shown, f"spec of '{name}'{exception} must equal the fixed value")]
+    go_spec = internal_form(spec, "PriorityLevelConfigurationSpec")
+    return [field.invalid(_SPEC, go_spec, f"spec of '{name}'{exception} must equal the fixed value")]
 
 
 def _level_errors(spec: Object, name: str) -> ErrorList:

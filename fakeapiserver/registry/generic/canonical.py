@@ -82,8 +82,8 @@ def _unversioned(meta: Object) -> Object:
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A new object from its stored form, with kind, apiVersion and resourceVersion."""
     may_have_long_float = any(end in value for end in _LONG_FLOAT_ENDS)
-    found: Object = json.decode(value) if may_have_long_float else msgspec.json.decode(value)
-    return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **found}
+    members: Object = json.decode(value) if may_have_long_float else msgspec.json.decode(value)
+    return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **members}
 
 
 class TypePrefix:

@@ -37,15 +37,13 @@ def check_preconditions(
 ) -> StatusError | None:
     """409 if the client expects another object, or another version of it; None if the preconditions hold."""
     expected = (("UID", deletion.uid, uid(obj)), ("ResourceVersion", deletion.resource_version, resource_version(obj)))
-    for what, wanted, found in expected:
-        if wanted is None or wanted == found:
+    for what, precondition, actual in expected:
+        if precondition is None or precondition == actual:
             continue
         if strategy.ends_in_two_steps:
-            reason = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            reason = f"Precondition failed: {what} in precondition: {precondition}, {what} in object meta: {actual}"
             return new_conflict(resource, name, reason)
-        reason = (
-            f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {_HINTS[what]}"
-        )
+        reason = f"the {what} in the precondition ({precondition}) does not match the {what} in record ({actual}). {_HINTS[what]}"
         # Upstream names the kind here, not the resource.
         return new_conflict(GroupResource(kind.group, kind.kind), name, reason)
     return None
@@ -79,20 +77,20 @@ def plan(obj: Object, deletion: Deletion, strategy: Strategy, now: float) -> Pla
             return Plan(marked, ends=False)
         if strategy.deletion_blocked(obj):
             return Plan(None, ends=False)
-    wanted = deletion.grace_period_seconds
-    if wanted is not None and wanted < 0:
-        wanted = 1
+    requested_period = deletion.grace_period_seconds
+    if requested_period is not None and requested_period < 0:
+        requested_period = 1
     meta = dict(metadata(obj))
     left = meta.get("deletionGracePeriodSeconds") or 0
     graceful, period = False, 0
     if strategy.graceful and "deletionTimestamp" not in meta:
-        graceful, period = True, strategy.grace_period(obj, wanted)
+        graceful, period = True, strategy.grace_period(obj, requested_period)
         _begin(meta, now + period, period)
     elif strategy.graceful and left:
-        if wanted is None or wanted >= left:
+        if requested_period is None or requested_period >= left:
             return Plan(None, ends=False)  # a running grace period can only be shortened
-        graceful, period = True, wanted
-        _shorten(meta, left, wanted, now)
+        graceful, period = True, requested_period
+        _shorten(meta, left, requested_period, now)
     kept = collector_finalizers(obj, deletion, strategy)
     _set_finalizers(meta, kept)
     if not graceful:
@@ -108,12 +106,12 @@ def _begin(meta: Object, at: float, period: int) -> None:
     meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = rfc3339(at), period
 
 
-def _shorten(meta: Object, left: int, wanted: int, now: float) -> None:
+def _shorten(meta: Object, left: int, period: int, now: float) -> None:
     """Moves the end earlier by as much as the grace period shrinks, but never into the past."""
-    at = _time(meta) - left + wanted
+    at = _time(meta) - left + period
     if at < now:
-        at, wanted = now, min(wanted, 1)
-    meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = rfc3339(at), wanted
+        at, period = now, min(period, 1)
+    meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = rfc3339(at), period
 
 
 def _time(meta: Object) -> float:

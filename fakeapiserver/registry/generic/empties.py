@@ -25,11 +25,11 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
 
 def as_sent(obj: Object, empties: "Empties") -> Object:
     """A copy of the object with all of them, as far as their surroundings still exist."""
-    found = deepcopy(obj)
+    sent = deepcopy(obj)
     for steps, empty in empties.items():
-        target: Any = found
+        target: Any = sent
         for step in steps[:-1]:
             target = step_into(target, step)
         if isinstance(target, dict) and target.get(str(steps[-1])) is None:
             target[str(steps[-1])] = empty
-    return found
+    return sent

@@ -88,12 +88,12 @@ def _values(value: object, path: FieldPath) -> Iterator[object]:
     if head.startswith(_ITEMS_WITH):
         yield from (item for item in _items(value) if head[2:] in item)
         return
-    found = _named(value, head)
-    if found is not None:
+    member = _named(value, head)
+    if member is not None:
         if rest:
-            yield from _values(found, rest)
+            yield from _values(member, rest)
         else:
-            yield found
+            yield member
 
 
 def _drop(value: object, path: FieldPath) -> None:
@@ -106,13 +106,13 @@ def _drop(value: object, path: FieldPath) -> None:
         if isinstance(value, list):
             value[:] = [item for item in value if head[2:] not in item]
         return
-    found = _named(value, head)
-    if found is None:
+    member = _named(value, head)
+    if member is None:
         return
-    had = bool(found)
+    had = bool(member)
     if rest:
-        _drop(found, rest)
-    if not rest or (head[-1] == "?" and had and not found):
+        _drop(member, rest)
+    if not rest or (head[-1] == "?" and had and not member):
         name, instead, becomes = head.partition("=")
         if instead:
             value[name] = becomes  # type: ignore[index]
@@ -133,5 +133,5 @@ def _named(value: object, step: str) -> object:
     if step in value:
         return value[step]
     name, *kept = _MARKS.split(step, maxsplit=1)
-    found = value.get(name)
-    return None if [found] == kept else found
+    member = value.get(name)
+    return None if [member] == kept else member

@@ -55,8 +55,8 @@ def is_empty(selector: Object) -> bool:
 
 def format_label_selector(selector: Object | None) -> str:
     """The selector as a table cell: `<none>` if it selects nothing or everything (FormatLabelSelector)."""
-    found = parsed(selector)
-    return "<error>" if found is None else str(found) or NONE
+    parsed_selector = parsed(selector)
+    return "<error>" if parsed_selector is None else str(parsed_selector) or NONE
 
 
 def immutable_errors(new: object, old: object, path: Path) -> ErrorList:

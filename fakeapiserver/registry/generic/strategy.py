@@ -213,10 +213,10 @@ class Strategy(StrategyFacts, kw_only=True):
     def fields_of(self, obj: Object) -> dict[str, str]:
         """Field -> the value that field selectors compare."""
         meta = metadata(obj)
-        found = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": str(meta.get("namespace", ""))}
+        fields = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": str(meta.get("namespace", ""))}
         for selector, path in self.selectable_fields.items():
-            found[selector] = _value_at(obj, path)
-        return found
+            fields[selector] = _value_at(obj, path)
+        return fields
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
         """Each field that a selector may name -> the one of `fields_of` that it means."""

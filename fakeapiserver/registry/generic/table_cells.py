@@ -40,12 +40,12 @@ def container_cells(template: Object | None) -> list[object]:
 
 
 def access_modes(modes: Iterable[str] | None) -> str:
-    found = set(modes or ())
-    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in found)
+    present = set(modes or ())
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in present)
 
 
 def storage_class(obj: Object) -> str:
     """The storage class of a volume or a claim. The annotation, which is older than the field, takes precedence."""
     annotations = metadata(obj).get("annotations") or {}
-    found = annotations.get("volume.beta.kubernetes.io/storage-class")
-    return str(found if found is not None else (obj.get("spec") or {}).get("storageClassName", ""))
+    annotated = annotations.get("volume.beta.kubernetes.io/storage-class")
+    return str(annotated if annotated is not None else (obj.get("spec") or {}).get("storageClassName", ""))

@@ -105,8 +105,8 @@ class Validator(Struct, frozen=True):
         if not empties or self.strategy.tells_empties:
             return self._change_errors(subresource, sent, old)
         own = self._change_errors(subresource, sent, as_sent(old, empties))
-        shown = self._change_errors(subresource, sent, old) if own else []
-        return shown if [error.field for error in shown] == [error.field for error in own] else own
+        sent_errors = self._change_errors(subresource, sent, old) if own else []
+        return sent_errors if [error.field for error in sent_errors] == [error.field for error in own] else own
 
     def _change_errors(self, subresource: str, new: Object, old: Object) -> ErrorList:
         if subresource == "status":

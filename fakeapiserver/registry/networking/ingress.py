@@ -74,15 +74,15 @@ class IngressStrategy(Strategy, kw_only=True):
 
 
 def _hosts(rules: list[Object]) -> str:
-    shown: list[str] = []
+    hosts: list[str] = []
     more = False
     for rule in rules:
-        more = more or len(shown) == _SHOWN_HOSTS
+        more = more or len(hosts) == _SHOWN_HOSTS
         if not more and rule.get("host"):
-            shown.append(rule["host"])
-    if not shown:
+            hosts.append(rule["host"])
+    if not hosts:
         return "*"
-    return ",".join(shown) + (f" + {len(rules) - _SHOWN_HOSTS} more..." if more else "")
+    return ",".join(hosts) + (f" + {len(rules) - _SHOWN_HOSTS} more..." if more else "")
 
 
 def _addresses(obj: Object) -> str:
@@ -173,9 +173,9 @@ def _path_errors(item: Object, at: Path, relaxed: bool) -> ErrorList:
     elif not path.startswith("/") and (path or kind != "ImplementationSpecific"):
         errors.append(field.invalid(at.child("path"), path, "must be an absolute path"))
     if kind in ("Exact", "Prefix"):
-        found = [f"must not contain '{part}'" for part in _FORBIDDEN_PARTS if part in path]
-        found += [f"cannot end with '{end}'" for end in _FORBIDDEN_ENDS if path.endswith(end)]
-        errors += [field.invalid(at.child("path"), path, detail) for detail in found]
+        problems = [f"must not contain '{part}'" for part in _FORBIDDEN_PARTS if part in path]
+        problems += [f"cannot end with '{end}'" for end in _FORBIDDEN_ENDS if path.endswith(end)]
+        errors += [field.invalid(at.child("path"), path, detail) for detail in problems]
     return errors + _backend_errors(item.get("backend") or {}, at.child("backend"), relaxed)
 
 

@@ -37,8 +37,8 @@ class IPAddressStrategy(Strategy, kw_only=True):
         now, then = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
         if now == then:
             return []
-        shown = None if now is None else internal_form(now, "ParentReference")
-        return [field.invalid("spec.parentRef", shown, IMMUTABLE)]
+        go_parent = None if now is None else internal_form(now, "ParentReference")
+        return [field.invalid("spec.parentRef", go_parent, IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         # One more cell than columns: so does upstream.

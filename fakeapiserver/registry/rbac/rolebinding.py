@@ -74,9 +74,9 @@ def _subject_errors(subject: Object, path: Path, namespaced: bool) -> ErrorList:
         return [*errors, field.not_supported_text(path.child("kind"), kind, _KINDS)]
     if kind == "ServiceAccount" and subject.get("name"):
         errors += name_errors(subject["name"], names.is_dns1123_subdomain, path.child("name"))
-    wanted = "" if kind == "ServiceAccount" else _GROUP
-    if group != wanted:
-        errors.append(field.not_supported_text(path.child("apiGroup"), group, (wanted,)))
+    expected_group = "" if kind == "ServiceAccount" else _GROUP
+    if group != expected_group:
+        errors.append(field.not_supported_text(path.child("apiGroup"), group, (expected_group,)))
     if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
         errors.append(field.required(path.child("namespace")))
     return errors

@@ -61,22 +61,22 @@ def taint_errors(
 
 def binding_errors(holder: Object, path: Path) -> ErrorList:
     """Conditions that binding waits for, and that end it."""
-    good, bad = (holder.get(name) or [] for name in ("bindingConditions", "bindingFailureConditions"))
+    good, failures = (holder.get(name) or [] for name in ("bindingConditions", "bindingFailureConditions"))
     errors: ErrorList = []
-    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", bad)):
+    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", failures)):
         errors += list_errors(listed, _MAX_BINDING_CONDITIONS, label_key_errors, path.child(name))
-    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", bad)):
+    for name, listed in (("bindingConditions", good), ("bindingFailureConditions", failures)):
         for i, condition in enumerate(listed):
             at = path.child(name).index(i)
             if condition in listed[:i]:
                 errors.append(field.duplicate(at, condition))
-            if listed is bad and condition in good:
+            if listed is failures and condition in good:
                 detail = "bindingFailureConditions must not overlap with bindingConditions"
                 errors.append(field.invalid(at, condition, detail))
-    if bad and not good:
+    if failures and not good:
         detail = "bindingConditions are required to use bindingFailureConditions"
         errors.append(field.invalid(path.child("bindingConditions"), None, detail))
-    if good and not bad:
+    if good and not failures:
         detail = "bindingFailureConditions are required to use bindingConditions"
         errors.append(field.invalid(path.child("bindingFailureConditions"), None, detail))
     return errors
@@ -143,10 +143,10 @@ def set_errors(
     if items is None or 0 <= limit < len(items):
         return errors
     seen: list[Any] = []
-    for i, found in enumerate(map(key, items)):
-        if found in seen:
-            errors.append(field.duplicate(path.index(i), found))
-        seen.append(found)
+    for i, item_key in enumerate(map(key, items)):
+        if item_key in seen:
+            errors.append(field.duplicate(path.index(i), item_key))
+        seen.append(item_key)
     return errors
 
 

@@ -61,8 +61,8 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
     def table_row(self, obj: Object, now: float) -> Cells:
         taint = (obj.get("spec") or {}).get("taint") or {}
         added = translate_timestamp_since(taint.get("timeAdded"), now)
-        shown = (taint.get(name, "") for name in ("key", "value", "effect"))
-        return [metadata(obj).get("name", ""), *shown, added, age(obj, now)]
+        cells = (taint.get(name, "") for name in ("key", "value", "effect"))
+        return [metadata(obj).get("name", ""), *cells, added, age(obj, now)]
 
 
 def _spec_errors(spec: Object, old: Object, effects: Sequence[str]) -> ErrorList:

@@ -57,8 +57,8 @@ class ResourcePoolStatusRequestStrategy(Strategy, kw_only=True):
         if status == before:
             return []
         if before is not None:
-            shown = None if status is None else internal_form(status, "ResourcePoolStatusRequestStatus")
-            errors = [field.invalid(_STATUS, shown, IMMUTABLE)]
+            go_status = None if status is None else internal_form(status, "ResourcePoolStatusRequestStatus")
+            errors = [field.invalid(_STATUS, go_status, IMMUTABLE)]
         else:
             errors = conditions_errors((status or {}).get("conditions") or (), _STATUS.child("conditions"))
         return errors if status is None else errors + _status_errors(status, before or {})
@@ -100,8 +100,8 @@ def _status_errors(status: Object, old: Object) -> ErrorList:
         return [*errors, field.too_many(path, len(conditions), _MAX_CONDITIONS)]
     kinds = [row.get("type", "") for row in conditions]
     twice = (i for i, kind in enumerate(kinds) if kind in kinds[:i])
-    shown = conditions_form(conditions)
-    return errors + [field.duplicate(path.index(i), shown[i]) for i in twice]
+    go_conditions = conditions_form(conditions)
+    return errors + [field.duplicate(path.index(i), go_conditions[i]) for i in twice]
 
 
 def _pool_errors(pool: Object, path: Path) -> ErrorList:

@@ -40,8 +40,8 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []
-        shown = field.go_quote(driver)
-        return [f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"]
+        quoted_driver = field.go_quote(driver)
+        return [f"spec.driver: driver names should be lowercase; {quoted_driver} contains uppercase characters"]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)

@@ -229,8 +229,8 @@ def _attribute_errors(attribute: Object, path: Path) -> ErrorList:
     given = [name for name in (*_VALUES, *_LIST_VALUES) if attribute.get(name) is not None]
     if len(given) == 1:
         return errors
-    shown = internal_form(attribute, "DeviceAttribute") if given else ""
-    return [*errors, field.invalid(path, shown, "exactly one value must be specified")]
+    go_attribute = internal_form(attribute, "DeviceAttribute") if given else ""
+    return [*errors, field.invalid(path, go_attribute, "exactly one value must be specified")]
 
 
 def _text_errors(text: str, path: Path) -> ErrorList:
@@ -304,12 +304,12 @@ def _span_errors(span: Object, default: Quantity, most: Quantity, path: Path) ->
         return [field.required(path.child("min"), "required when validRange is defined")]
     low, high, step = (None if span.get(name) is None else parse(span[name]) for name in ("min", "max", "step"))
     assert low is not None
-    found = [
+    spans = [
         ("min", low, f"min is larger than capacity value: {most}") if low > most else None,
         ("min", default, f"default is less than min: {low}") if default < low else None,
     ]
     if high is not None:
-        found += [
+        spans += [
             ("max", low, f"min is larger than max: {high}") if low > high else None,
             ("max", high, f"max is larger than capacity value: {most}") if high > most else None,
             ("max", default, f"default is more than max: {high}") if default > high else None,
@@ -317,11 +317,11 @@ def _span_errors(span: Object, default: Quantity, most: Quantity, path: Path) ->
     if step is not None:
         reached = low + step
         if reached > most:
-            found.append(("step", step, f"one step {reached} is larger than capacity value: {most}"))
+            spans.append(("step", step, f"one step {reached} is larger than capacity value: {most}"))
         detail = f"value is not a multiple of a given step ({step}) from ({low})"
         ends = [default] if high is None else [default, high]
-        found += [("step", end, detail) for end in ends if step.value and (end.value - low.value) % step.value]
-    return [field.invalid(path.child(row[0]), str(row[1]), row[2]) for row in found if row is not None]
+        spans += [("step", end, detail) for end in ends if step.value and (end.value - low.value) % step.value]
+    return [field.invalid(path.child(row[0]), str(row[1]), row[2]) for row in spans if row is not None]
 
 
 def _counter_set_errors(counters: Object, path: Path) -> ErrorList:
@@ -334,9 +334,11 @@ def _consumption_errors(consumption: Object, path: Path) -> ErrorList:
 
 def _counters_errors(holder: Object, name: str, path: Path) -> ErrorList:
     """Counters, and the name of their set."""
-    found, counters, at = holder.get(name, ""), holder.get("counters"), path.child("counters")
+    counter_set, counters, at = holder.get(name, ""), holder.get("counters"), path.child("counters")
     errors = (
-        name_errors(found, names.is_dns1123_label, path.child(name)) if found else [field.required(path.child(name))]
+        name_errors(counter_set, names.is_dns1123_label, path.child(name))
+        if counter_set
+        else [field.required(path.child(name))]
     )
     if not counters:
         return [*errors, field.required(at)]

@@ -100,8 +100,8 @@ def group_errors(group: Object, path: Path) -> ErrorList:
     policy, at = group.get("schedulingPolicy") or {}, path.child("schedulingPolicy")
     errors = union_errors(policy, ("basic", "gang"), at)
     if (gang := policy.get("gang")) is not None:
-        count, place = gang.get("minCount", 0), at.child("gang", "minCount")
-        errors += minimum_errors(count, 1, place) if count else [field.required(place)]
+        count, count_path = gang.get("minCount", 0), at.child("gang", "minCount")
+        errors += minimum_errors(count, 1, count_path) if count else [field.required(count_path)]
     topology = (group.get("schedulingConstraints") or {}).get("topology") or ()
     errors += list_errors(topology, _MAX_TOPOLOGY, _topology_errors, path.child("schedulingConstraints", "topology"))
     claims = group.get("resourceClaims") or ()

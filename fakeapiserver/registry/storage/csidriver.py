@@ -48,8 +48,8 @@ class CSIDriverStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = self.validate(obj)
-        for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
-            errors += immutable_errors(obj["spec"].get(name), old["spec"].get(name), Path("spec").child(shown))
+        for name, go_name in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
+            errors += immutable_errors(obj["spec"].get(name), old["spec"].get(name), Path("spec").child(go_name))
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:

@@ -49,13 +49,13 @@ class StorageClassStrategy(Strategy, kw_only=True):
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = []
+        warnings = []
         for i, topology in enumerate(obj.get("allowedTopologies") or ()):
             for j, expression in enumerate(topology.get("matchLabelExpressions") or ()):
                 if text := DEPRECATED_NODE_LABELS.get(expression.get("key", "")):
                     at = Path("allowedTopologies").index(i).child("matchLabelExpressions").index(j).child("key")
-                    found.append(f"{at}: {text}")
-        return found
+                    warnings.append(f"{at}: {text}")
+        return warnings
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -82,15 +82,15 @@ def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:
     seen: list[dict[str, set[str]]] = [{} for _ in terms]
     for i, term in enumerate(terms):
         at = path.index(i).child("matchLabelExpressions")
-        said: dict[str, set[str]] = {}
+        values_of: dict[str, set[str]] = {}
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
             key, values = expression.get("key", ""), expression.get("values") or ()
             errors += _requirement_errors(key, values, at.index(j))
-            if key in said:
+            if key in values_of:
                 errors.append(field.duplicate(at.index(j).child("key"), key))
-            said[key] = set(values)
-        errors += [field.duplicate(at, "") for other in seen if other == said]
-        seen.append(said)
+            values_of[key] = set(values)
+        errors += [field.duplicate(at, "") for other in seen if other == values_of]
+        seen.append(values_of)
     return errors
 
 

@@ -105,11 +105,11 @@ def _source_errors(source: Object, path: Path) -> ErrorList:
 def _attachment_status_errors(status: Object, path: Path) -> ErrorList:
     errors = size_errors(status.get("attachmentMetadata") or {}, path.child("attachmentMetadata"))
     for name in ("attachError", "detachError"):
-        found, at = status.get(name) or {}, path.child(name)
-        if len(found.get("message", "").encode()) > _MAX_MESSAGE:
+        attachment_error, at = status.get(name) or {}, path.child(name)
+        if len(attachment_error.get("message", "").encode()) > _MAX_MESSAGE:
             # Upstream names the limit of the metadata.
             errors.append(field.too_long(at.child("message"), 256 * 1024))
-        if (code := found.get("errorCode", 0)) < 0:
+        if (code := attachment_error.get("errorCode", 0)) < 0:
             errors.append(field.invalid(at.child("errorCode"), code, "must be between 0 and 2147483647, inclusive"))
     return errors
 

@@ -41,8 +41,8 @@ class StorageVersionMigrationStrategy(Strategy, kw_only=True):
         if obj["spec"] == old["spec"]:
             return []
         target = obj["spec"].get("resource") or {}
-        shown = {"Resource": {name: target.get(name, "") for name in ("group", "resource")}}
-        return [field.invalid(_SPEC, shown, IMMUTABLE)]
+        go_target = {"Resource": {name: target.get(name, "") for name in ("group", "resource")}}
+        return [field.invalid(_SPEC, go_target, IMMUTABLE)]
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, before, path = obj.get("status") or {}, old.get("status") or {}, _STATUS.child("resourceVersion")
@@ -65,13 +65,13 @@ class StorageVersionMigrationStrategy(Strategy, kw_only=True):
 
     def table_row(self, obj: Object, now: float) -> Cells:
         target = (obj.get("spec") or {}).get("resource") or {}
-        shown = ".".join(filter(None, (target.get("resource", ""), target.get("group", ""))))
+        resource_cell = ".".join(filter(None, (target.get("resource", ""), target.get("group", ""))))
         conditions = (obj.get("status") or {}).get("conditions") or ()
         true = [row["type"] for row in conditions if row.get("status") == "True" and row.get("type") in _STATES]
-        return [metadata(obj).get("name", ""), shown, true[-1] if true else "Unknown"]
+        return [metadata(obj).get("name", ""), resource_cell, true[-1] if true else "Unknown"]
 
 
 def _is_true(status: Object, kind: str) -> bool:
     """Of the first condition of a kind."""
-    found = [row.get("status") for row in status.get("conditions") or () if row.get("type") == kind]
-    return found[:1] == ["True"]
+    statuses = [row.get("status") for row in status.get("conditions") or () if row.get("type") == kind]
+    return statuses[:1] == ["True"]

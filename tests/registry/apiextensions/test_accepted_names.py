@@ -46,6 +46,6 @@ GEARS = {"plural": "gears", "singular": "gear", "kind": "Gear", "listKind": "Gea
 def test_names(
     requested: dict[str, Any], accepted: dict[str, Any], reason: str, message: str, names: dict[str, Any]
 ) -> None:
-    found = accept(requested, accepted, [WIDGETS, accepted])
-    assert (found.reason, found.message, found.names) == (reason, message, names)
-    assert found.status == ("True" if reason == "NoConflicts" else "False")
+    accepted_names = accept(requested, accepted, [WIDGETS, accepted])
+    assert (accepted_names.reason, accepted_names.message, accepted_names.names) == (reason, message, names)
+    assert accepted_names.status == ("True" if reason == "NoConflicts" else "False")

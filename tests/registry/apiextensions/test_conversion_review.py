@@ -38,10 +38,10 @@ def test_a_review_asks_for_one_object_in_another_version() -> None:
 
 def test_labels_and_annotations_are_the_webhooks_and_all_other_metadata_stays() -> None:
     changed = in_v2(metadata={**STORED["metadata"], "labels": {"c": "d"}, "annotations": {"e": "f"}, "generation": 9})  # type: ignore[dict-item]
-    found = converted(answered(changed), "u", "v1", STORED, WANTED)
-    assert found["spec"] == {"size": "1"}
+    result = converted(answered(changed), "u", "v1", STORED, WANTED)
+    assert result["spec"] == {"size": "1"}
     expected = {**STORED["metadata"], "labels": {"c": "d"}, "annotations": {"e": "f"}}  # type: ignore[dict-item]
-    assert found["metadata"] == expected
+    assert result["metadata"] == expected
 
 
 @pytest.mark.parametrize(

@@ -34,5 +34,5 @@ def test_numbers_are_as_exact_as_floats() -> None:
 
 def test_a_float_that_no_integer_holds_is_the_least_one() -> None:
     row = row_printer([{"type": "integer", "jsonPath": ".spec.big"}])
-    for big, shown in ((1e30, -(1 << 63)), (-1e30, -(1 << 63)), (9.9, 9), (-9.9, -9)):
-        assert row({"metadata": {"name": "x"}, "spec": {"big": big}}, 0.0) == ["x", shown]
+    for big, cell in ((1e30, -(1 << 63)), (-1e30, -(1 << 63)), (9.9, 9), (-9.9, -9)):
+        assert row({"metadata": {"name": "x"}, "spec": {"big": big}}, 0.0) == ["x", cell]

@@ -41,8 +41,8 @@ def codes(**requirement: Any) -> Object:
 )
 def test_rules_for_pods_that_fail(rule: Object, errors: list[str]) -> None:
     spec = {"template": TEMPLATE, "podFailurePolicy": {"rules": [rule]}}
-    found = pod_failure_policy_errors(spec, Path("p"))
-    assert [error.field.removeprefix("p.rules[0]").removeprefix(".") for error in found] == errors
+    reported = pod_failure_policy_errors(spec, Path("p"))
+    assert [error.field.removeprefix("p.rules[0]").removeprefix(".") for error in reported] == errors
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_rules_for_pods_that_fail(rule: Object, errors: list[str]) -> None:
     ],
 )
 def test_rules_for_success(rule: Object, details: list[str]) -> None:
-    found = success_policy_errors({"completions": 5, "successPolicy": {"rules": [rule]}}, Path("p"))
-    assert [error.detail for error in found] == details
+    errors = success_policy_errors({"completions": 5, "successPolicy": {"rules": [rule]}}, Path("p"))
+    assert [error.detail for error in errors] == details
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_rules_for_success(rule: Object, details: list[str]) -> None:
 )
 def test_limits_of_indexed_jobs(spec: Object, errors: list[str]) -> None:
     job = {"template": TEMPLATE, "completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1, **spec}
-    found = [error.field.removeprefix("spec.") for error in job_spec_errors(job, Path("spec"))]
-    assert [name for name in found if not name.startswith("template.")] == errors  # which has no defaults here
+    fields = [error.field.removeprefix("spec.") for error in job_spec_errors(job, Path("spec"))]
+    assert [name for name in fields if not name.startswith("template.")] == errors  # which has no defaults here

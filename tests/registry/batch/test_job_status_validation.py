@@ -57,8 +57,8 @@ def test_what_a_status_must_not_say(status: Json, complaint: str) -> None:
     ],
 )
 def test_how_a_status_may_change(before: Json, status: Json, complaint: str) -> None:
-    found = complaints(status, before, **INDEXED)
-    assert complaint in found if complaint else not found
+    problems = complaints(status, before, **INDEXED)
+    assert complaint in problems if complaint else not problems
 
 
 @pytest.mark.parametrize(

@@ -139,15 +139,15 @@ def test_refuses_what_the_server_refuses(case: dict[str, Any]) -> None:
     try:
         obj = prepared(case["resource"], case["body"], {"namespace": "demo"} if namespaced else {})
     except StatusError as refused:
-        found = [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
+        messages = [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
     else:
         path = field.Path("metadata")
         errors = names.validate_object_meta(obj["metadata"], namespaced, rules.validate_name, path) + rules.validate(
             obj
         )
-        found = [str(error) for error in errors]
+        messages = [str(error) for error in errors]
     # Go walks maps in any order.
-    assert sorted(found) == sorted(case["causes"])
+    assert sorted(messages) == sorted(case["causes"])
 
 
 @pytest.mark.parametrize("case", UPDATES, ids=title)
@@ -172,12 +172,12 @@ def test_updates_as_the_server_does(case: dict[str, Any]) -> None:
             rules.prepare_for_update(new, old)
             errors = rules.validate_immutable(new, old) + rules.validate_update(new, old)
     except StatusError as refused:
-        found = [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
+        messages = [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
     else:
         # What follows the first line is a difference of types that only upstream has.
-        found = [str(error).partition("\n")[0] for error in errors]
-    assert found == case.get("causes", [])
-    if not found:
+        messages = [str(error).partition("\n")[0] for error in errors]
+    assert messages == case.get("causes", [])
+    if not messages:
         assert without_revision(comparable(new)) == without_revision(comparable(case["stored"]))
 
 
@@ -225,10 +225,10 @@ def test_pods_are_given_time_to_end(grace: int | None, node: str, phase: str, ex
 def test_fields_that_pods_are_selected_by() -> None:
     pods = RESOURCES["pods"]
     obj = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"nodeName": "n", "hostNetwork": True}}
-    found, labels = pods.fields_of(obj), pods.field_labels(namespaced=True)
-    assert (found["spec.nodeName"], found["spec.hostNetwork"], found["status.phase"]) == ("n", "true", "")
+    fields, labels = pods.fields_of(obj), pods.field_labels(namespaced=True)
+    assert (fields["spec.nodeName"], fields["spec.hostNetwork"], fields["status.phase"]) == ("n", "true", "")
     assert labels["spec.host"] == "spec.nodeName"
-    assert found.keys() <= labels.keys()
+    assert fields.keys() <= labels.keys()
     assert "metadata.namespace" not in RESOURCES["nodes"].field_labels(namespaced=False)
 
 

@@ -10,9 +10,12 @@ from fakeapiserver.registry.core.pod.validation import pod_errors, pod_update_er
 
 
 def _pod(**spec: object) -> Object:
-    made: Object = {"containers": [{"name": "c", "image": "a"}], **spec}
-    default_pod_spec(made, image_volumes=True)
-    return {"metadata": {"name": "p", "namespace": "d", "annotations": made.pop("annotations", {})}, "spec": made}
+    pod_spec: Object = {"containers": [{"name": "c", "image": "a"}], **spec}
+    default_pod_spec(pod_spec, image_volumes=True)
+    return {
+        "metadata": {"name": "p", "namespace": "d", "annotations": pod_spec.pop("annotations", {})},
+        "spec": pod_spec,
+    }
 
 
 _COMPARING = {"tolerations": [{"key": "k", "operator": "Gt", "value": "5"}]}
@@ -61,8 +64,8 @@ _RESTART_GATES = {"ContainerRestartRules": False, "RestartAllContainersOnContain
     ],
 )
 def test_features_decide_what_a_pod_may_say(spec: Object, gates: dict[str, bool], complaint: str) -> None:
-    found = "; ".join(map(str, pod_errors(_pod(**spec), pod_options(feature_gates("v1.36", gates)))))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, pod_errors(_pod(**spec), pod_options(feature_gates("v1.36", gates)))))
+    assert complaint in problems if complaint else not problems
 
 
 @pytest.mark.parametrize("spec", [_COMPARING, _MOUNTED, _ON_HOST])

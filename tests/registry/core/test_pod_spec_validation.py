@@ -247,5 +247,5 @@ def test_a_waiting_pod_may_ask_for_fewer_nodes(change: Json, complaint: str) -> 
     )
     new = deepcopy(gated)
     new["spec"] |= change
-    found = "; ".join(str(error) for error in pod_update_errors(new, gated))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(str(error) for error in pod_update_errors(new, gated))
+    assert complaint in problems if complaint else not problems

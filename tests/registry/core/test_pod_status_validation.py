@@ -56,5 +56,5 @@ def ended(name: str, code: int) -> Json:
     ],
 )
 def test_status_updates(status: Json, before: Json, complaint: str) -> None:
-    found = "; ".join(map(str, status_update_errors(status, before, SPEC)))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, status_update_errors(status, before, SPEC)))
+    assert complaint in problems if complaint else not problems

@@ -128,8 +128,8 @@ def test_ephemeral_containers_are_added_and_nothing_else(added: list[Json], comp
     old = pod(ephemeralContainers=[container("d")])
     new = deepcopy(old)
     new["spec"]["ephemeralContainers"] = added
-    found = told(pod_subresource_errors(new, old, "ephemeralcontainers"))
-    assert any(complaint in error for error in found) == bool(complaint), found
+    problems = told(pod_subresource_errors(new, old, "ephemeralcontainers"))
+    assert any(complaint in error for error in problems) == bool(complaint), problems
 
 
 def test_templates_leave_host_ports_to_pods() -> None:
@@ -146,7 +146,9 @@ def test_templates_leave_host_ports_to_pods() -> None:
     ],
 )
 def test_annotations_of_profiles_become_fields(annotation: str, profile: Json | None) -> None:
-    assert [found for _, _, found in deprecated_profiles(pod(annotations={APPARMOR: annotation}))] == [profile]
+    assert [field_profile for _, _, field_profile in deprecated_profiles(pod(annotations={APPARMOR: annotation}))] == [
+        profile
+    ]
 
 
 def test_the_pods_own_profile_needs_no_copies() -> None:

@@ -33,8 +33,8 @@ def service(annotations: Json | None = None, **spec: Any) -> Json:
     ],
 )
 def test_specs(made: Json, complaint: str) -> None:
-    found = "; ".join(map(str, service_errors(made)))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, service_errors(made)))
+    assert complaint in problems if complaint else not problems
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def test_specs(made: Json, complaint: str) -> None:
 )
 def test_statuses(kind: str, entry: Json, complaint: str) -> None:
     new = {"spec": {"type": kind}, "status": {"loadBalancer": {"ingress": [entry]}}}
-    found = "; ".join(map(str, service_status_errors(new, {})))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, service_status_errors(new, {})))
+    assert complaint in problems if complaint else not problems

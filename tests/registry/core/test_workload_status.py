@@ -29,5 +29,5 @@ def test_counts(kind: str, status: Json, before: Json, complaint: str) -> None:
         *strategy.validate_status({"status": status}),
         *strategy.validate_status_update({"status": status}, {"status": before}),
     ]
-    found = "; ".join(map(str, errors))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, errors))
+    assert complaint in problems if complaint else not problems

@@ -49,9 +49,9 @@ def _running(grace: int | None = None, **meta: Any) -> dict[str, Any]:
 def test_finalizers_that_keep_an_object(
     strategy: Strategy, present: list[str], options: Deletion, kept: list[str] | None
 ) -> None:
-    found = plan({"metadata": {"finalizers": present}}, options, strategy, NOW)
-    assert found.ends == (kept is None)
-    assert (found.marked["metadata"].get("finalizers") if found.marked else None) == kept
+    planned = plan({"metadata": {"finalizers": present}}, options, strategy, NOW)
+    assert planned.ends == (kept is None)
+    assert (planned.marked["metadata"].get("finalizers") if planned.marked else None) == kept
 
 
 def test_the_first_deletion_raises_the_generation_once() -> None:
@@ -84,19 +84,19 @@ def test_the_first_deletion_raises_the_generation_once() -> None:
 def test_time_that_pods_are_given(
     given: int | None, wanted: int | None, grace: int | None, at: int | None, ends: bool
 ) -> None:
-    found = plan(_running(given), Deletion(grace_period_seconds=wanted), POD, NOW)
-    assert found.ends == ends
+    planned = plan(_running(given), Deletion(grace_period_seconds=wanted), POD, NOW)
+    assert planned.ends == ends
     if grace is None or at is None:
-        assert found.marked is None
+        assert planned.marked is None
     else:
-        assert found.marked is not None
-        assert found.marked["metadata"] == {"deletionTimestamp": _time(at), "deletionGracePeriodSeconds": grace}
+        assert planned.marked is not None
+        assert planned.marked["metadata"] == {"deletionTimestamp": _time(at), "deletionGracePeriodSeconds": grace}
 
 
 def test_time_that_has_run_out_is_shortened_to_a_second() -> None:
-    found = plan(_running(10), Deletion(grace_period_seconds=5), POD, NOW + 8).marked
-    assert found is not None
-    assert found["metadata"] == {"deletionTimestamp": _time(8), "deletionGracePeriodSeconds": 1}
+    marked = plan(_running(10), Deletion(grace_period_seconds=5), POD, NOW + 8).marked
+    assert marked is not None
+    assert marked["metadata"] == {"deletionTimestamp": _time(8), "deletionGracePeriodSeconds": 1}
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_updates_that_end_an_object(old: dict[str, Any], new: dict[str, Any], go
 )
 def test_preconditions(strategy: Strategy, options: Deletion, message: str) -> None:
     obj = {"metadata": {"uid": "u", "resourceVersion": "7"}}
-    found = check_preconditions(obj, options, strategy, GroupResource("g", "things"), GroupKind("g", "Thing"), "n")
-    assert (found.message if found else "") == message
+    refused = check_preconditions(obj, options, strategy, GroupResource("g", "things"), GroupKind("g", "Thing"), "n")
+    assert (refused.message if refused else "") == message

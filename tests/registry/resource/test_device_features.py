@@ -13,8 +13,8 @@ _LISTED = "device.attributes['a.b'].list.includes('x')"
 
 def _claim(expression: str) -> Object:
     selectors = [{"cel": {"expression": expression}}]
-    wanted = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1, "selectors": selectors}
-    return {"devices": {"requests": [{"name": "a", "exactly": wanted}], "constraints": [{}]}}
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1, "selectors": selectors}
+    return {"devices": {"requests": [{"name": "a", "exactly": exactly}], "constraints": [{}]}}
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def _claim(expression: str) -> Object:
 )
 def test_features_decide_what_selectors_know(expression: str, gates: dict[str, bool], complaints: list[str]) -> None:
     features = device_features(feature_gates("v1.36", gates))
-    found = [str(error) for error in claim_spec_errors(_claim(expression), features=features)]
-    assert len(found) == len(complaints)
-    assert all(complaint in error for complaint, error in zip(complaints, found, strict=True))
+    messages = [str(error) for error in claim_spec_errors(_claim(expression), features=features)]
+    assert len(messages) == len(complaints)
+    assert all(complaint in error for complaint, error in zip(complaints, messages, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ def test_features_decide_what_selectors_know(expression: str, gates: dict[str, b
 def test_lists_and_what_devices_take_of_nodes(device: Object, complaint: str) -> None:
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": "d.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "x", **device}]}
-    found = "; ".join(map(str, slice_errors(spec)))
-    assert complaint in found if complaint else not found
+    problems = "; ".join(map(str, slice_errors(spec)))
+    assert complaint in problems if complaint else not problems

@@ -29,8 +29,8 @@ def annotated_taints(node: Object) -> tuple[list[Object], ErrorList]:
 
 
 def avoided_pods_errors(node: Object) -> ErrorList:
-    found, errors = _read(node, AVOID_PODS, _ANNOTATIONS.child("AvoidPods"), dict, "v1.AvoidPods")
-    for i, entry in enumerate((found or {}).get("preferAvoidPods") or ()):
+    avoided, errors = _read(node, AVOID_PODS, _ANNOTATIONS.child("AvoidPods"), dict, "v1.AvoidPods")
+    for i, entry in enumerate((avoided or {}).get("preferAvoidPods") or ()):
         at = _ANNOTATIONS.child(AVOID_PODS).index(i)
         controller = ((entry or {}).get("podSignature") or {}).get("podController")
         if controller is None:

@@ -35,8 +35,8 @@ def node_term_warnings(term: Object, path: Path, *, preferred: bool = False) -> 
 
 def node_selector_warnings(selector: Object | None, path: Path) -> list[str]:
     """A LabelSelector's that selects nodes."""
-    found = list(node_term_warnings(selector or {}, path))
+    warnings = list(node_term_warnings(selector or {}, path))
     for label in (selector or {}).get("matchLabels") or ():
         if label in DEPRECATED_NODE_LABELS:
-            found.append(f"{path.child('matchLabels').child(label)}: {DEPRECATED_NODE_LABELS[label]}")
-    return found
+            warnings.append(f"{path.child('matchLabels').child(label)}: {DEPRECATED_NODE_LABELS[label]}")
+    return warnings

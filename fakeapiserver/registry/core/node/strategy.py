@@ -96,23 +96,23 @@ class NodeStrategy(Strategy, kw_only=True):
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = []
+        warnings = []
         spec = obj.get("spec") or {}
         if "configSource" in spec:
-            found.append("spec.configSource: the feature is removed")
+            warnings.append("spec.configSource: the feature is removed")
         if spec.get("externalID"):
-            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+            warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
         for i, subnet in enumerate(spec.get("podCIDRs") or ()):
-            found += cidr_warnings(subnet, Path("spec").child("podCIDRs").index(i))
-        return found
+            warnings += cidr_warnings(subnet, Path("spec").child("podCIDRs").index(i))
+        return warnings
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["spec.unschedulable"] = "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
-        return found
+        fields = super().fields_of(obj)
+        fields["spec.unschedulable"] = "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
+        return fields
 
     def table_row(self, obj: Object, now: float) -> Cells:
         status = obj.get("status") or {}
@@ -136,8 +136,8 @@ class NodeStrategy(Strategy, kw_only=True):
 
 def _status(obj: Object, status: Object) -> str:
     ready = [c.get("status") for c in status.get("conditions") or () if c.get("type") == "Ready"]
-    found = ("Ready" if ready[-1] == "True" else "NotReady") if ready else "Unknown"
-    return f"{found},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else found
+    readiness = ("Ready" if ready[-1] == "True" else "NotReady") if ready else "Unknown"
+    return f"{readiness},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else readiness
 
 
 def _roles(obj: Object) -> str:
@@ -182,8 +182,8 @@ def _address_errors(addresses: list[Object]) -> ErrorList:
     seen: list[Object] = []
     for i, address in enumerate(addresses):
         if address in seen:
-            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-            errors.append(field.duplicate(Path("status.addresses").index(i), shown))
+            go_address = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            errors.append(field.duplicate(Path("status.addresses").index(i), go_address))
         seen.append(address)
     return errors
 
@@ -227,7 +227,12 @@ def _taint_errors(taints: list[Object], path: Path) -> ErrorList:
             errors.append(field.invalid(at.child("value"), taint["value"], joined(";", problems)))
         errors += choice_errors(effect, _EFFECTS, at.child("effect"))
         if (key, effect) in seen:
-            shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": taint.get("timeAdded")}
-            errors.append(field.duplicate(at, shown, _UNIQUE))
+            go_taint = {
+                "Key": key,
+                "Value": taint.get("value", ""),
+                "Effect": effect,
+                "TimeAdded": taint.get("timeAdded"),
+            }
+            errors.append(field.duplicate(at, go_taint, _UNIQUE))
         seen.add((key, effect))
     return errors

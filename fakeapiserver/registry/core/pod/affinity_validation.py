@@ -33,9 +33,9 @@ def affinity_errors(affinity: Object, path: Path) -> ErrorList:
         for i, term in enumerate(terms.get(_REQUIRED) or ()):
             errors += _pod_term_errors(term, at.child(_REQUIRED).index(i))
         for i, weighted in enumerate(terms.get(_PREFERRED) or ()):
-            place = at.child(_PREFERRED).index(i)
-            errors += _weight_errors(weighted, place)
-            errors += _pod_term_errors(weighted.get("podAffinityTerm") or {}, place.child("podAffinityTerm"))
+            term_path = at.child(_PREFERRED).index(i)
+            errors += _weight_errors(weighted, term_path)
+            errors += _pod_term_errors(weighted.get("podAffinityTerm") or {}, term_path.child("podAffinityTerm"))
     return errors
 
 
@@ -172,8 +172,8 @@ def narrowed_errors(spec: Object, before: Object, path: Path) -> ErrorList:
     at = path.child("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
     if known and len(known) != len(terms or ()):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        shown = None if terms is None else [internal_form(term, "NodeSelectorTerm") for term in terms]
-        return [*errors, field.invalid(at, shown, detail)]
+        go_terms = None if terms is None else [internal_form(term, "NodeSelectorTerm") for term in terms]
+        return [*errors, field.invalid(at, go_terms, detail)]
     for i, (old, new) in enumerate(zip(known or (), terms or (), strict=False)):
         if not _only_adds(new, old):
             detail = "only additions are allowed (no mutations or deletions)"

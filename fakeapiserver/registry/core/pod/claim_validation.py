@@ -82,15 +82,18 @@ def extended_claim_status_errors(status: Object | None, spec: Object, path: Path
     for i, mapping in enumerate(mappings):
         key = tuple(mapping.get(name, "") for name in ("containerName", "resourceName", "requestName"))
         container, resource, request = key
-        place = at.index(i)
+        mapping_path = at.index(i)
         if container not in containers:
-            errors.append(field.invalid(place.child("containerName"), container, _NO_CONTAINER))
+            errors.append(field.invalid(mapping_path.child("containerName"), container, _NO_CONTAINER))
         elif resource not in ((containers[container].get("resources") or {}).get("requests") or {}):
-            errors.append(field.invalid(place.child("resourceName"), resource, _NO_REQUEST))
+            errors.append(field.invalid(mapping_path.child("resourceName"), resource, _NO_REQUEST))
         errors += name_errors(request, names.is_dns1123_label, path.child("requestName"))
         if key in seen:
-            told = ("containerName", "resourceName", "requestName")
-            errors += [field.duplicate(place.child(name), value) for name, value in zip(told, key, strict=True)]
+            required_names = ("containerName", "resourceName", "requestName")
+            errors += [
+                field.duplicate(mapping_path.child(name), value)
+                for name, value in zip(required_names, key, strict=True)
+            ]
         seen.add(key)
     name = status.get("resourceClaimName", "")
     if not name:
@@ -109,16 +112,16 @@ def node_allocatable_status_errors(status: Object, claims: Sequence[Object], pat
         if name not in known:
             errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
         errors += [
-            field.required(at.child(told), "must not be empty")
-            for told in ("containers", "resources")
-            if not row.get(told)
+            field.required(at.child(required_name), "must not be empty")
+            for required_name in ("containers", "resources")
+            if not row.get(required_name)
         ]
         for resource, amount in sorted((row.get("resources") or {}).items()):
-            place = at.child("resources").key(resource)
+            resource_path = at.child("resources").key(resource)
             if "/" in resource and "kubernetes.io/" not in resource:
                 errors.append(
-                    field.invalid(place, field.json_text(resource), "must be a node allocatable resource name")
+                    field.invalid(resource_path, field.json_text(resource), "must be a node allocatable resource name")
                 )
             if quantity(str(amount)) < 0:
-                errors.append(field.invalid(place, amount, "must be non-negative"))
+                errors.append(field.invalid(resource_path, amount, "must be non-negative"))
     return errors

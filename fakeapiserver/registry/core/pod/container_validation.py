@@ -186,21 +186,21 @@ def _mount_errors(container: Object, volumes: Mapping[str, Object], path: Path) 
     places: set[str] = set()
     devices = {device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices") or ()}
     for i, mount in enumerate(container.get("volumeMounts") or ()):
-        at, name, place = path.index(i), mount.get("name", ""), mount.get("mountPath", "")
+        at, name, mount_path = path.index(i), mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             errors.append(field.required(at.child("name")))
         if name not in volumes:
             errors.append(field.not_found(at.child("name"), name))
-        if not place:
+        if not mount_path:
             errors.append(field.required(at.child("mountPath")))
-        if place in places:
-            errors.append(field.invalid(at.child("mountPath"), place, "must be unique"))
-        places.add(place)
+        if mount_path in places:
+            errors.append(field.invalid(at.child("mountPath"), mount_path, "must be unique"))
+        places.add(mount_path)
         if name in devices:
             errors.append(field.invalid(at.child("name"), name, "must not already exist in volumeDevices"))
-        if place in devices.values():
+        if mount_path in devices.values():
             detail = "must not already exist as a path in volumeDevices"
-            errors.append(field.invalid(at.child("mountPath"), place, detail))
+            errors.append(field.invalid(at.child("mountPath"), mount_path, detail))
         errors += _sub_path_errors(mount, at, path)
         # Upstream reports these at the list, not at the mount.
         errors += _propagation_errors(mount, container, path.child("mountPropagation"))
@@ -248,7 +248,7 @@ def _device_errors(container: Object, volumes: Mapping[str, Object], path: Path)
     names, places = set[str](), set[str]()
     mounts = {mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts") or ()}
     for i, device in enumerate(container.get("volumeDevices") or ()):
-        name, place = device.get("name", ""), device.get("devicePath", "")
+        name, device_path = device.get("name", ""), device.get("devicePath", "")
         named, placed = path.index(i).child("name"), path.index(i).child("devicePath")
         if not name:
             errors.append(field.required(named))
@@ -258,18 +258,18 @@ def _device_errors(container: Object, volumes: Mapping[str, Object], path: Path)
             errors.append(field.not_found(named, name))
         elif not volumes[name].keys() & {"persistentVolumeClaim", "ephemeral"}:
             errors.append(field.invalid(named, name, _NOT_A_CLAIM))
-        if not place:
+        if not device_path:
             errors.append(field.required(placed))
-        if place in places:
-            errors.append(field.invalid(placed, place, "must be unique"))
-        if ".." in place.split("/"):
-            errors.append(field.invalid(placed, place, "can not contain backsteps ('..')"))
+        if device_path in places:
+            errors.append(field.invalid(placed, device_path, "must be unique"))
+        if ".." in device_path.split("/"):
+            errors.append(field.invalid(placed, device_path, "can not contain backsteps ('..')"))
         else:
-            places.add(place)
+            places.add(device_path)
         if name in mounts:
             errors.append(field.invalid(named, name, "must not already exist in volumeMounts"))
-        if place in mounts.values():
-            errors.append(field.invalid(placed, place, "must not already exist as a path in volumeMounts"))
+        if device_path in mounts.values():
+            errors.append(field.invalid(placed, device_path, "must not already exist as a path in volumeMounts"))
         if name:
             names.add(name)
     return errors

@@ -84,5 +84,5 @@ def _divisor_errors(name: str, divisor: str, path: Path) -> ErrorList:
     if quantity(divisor) == 0:
         return []
     resource = "hugepages-" if name.startswith(_HUGE_PAGES) else name.partition(".")[2] if name in _RESOURCES else ""
-    allowed, told = _DIVISORS.get(resource, ((divisor,), ""))
-    return [] if divisor in allowed else [field.invalid(path, name, f"only divisor's values {told}")]
+    allowed, choices_text = _DIVISORS.get(resource, ((divisor,), ""))
+    return [] if divisor in allowed else [field.invalid(path, name, f"only divisor's values {choices_text}")]

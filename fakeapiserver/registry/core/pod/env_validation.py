@@ -70,9 +70,9 @@ def _file_key_errors(source: Object, path: Path) -> ErrorList:
     else:
         errors.append(field.required(path.child("key")))
     errors += required_label_errors(source.get("volumeName", ""), path.child("volumeName"))
-    if not (place := source.get("path")):
+    if not (file_path := source.get("path")):
         return [*errors, field.required(path.child("path"))]
-    return errors + no_backsteps_errors(place, path.child("path"))
+    return errors + no_backsteps_errors(file_path, path.child("path"))
 
 
 _SOURCES: Final[Mapping[str, Callable[[Object, Path], ErrorList]]] = {
@@ -93,10 +93,14 @@ def env_from_errors(sources: Sequence[Object], path: Path) -> ErrorList:
             errors += name_errors(prefix, is_environment_variable_name, at.child("prefix"))
         given = [kind for kind in _NAMED if kind in source]
         for kind in given:
-            name, place = source[kind].get("name", ""), at.child(kind, "name")
+            name, name_path = source[kind].get("name", ""), at.child(kind, "name")
             # Upstream looks at these as at prefixes of generated names, which may end with a hyphen.
             problems = names.name_is_dns_subdomain(name, True)
-            errors += [field.invalid(place, name, problem) for problem in problems] if name else [field.required(place)]
+            errors += (
+                [field.invalid(name_path, name, problem) for problem in problems]
+                if name
+                else [field.required(name_path)]
+            )
         if not given:
             errors.append(field.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(given) > 1:

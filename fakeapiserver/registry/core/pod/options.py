@@ -94,10 +94,10 @@ class WithPods(Strategy, kw_only=True):
             drop_mounts(spec, dropped)
 
     def _pod_spec(self, obj: Object) -> Object:
-        found: Object = obj
+        part: Object = obj
         for name in self.pod_spec_path:
-            found = found.get(name) or {}
-        return found
+            part = part.get(name) or {}
+        return part
 
     def validate(self, obj: Object) -> ErrorList:
         return self.judge(obj, self.pod_options)

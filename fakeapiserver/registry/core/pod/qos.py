@@ -31,13 +31,13 @@ def qos_class(spec: Object, options: PodOptions = DEFAULT_OPTIONS) -> str:
 
 
 def _compute_sums(lists: Iterable[Mapping[str, str]]) -> dict[str, Decimal]:
-    found: dict[str, Decimal] = {}
+    sums: dict[str, Decimal] = {}
     for quantities in lists:
         for name in _COMPUTE:
             amount = quantity(quantities.get(name, "0"))
             if amount > 0:
-                found[name] = found.get(name, Decimal(0)) + amount
-    return found
+                sums[name] = sums.get(name, Decimal(0)) + amount
+    return sums
 
 
 def default_pod_resources(spec: Object) -> None:
@@ -83,12 +83,12 @@ def _aggregate(spec: Object, kind: str) -> dict[str, str]:
             before.append(_sum(sidecars))
         else:
             before.append(_sum([*sidecars, _of(container, kind)]))
-    found = _sum([*running, *sidecars])
+    sums = _sum([*running, *sidecars])
     for quantities in before:
         for name, text in quantities.items():
-            if name not in found or quantity(text) > quantity(found[name]):
-                found[name] = text
-    return found
+            if name not in sums or quantity(text) > quantity(sums[name]):
+                sums[name] = text
+    return sums
 
 
 def _of(container: Object, kind: str) -> Mapping[str, str]:
@@ -96,8 +96,8 @@ def _of(container: Object, kind: str) -> Mapping[str, str]:
 
 
 def _sum(lists: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    amounts: dict[str, list[str]] = {}
     for quantities in lists:
         for name, text in quantities.items():
-            found.setdefault(name, []).append(text)
-    return {name: texts[0] if len(texts) == 1 else total(texts) for name, texts in found.items()}
+            amounts.setdefault(name, []).append(text)
+    return {name: texts[0] if len(texts) == 1 else total(texts) for name, texts in amounts.items()}

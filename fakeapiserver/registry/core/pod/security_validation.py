@@ -101,11 +101,11 @@ def security_context_errors(context: Object | None, path: Path, host_users: bool
         errors.append(field.invalid(path.child("procMount"), mount, detail))
     errors += _seccomp_errors(context.get("seccompProfile"), path.child("seccompProfile"))
     if context.get("allowPrivilegeEscalation") is False:
-        shown = internal_form(context, "SecurityContext")
+        go_context = internal_form(context, "SecurityContext")
         if context.get("privileged"):
-            errors.append(field.invalid(path, shown, f"{_WITHOUT_ESCALATION}`privileged` to true"))
+            errors.append(field.invalid(path, go_context, f"{_WITHOUT_ESCALATION}`privileged` to true"))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            errors.append(field.invalid(path, shown, f"{_WITHOUT_ESCALATION}`capabilities.Add` CAP_SYS_ADMIN"))
+            errors.append(field.invalid(path, go_context, f"{_WITHOUT_ESCALATION}`capabilities.Add` CAP_SYS_ADMIN"))
     errors += _windows_option_errors(context.get("windowsOptions"), path.child("windowsOptions"))
     return errors + apparmor_errors(context.get("appArmorProfile"), path.child("appArmorProfile"))
 
@@ -156,9 +156,9 @@ def _seccomp_errors(profile: Object | None, path: Path) -> ErrorList:
         errors.append(field.not_supported(path.child("type"), kind, _PROFILES))
     at = path.child("localhostProfile")
     if kind != "Localhost":
-        shown = internal_form(profile, "SeccompProfile")
+        go_profile = internal_form(profile, "SeccompProfile")
         detail = "can only be set when seccomp type is Localhost"
-        return errors if local is None else [*errors, field.invalid(at, shown, detail)]
+        return errors if local is None else [*errors, field.invalid(at, go_profile, detail)]
     if local is None:
         return [*errors, field.required(at, "must be set when seccomp type is Localhost")]
     return errors + descending_path_errors(local, at)
@@ -215,20 +215,20 @@ def _user_name_problems(name: str) -> list[str]:
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
-    found = []
+    problems = []
     if len(domain.encode()) >= _LONGEST_DOMAIN:
-        found.append(f"runAsUserName's Domain length must be under {_LONGEST_DOMAIN} characters")
+        problems.append(f"runAsUserName's Domain length must be under {_LONGEST_DOMAIN} characters")
     if backslash and not (_NET_BIOS.search(domain) or _DOMAIN.search(domain)):
-        found.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+        problems.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     if not user:
-        found.append("runAsUserName's User cannot be empty")
+        problems.append("runAsUserName's User cannot be empty")
     elif len(user.encode()) > _LONGEST_USER:
-        found.append(f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters")
+        problems.append(f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters")
     if _DOTS_AND_SPACES.search(user):
-        found.append("runAsUserName's User cannot contain only periods or spaces")
+        problems.append("runAsUserName's User cannot contain only periods or spaces")
     if _NOT_IN_USERS.search(user):
-        found.append("runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
-    return found
+        problems.append("runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
+    return problems
 
 
 def _sysctl_errors(sysctls: Sequence[Object], spec: Object, path: Path) -> ErrorList:
@@ -267,9 +267,9 @@ def host_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
     if spec.get("hostUsers") is not False:
         return errors
     detail = Message("when `hostUsers` is false", "hostUsers.false")
-    for name, told in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for name, field_name in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name) and not (name == "hostNetwork" and options.host_network_users):
-            errors.append(field.forbidden(path.child(told), detail))
+            errors.append(field.forbidden(path.child(field_name), detail))
     return errors + [
         field.forbidden(at.child("volumeDevices"), detail)
         for container, at in _containers(spec, path)
@@ -278,8 +278,8 @@ def host_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
 
 
 def _host_process(owner: Object) -> bool | None:
-    found: bool | None = ((owner.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
-    return found
+    host_process: bool | None = ((owner.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    return host_process
 
 
 def _host_process_errors(spec: Object, path: Path) -> ErrorList:
@@ -290,8 +290,8 @@ def _host_process_errors(spec: Object, path: Path) -> ErrorList:
         own = _host_process(container)
         if whole is not None and own is not None and whole != own:
             detail = f"pod hostProcess value must be identical if both are specified, was {str(whole).lower()}"
-            place = at.child("securityContext", "windowsOptions", "hostProcess")
-            errors.append(field.invalid(place, own, detail))
+            option_path = at.child("securityContext", "windowsOptions", "hostProcess")
+            errors.append(field.invalid(option_path, own, detail))
         count += bool(whole if own is None else own)
     if count and count != len(containers):
         errors.append(field.invalid(path, "", _HOST_PROCESS_ALL))

@@ -11,7 +11,7 @@ def set_condition(status: Object, condition: Object, now: str) -> None:
 
     The time of the last transition stays where the condition's status does."""
     old = list(status.get("conditions") or ())
-    at = next((i for i, found in enumerate(old) if found["type"] == condition["type"]), len(old))
+    at = next((i for i, existing in enumerate(old) if existing["type"] == condition["type"]), len(old))
     before = old[at] if at < len(old) else {}
     kept = before.get("lastTransitionTime") if before.get("status") == condition["status"] else now
     old[at : at + 1] = [{"lastProbeTime": None, "lastTransitionTime": kept, **condition}]
@@ -21,4 +21,4 @@ def set_condition(status: Object, condition: Object, now: str) -> None:
 def is_ready(pod: Object) -> bool:
     """Whether the condition Ready is True."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(found.get("type") == "Ready" and found.get("status") == "True" for found in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

@@ -166,8 +166,8 @@ def _addresses_errors(addresses: Sequence[Object], before: Sequence[Object], pat
         detail = f"failed to check for dual stack with error:invalid IP[{first}]: {texts[first]}"
         errors.append(field.internal(path, detail))
     if len(texts) > _MAX_ADDRESSES or None in families or len(set(families)) < _MAX_ADDRESSES:
-        shown = [{"IP": text} for text in texts]
-        errors.append(field.invalid(path, shown, "may specify no more than one IP for each IP family"))
+        go_addresses = [{"IP": text} for text in texts]
+        errors.append(field.invalid(path, go_addresses, "may specify no more than one IP for each IP family"))
     return errors
 
 

@@ -110,12 +110,12 @@ class PodStrategy(WithPods, kw_only=True):
         keep_metadata(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        found = pod_warnings(obj)
+        warnings = pod_warnings(obj)
         problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
         if not problems:
-            return found
+            return warnings
         text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
-        return [f"metadata.name: {text}: [{' '.join(problems)}]", *found]
+        return [f"metadata.name: {text}: [{' '.join(problems)}]", *warnings]
 
     def validate(self, obj: Object) -> ErrorList:
         return pod_errors(obj, self.pod_options)
@@ -146,9 +146,9 @@ class PodStrategy(WithPods, kw_only=True):
         return 1 if period < 0 else period
 
     def fields_of(self, obj: Object) -> dict[str, str]:
-        found = super().fields_of(obj)
-        found["spec.hostNetwork"] = "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
-        return found
+        fields = super().fields_of(obj)
+        fields["spec.hostNetwork"] = "true" if (obj.get("spec") or {}).get("hostNetwork") else "false"
+        return fields
 
     def field_labels(self, namespaced: bool) -> Mapping[str, str]:
         """spec.host is the name that clients before v1 use; a selector may name status.podIPs, but no pod matches it."""

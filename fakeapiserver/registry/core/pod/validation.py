@@ -240,8 +240,8 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
         errors += narrowed_errors(spec, before, SPEC)
     munged = _with_what_may_change(spec, before)
     if not same(munged, before, POD_SPEC):
-        told = f"pod updates may not change fields other than {_UPDATABLE}"
-        detail = difference(told, before, munged, "PodSpec")
+        refusal = f"pod updates may not change fields other than {_UPDATABLE}"
+        detail = difference(refusal, before, munged, "PodSpec")
         errors.append(field.forbidden(SPEC, detail))
     return errors
 

@@ -177,10 +177,10 @@ def _overlapping_paths(spec: Object) -> Iterator[str]:
     """Items of a volume that lie on or below each other."""
     for volume in spec.get("volumes") or ():
         name = go_quote(volume.get("name", ""))
-        for kind, shown, named in _ITEM_VOLUMES:
+        for kind, go_name, named in _ITEM_VOLUMES:
             if kind in volume:
                 source = volume[kind]
-                text = f"{shown} {go_quote(source.get(named, ''))}" if named else shown
+                text = f"{go_name} {go_quote(source.get(named, ''))}" if named else go_name
                 for pair in _overlaps(_mapped(source, ""), []):
                     yield f"volume {name} ({text}): overlapping paths: {pair}"
         if "projected" in volume:
@@ -204,9 +204,9 @@ _CERTIFICATE_PATHS: Final = (
 
 
 def _projected(source: Object) -> list[_Mapped]:
-    for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
+    for kind, go_name in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if (source.get(kind) or {}).get("items"):
-            return _mapped(source[kind], f"{shown} {go_quote(source[kind].get('name', ''))}")
+            return _mapped(source[kind], f"{go_name} {go_quote(source[kind].get('name', ''))}")
     if (source.get("downwardAPI") or {}).get("items"):
         return _mapped(source["downwardAPI"], "DownwardAPI")
     if "serviceAccountToken" in source:

@@ -120,16 +120,16 @@ class ServiceAllocation:
 
     @asynccontextmanager
     async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
-        made: list[str] = []
+        created: list[str] = []
         try:
             plan()
             for ip in operation.taken:
                 await self._make(obj, ip)
-                made.append(ip)
+                created.append(ip)
             yield
         except BaseException:
             operation.ports.revert()
-            await self._release(made)
+            await self._release(created)
             raise
         finally:
             for ip in operation.taken:
@@ -264,11 +264,11 @@ def _init_families(families: Sequence[str], obj: Object, before: Object | None) 
         raise _invalid(obj, errors)
     if not headless and (errors := _check_cluster(families, spec)):
         raise _invalid(obj, errors)
-    found = list(spec.get("ipFamilies") or families[:1])
+    chosen = list(spec.get("ipFamilies") or families[:1])
     dual = spec["ipFamilyPolicy"] != _SINGLE and (headless or len(families) == 2)
-    if dual and len(found) == 1:
-        found.append(_OTHER[found[0]])
-    spec["ipFamilies"] = found
+    if dual and len(chosen) == 1:
+        chosen.append(_OTHER[chosen[0]])
+    spec["ipFamilies"] = chosen
 
 
 def _reduce(spec: Object, before: Object) -> ErrorList:
@@ -364,17 +364,17 @@ def _update_addresses(operation: Operation, obj: Object, before: Object) -> None
 def _allocate_address(operation: Operation, obj: Object, family: str, i: int) -> None:
     """Allocates the address that the service requests at this position, or any."""
     addresses = obj["spec"]["clusterIPs"]
-    wanted = addresses[i]
+    requested = addresses[i]
     try:
-        if wanted:
-            operation.allocate(family, wanted)
+        if requested:
+            operation.allocate(family, requested)
         else:
             addresses[i] = operation.allocate_next(family)
     except FullError as error:
         message = f"failed to allocate a serviceIP for Service {field.go_quote(name(obj))}: {error}"
         raise new_internal_error(message) from None
     except AllocationError as error:
-        raise _invalid_ips(obj, f"failed to allocate IP{' ' if wanted else ''}{wanted}: {error}") from None
+        raise _invalid_ips(obj, f"failed to allocate IP{' ' if requested else ''}{requested}: {error}") from None
 
 
 # ------------------------------------------------------------------------------- ports
@@ -388,16 +388,16 @@ def _init_node_ports(operation: PortOperation, obj: Object) -> None:
     for i, port in enumerate(ports):
         if not port.get("nodePort") and not _allocates_node_ports(spec):
             continue
-        number, wanted = port.get("port", 0), port.get("nodePort", 0)
+        number, node_port = port.get("port", 0), port.get("nodePort", 0)
         if not shared.get(number):
-            wanted = next((p["nodePort"] for p in ports if p.get("port", 0) == number and p.get("nodePort")), 0)
-            if wanted:
-                _allocate_port(operation, obj, i, wanted)
-            port["nodePort"] = shared[number] = wanted or _next_port(operation)
-        elif not wanted:
+            node_port = next((p["nodePort"] for p in ports if p.get("port", 0) == number and p.get("nodePort")), 0)
+            if node_port:
+                _allocate_port(operation, obj, i, node_port)
+            port["nodePort"] = shared[number] = node_port or _next_port(operation)
+        elif not node_port:
             port["nodePort"] = shared[number]
-        elif wanted != shared[number]:
-            _allocate_port(operation, obj, i, wanted)
+        elif node_port != shared[number]:
+            _allocate_port(operation, obj, i, node_port)
 
 
 def _update_node_ports(operation: PortOperation, obj: Object, before: Object) -> None:
@@ -405,14 +405,14 @@ def _update_node_ports(operation: PortOperation, obj: Object, before: Object) ->
     taken: set[int] = set()
     seen: set[tuple[str, int]] = set()
     for i, port in enumerate(spec.get("ports") or ()):
-        wanted = port.get("nodePort", 0)
-        if not wanted and not _allocates_node_ports(spec):
+        node_port = port.get("nodePort", 0)
+        if not node_port and not _allocates_node_ports(spec):
             continue
-        if not wanted:
+        if not node_port:
             port["nodePort"] = _next_port(operation)
-        elif wanted not in held and wanted not in taken:
-            _allocate_port(operation, obj, i, wanted)
-            taken.add(wanted)
+        elif node_port not in held and node_port not in taken:
+            _allocate_port(operation, obj, i, node_port)
+            taken.add(node_port)
         key = (port.get("protocol", ""), port["nodePort"])
         if key in seen:
             raise new_bad_request(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
@@ -437,12 +437,12 @@ def _next_port(operation: PortOperation) -> int:
 
 
 def _allocate_health_check(operation: PortOperation, spec: Object) -> None:
-    wanted = spec.get("healthCheckNodePort")
+    node_port = spec.get("healthCheckNodePort")
     try:
-        if wanted:
-            operation.allocate(wanted)
+        if node_port:
+            operation.allocate(node_port)
         else:
             spec["healthCheckNodePort"] = operation.allocate_next()
     except AllocationError as error:
-        what = f"requested HealthCheck NodePort {wanted}" if wanted else "a HealthCheck NodePort 0"
+        what = f"requested HealthCheck NodePort {node_port}" if node_port else "a HealthCheck NodePort 0"
         raise new_internal_error(f"failed to allocate {what}: {error}") from None

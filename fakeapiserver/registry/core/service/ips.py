@@ -78,12 +78,12 @@ class ClusterIPs:
         cidrs = self._objects.list(SERVICE_CIDRS)
         if cidrs is not self._cidrs:
             self._cidrs, self._ranges = cidrs, _ranges(cidrs)
-        return [found for found in self._ranges if found.family == family]
+        return [ip_range for ip_range in self._ranges if ip_range.family == family]
 
     def promise(self, family: str, ip: str) -> None:
         """This address. AllocationError."""
         number, name = int(ip_address(ip)), canonical_ip(ip)
-        if not any(found.ready and found.contains(number) for found in self.ranges(family)):
+        if not any(ip_range.ready and ip_range.contains(number) for ip_range in self.ranges(family)):
             raise AllocationError(_MISMATCHED)
         if self._is_taken(name):
             raise AllocationError(_ALLOCATED)
@@ -92,11 +92,11 @@ class ClusterIPs:
     def promise_next(self, family: str) -> str:
         """Any free address of any range: which is left to chance upstream, too. FullError."""
         ranges = self.ranges(family)
-        for found in random.sample(ranges, len(ranges)):
-            if not found.ready:
+        for ip_range in random.sample(ranges, len(ranges)):
+            if not ip_range.ready:
                 continue
-            for number in candidates(found.first, found.upper, found.last):
-                ip = found.text(number)
+            for number in candidates(ip_range.first, ip_range.upper, ip_range.last):
+                ip = ip_range.text(number)
                 if not self._is_taken(ip):
                     self._promised.add(ip)
                     return ip
@@ -108,19 +108,19 @@ class ClusterIPs:
 
     def try_out(self, family: str, ip: str) -> None:
         """For a dry run: checks that the address is in a range, but not whether it is allocated. AllocationError."""
-        found = self._any(family)
-        if not found.contains(int(ip_address(ip))):
-            message = f"the provided IP ({canonical_ip(ip)}) is not in the valid range. The range of valid IPs is {found.cidr}"
+        ip_range = self._any(family)
+        if not ip_range.contains(int(ip_address(ip))):
+            message = f"the provided IP ({canonical_ip(ip)}) is not in the valid range. The range of valid IPs is {ip_range.cidr}"
             raise AllocationError(message)
 
     def try_out_next(self, family: str) -> str:
         """For a dry run: the address of a network itself, which is never allocated. AllocationError."""
-        found = self._any(family)
-        return found.text(found.network)
+        ip_range = self._any(family)
+        return ip_range.text(ip_range.network)
 
     def is_in_range(self, ip: str) -> bool:
         number, family = int(ip_address(ip)), family_of(ip)
-        return any(found.contains(number) for found in self.ranges(family))
+        return any(ip_range.contains(number) for ip_range in self.ranges(family))
 
     def _any(self, family: str) -> Range:
         ranges = self.ranges(family)
@@ -164,7 +164,7 @@ def _ranges(cidrs: Sequence[Object]) -> list[Range]:
     for obj in cidrs:
         for cidr in obj["spec"].get("cidrs") or ():
             ready[cidr] = ready.get(cidr, False) or _is_ready(obj)
-    return [found for cidr, is_ready in ready.items() if (found := _range(cidr, is_ready)) is not None]
+    return [ip_range for cidr, is_ready in ready.items() if (ip_range := _range(cidr, is_ready)) is not None]
 
 
 def _range(cidr: str, ready: bool) -> Range | None:

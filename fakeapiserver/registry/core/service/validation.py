@@ -121,13 +121,15 @@ def _each_ip_errors(addresses: list[str], known: list[str]) -> ErrorList:
 
 def _stack_errors(spec: Object, addresses: list[str]) -> ErrorList:
     errors: ErrorList = []
-    found = [family_of(ip) for ip in addresses]
-    if len(found) > 1 and len(set(found)) == 1:
+    address_families = [family_of(ip) for ip in addresses]
+    if len(address_families) > 1 and len(set(address_families)) == 1:
         errors.append(field.invalid(_IPS, addresses, "may specify no more than one IP for each IP family"))
     if not _is_headless(spec):
-        for i, (family, wanted) in enumerate(zip(found, spec.get("ipFamilies") or (), strict=False)):
-            if wanted in ("IPv4", "IPv6") and family != wanted:
-                detail = f"expected an {wanted} value as indicated by `ipFamilies[{i}]`"
+        for i, (family, expected_family) in enumerate(
+            zip(address_families, spec.get("ipFamilies") or (), strict=False)
+        ):
+            if expected_family in ("IPv4", "IPv6") and family != expected_family:
+                detail = f"expected an {expected_family} value as indicated by `ipFamilies[{i}]`"
                 errors.append(field.invalid(_IPS.index(i), addresses[i], detail))
     return errors
 
@@ -199,8 +201,8 @@ def _port_clashes(spec: Object) -> ErrorList:
                 continue
             if (protocol, number) in seen:
                 path = _PORTS.index(i)
-                shown: Any = number if key == "nodePort" else _shown_port(protocol, number)
-                errors.append(field.duplicate(path.child(key) if key == "nodePort" else path, shown))
+                go_port: Any = number if key == "nodePort" else _shown_port(protocol, number)
+                errors.append(field.duplicate(path.child(key) if key == "nodePort" else path, go_port))
             seen.add((protocol, number))
     return errors
 
@@ -228,12 +230,12 @@ def _range_errors(obj: Object, old: Object | None) -> ErrorList:
     path = _SPEC.child("LoadBalancerSourceRanges") if ranges else _ANNOTATIONS.key(_RANGES)
     errors = [] if balances else [field.forbidden(path, _BALANCER_ONLY)]
     if ranges:
-        accepted = [found.strip() for found in before.get("loadBalancerSourceRanges") or ()]
-        for i, found in enumerate(ranges):
-            errors += cidr_errors(found.strip(), path.index(i), accepted)
+        accepted = [source_range.strip() for source_range in before.get("loadBalancerSourceRanges") or ()]
+        for i, source_range in enumerate(ranges):
+            errors += cidr_errors(source_range.strip(), path.index(i), accepted)
     elif text is not None and text.strip() and text != known:
-        for found in text.strip().split(","):
-            errors += cidr_errors(found.strip(), path)
+        for source_range in text.strip().split(","):
+            errors += cidr_errors(source_range.strip(), path)
     return errors
 
 

@@ -17,29 +17,29 @@ _MODE: Final = "service.kubernetes.io/topology-mode"
 
 def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Fields that are deprecated, or without a meaning for this kind of service; addresses that aren't in their usual form."""
-    spec, found = obj["spec"], list[str]()
+    spec, warnings = obj["spec"], list[str]()
     if _HINTS in (metadata(obj).get("annotations") or {}):
-        found.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
+        warnings.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
     if spec.get("clusterIP", "") not in ("", "None"):
-        found += _each_address(spec, "clusterIPs")
+        warnings += _each_address(spec, "clusterIPs")
     headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
     external_name = spec.get("type") == "ExternalName"
     if headless and features.at_least("v1.34"):
-        found += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]
-    found += _each_address(spec, "externalIPs")
+        warnings += [f"spec.{name} is ignored for headless services" for name in _ignored_when_headless(spec)]
+    warnings += _each_address(spec, "externalIPs")
     if spec.get("externalIPs") and not headless and not external_name and features.at_least("v1.36"):
-        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
-        found += ip_warnings(spec["loadBalancerIP"], _SPEC.child("loadBalancerIP"))
+        warnings += ip_warnings(spec["loadBalancerIP"], _SPEC.child("loadBalancerIP"))
     for i, cidr in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        found += cidr_warnings(cidr, _SPEC.child("loadBalancerSourceRanges").index(i))
+        warnings += cidr_warnings(cidr, _SPEC.child("loadBalancerSourceRanges").index(i))
     if external_name and spec.get("externalIPs"):
-        found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if not external_name and spec.get("externalName"):
-        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose" and features.at_least("v1.35"):
-        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
-    return found
+        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return warnings
 
 
 def load_balancer_warnings(obj: Object) -> list[str]:
@@ -55,5 +55,5 @@ def _each_address(spec: Object, name: str) -> list[str]:
 
 
 def _ignored_when_headless(spec: Object) -> list[str]:
-    found = [name for name in ("loadBalancerIP", "externalIPs") if spec.get(name)]
-    return [*found, "SessionAffinity"] if spec.get("sessionAffinity") != "None" else found
+    ignored = [name for name in ("loadBalancerIP", "externalIPs") if spec.get(name)]
+    return [*ignored, "SessionAffinity"] if spec.get("sessionAffinity") != "None" else ignored

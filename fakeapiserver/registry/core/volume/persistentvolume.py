@@ -69,15 +69,18 @@ class PersistentVolumeStrategy(Strategy, kw_only=True):
     def warnings_on_create(self, obj: Object) -> list[str]:
         spec, annotations = obj["spec"], metadata(obj).get("annotations") or {}
         at = Path("metadata.annotations")
-        found = [f"{at.key(key)}: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations]
+        warnings = [f"{at.key(key)}: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations]
         if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-            found.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
+            warnings.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
         terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
         for i, term in enumerate(terms):
             at = _SPEC.child("nodeAffinity").child("required").child("nodeSelectorTerms").index(i)
-            found += node_term_warnings(term, at)
-        shown = ((source, DEPRECATED_VOLUMES[source]) for source in _DEPRECATED_SOURCES if source in spec)
-        return [*found, *(f"spec.{'storageOS' if name == 'storageos' else name}: {text}" for name, text in shown)]
+            warnings += node_term_warnings(term, at)
+        deprecations = ((source, DEPRECATED_VOLUMES[source]) for source in _DEPRECATED_SOURCES if source in spec)
+        return [
+            *warnings,
+            *(f"spec.{'storageOS' if name == 'storageos' else name}: {text}" for name, text in deprecations),
+        ]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -264,8 +267,8 @@ def _affinity_update_errors(affinity: Object | None, before: Object | None) -> E
     """Once given, the nodes stay; but labels may get their new names."""
     if before is None or _renamed(affinity, before) == before:
         return []
-    shown = None if affinity is None else internal_form(affinity, "VolumeNodeAffinity")
-    return [field.invalid("nodeAffinity", shown, "field is immutable, except for updating from beta label to GA")]
+    go_affinity = None if affinity is None else internal_form(affinity, "VolumeNodeAffinity")
+    return [field.invalid("nodeAffinity", go_affinity, "field is immutable, except for updating from beta label to GA")]
 
 
 def _renamed(affinity: Object | None, before: Object) -> Object | None:

@@ -45,8 +45,8 @@ class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         old_class = _CLASS in (metadata(obj).get("annotations") or {})
-        found = [f"{Path('metadata.annotations').key(_CLASS)}: {_OLD_CLASS}"] if old_class else []
-        return [*found, *claim_warnings(obj["spec"], _SPEC)]
+        warnings = [f"{Path('metadata.annotations').key(_CLASS)}: {_OLD_CLASS}"] if old_class else []
+        return [*warnings, *claim_warnings(obj["spec"], _SPEC)]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -199,8 +199,8 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
 def _compared(spec: Object) -> Object:
     """With amounts as numbers, however they are written."""
     amounts = {
-        name: {resource: quantity(text) for resource, text in (found or {}).items()}
-        for name, found in (spec.get("resources") or {}).items()
+        name: {resource: quantity(text) for resource, text in (resources or {}).items()}
+        for name, resources in (spec.get("resources") or {}).items()
     }
     return {**spec, "resources": amounts}
 

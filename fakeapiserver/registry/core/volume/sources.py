@@ -59,19 +59,19 @@ def one_source_errors(
     """A volume has one source. `sources` are in upstream's order: the first one is looked at, the others are refused. `rest_errors`:
     what a source, looked at or not, asks of the rest of the volume."""
     errors: ErrorList = []
-    found = 0
+    count = 0
     for name, source_errors in sources.items():
         source = volume.get(name)
         if source is None:
             continue
-        if found and name not in never_refused:
+        if count and name not in never_refused:
             detail = "may not specify more than 1 volume type"
             errors.append(field.forbidden(path.child(_REFUSED_AS.get(name, name)), detail))
         else:
             errors += source_errors(source, path.child(_FOUND_AT.get(name, name)))
-        errors += rest_errors(name, not found)
-        found += 1
-    return errors if found else [*errors, field.required(path, "must specify a volume type")]
+        errors += rest_errors(name, not count)
+        count += 1
+    return errors if count else [*errors, field.required(path, "must specify a volume type")]
 
 
 def csi_driver_errors(driver: str, path: Path) -> ErrorList:
@@ -110,11 +110,11 @@ def _disk_of(name: str) -> SourceErrors:
     """A cloud's disk, named by this field, and its partition."""
 
     def errors(source: Object, path: Path) -> ErrorList:
-        found = required_errors(source, path, name)
+        source_errors = required_errors(source, path, name)
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
-            found.append(field.invalid(path.child("partition"), partition, _PARTITION))
-        return found
+            source_errors.append(field.invalid(path.child("partition"), partition, _PARTITION))
+        return source_errors
 
     return errors
 
@@ -204,9 +204,9 @@ def _azure_disk_errors(source: Object, path: Path) -> ErrorList:
         if (chosen := source.get(name)) is not None and chosen not in choices:
             errors.append(field.not_supported(path.child(name), chosen, choices))
     if (kind := source.get("kind")) is not None:
-        begins, shown = ("/subscriptions/", _MANAGED_DISK) if kind == "Managed" else ("https://", _BLOB_DISK)
+        begins, expected_form = ("/subscriptions/", _MANAGED_DISK) if kind == "Managed" else ("https://", _BLOB_DISK)
         if not uri.startswith(begins):
-            errors.append(field.not_supported_text(path.child("diskURI"), uri, (shown,)))
+            errors.append(field.not_supported_text(path.child("diskURI"), uri, (expected_form,)))
     return errors
 
 

@@ -17,30 +17,30 @@ from fakeapiserver.registry.generic.label_selector import label_selector_errors
 
 def trust_bundle_errors(source: Object, path: Path, taken: Callable[[str], ErrorList]) -> ErrorList:
     """`taken` says what is wrong with a place in the volume that another source fills."""
-    place, at = source.get("path", ""), path.child("path")
+    file_path, at = source.get("path", ""), path.child("path")
     errors = _choice_errors(source, path)
-    if not place:
+    if not file_path:
         errors.append(field.required(at))
-    return errors + local_path_errors(place, at) + taken(place)
+    return errors + local_path_errors(file_path, at) + taken(file_path)
 
 
 def _choice_errors(source: Object, path: Path) -> ErrorList:
     """Of the bundle's name, or of its signer's."""
     name, signer, selector = (source.get(key) for key in ("name", "signerName", "labelSelector"))
     if name is not None and signer is not None:
-        shown = internal_form(source, "ClusterTrustBundleProjection")
-        return [field.invalid(path, shown, "only one of name and signerName may be used")]
+        go_form = internal_form(source, "ClusterTrustBundleProjection")
+        return [field.invalid(path, go_form, "only one of name and signerName may be used")]
     at = path.child("labelSelector")
     if name is not None:
         errors = _name_errors(name, path.child("name"))
         if selector is not None:
-            shown = selector_form(selector)
-            errors.append(field.invalid(at, shown, "labelSelector must be unset if name is specified"))
+            go_form = selector_form(selector)
+            errors.append(field.invalid(at, go_form, "labelSelector must be unset if name is specified"))
         return errors
     if signer is not None:
-        place = path.child("signerName")
-        errors = [] if signer else [field.required(place, "must be a valid signer name")]
-        return errors + signer_name_errors(signer, place) + label_selector_errors(selector, at)
+        signer_path = path.child("signerName")
+        errors = [] if signer else [field.required(signer_path, "must be a valid signer name")]
+        return errors + signer_name_errors(signer, signer_path) + label_selector_errors(selector, at)
     return [field.required(path, "either name or signerName must be specified")]
 
 

@@ -53,12 +53,12 @@ def volume_errors(volumes: Sequence[Object], path: Path, meta: Object | None) ->
     created = {f"{pod}-{volume.get('name', '')}" for volume in volumes if pod and "ephemeral" in volume}
     for i, volume in enumerate(volumes):
         at, name = path.index(i), volume.get("name", "")
-        found = _source_errors(volume, at, meta) + required_label_errors(name, at.child("name"))
+        own_errors = _source_errors(volume, at, meta) + required_label_errors(name, at.child("name"))
         if name in fine:
-            found.append(field.duplicate(at.child("name"), name))
-        if not found:
+            own_errors.append(field.duplicate(at.child("name"), name))
+        if not own_errors:
             fine[name] = volume
-        errors += found
+        errors += own_errors
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
         if claim in created:
             errors.append(field.invalid(at.child("persistentVolumeClaim", "claimName"), claim, _OWN_CLAIM))
@@ -152,8 +152,8 @@ def _downward_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _downward_file_errors(item: Object, path: Path) -> ErrorList:
-    place, at = item.get("path", ""), path.child("path")
-    errors = ([] if place else [field.required(at)]) + local_path_errors(place, at)
+    file_path, at = item.get("path", ""), path.child("path")
+    errors = ([] if file_path else [field.required(at)]) + local_path_errors(file_path, at)
     of_field, of_resource = item.get("fieldRef"), item.get("resourceFieldRef")
     if of_field is not None:
         errors += field_ref_errors(of_field, _FIELDS, path.child("fieldRef"))

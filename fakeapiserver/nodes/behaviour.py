@@ -111,17 +111,14 @@ class ContainerBehaviour(Struct, frozen=True):
     - resizes_after: how long it takes to get other resources.
     - resize_error: its resize fails with this message; resize_infeasible: its node refuses the resize with this message.
     - admission_error: the node refuses its pod with this message.
-    - usage: what it uses of its node's resources (cpu, memory, ephemeral-storage, pids), for evictions and the node's statistics.
-    - log: what it prints: a text at its start, lines with the seconds after it, or a function of the number of
-    restarts that returns
-      either.
-    - exec: a function, what every command prints, or a table from commands (words joined by blanks) to what they
-    print; "" is for all
-      other commands. What a command prints is a text or an Output.
+    - usage: its usage of the node's resources (cpu, memory, ephemeral-storage, pids), for evictions and the node's statistics.
+    - log: its output: a text at its start, lines with the seconds after it, or a function of the number of
+      restarts that returns either.
+    - exec: a function, the output of each command, or a table from commands (words joined by blanks) to their
+      output; "" is for all other commands. An output is a text or an Output.
     - attach: a function; None: the client sees the log, and its input is echoed.
-    - ports: what answers at each port of the pod; 0 is for all other ports. A text `HOST:PORT` is the address of a
-    server, any other text
-      is the answer.
+    - ports: the servers at the pod's ports; 0 is for all other ports. A text `HOST:PORT` is the address of a
+      server, any other text is the answer.
     """
 
     starts_after: float = 0.0
@@ -253,9 +250,12 @@ class Behaviours:
         self._finished.clear()
 
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
-        """What a container of the pod does; `main`: it is no init container. An unscripted container does what its command says. Where
-        the simulator can't follow the command, the container succeeds if its pod is to end (init containers, jobs, pods with the
-        restart policies Never and OnFailure), and else runs until it is stopped. Without a command it succeeds in init containers and
+        """Returns the behaviour of a container; `main`: it is no init container.
+
+        An unscripted container follows its command. If the simulator can't follow the command, the container succeeds
+        if its pod is to end (init containers, jobs, pods with the
+        restart policies Never and OnFailure), and else runs until it is stopped. Without a command it succeeds in
+        init containers and
         jobs alone."""
         uid = pod["metadata"].get("uid", "")
         found = _unscripted(pod, container, self.objects.get(uid, {}), main=main)

@@ -1,4 +1,4 @@
-"""What containers do by their own commands, as far as the simulator's shell follows them. Pure."""
+"""The behaviour of containers by their own commands, as far as the simulator's shell follows them. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -41,7 +41,7 @@ class Process(Struct, frozen=True):
     message_path: str = _TERMINATION_LOG
 
     def lines(self, started: float) -> Iterator[tuple[float, str]]:
-        """What it prints: seconds after the start, and a line."""
+        """Yields the output: seconds after the start, and a line."""
         seconds, left, partial = 0.0, _MAX_LOG, ""
         events = self._events(Shell(self.surroundings, PROGRAMS, now=started))
         for event in events:
@@ -95,7 +95,7 @@ def run_of(process: Process) -> Run:
 
 
 def process_of(pod: Object, spec: Object, objects: Objects) -> Process | None:
-    """What a container runs; None: only its image says."""
+    """Returns the process of a container, or None if only its image determines it."""
     words = command_of(spec)
     if not words:
         return None
@@ -109,7 +109,7 @@ def process_of(pod: Object, spec: Object, objects: Objects) -> Process | None:
 
 
 def hook_process(handler: Mapping[str, Any]) -> Process:
-    """What a lifecycle hook runs, whose output is shown nowhere."""
+    """Returns the process of a lifecycle hook, whose output is shown nowhere."""
     return Process(tuple(handler.get("command") or ("true",)))
 
 

@@ -1,4 +1,4 @@
-"""What the simulator knows of images: the entry points of some, and which ones can't be pulled. Pure.
+"""Images: the entry points of well-known ones, and which ones can't be pulled. Pure.
 
 Upstream: pkg/kubelet/images/image_manager.go (EnsureImageExists), github.com/distribution/reference; messages of containerd's.
 """
@@ -50,7 +50,7 @@ class _Reference(NamedTuple):
 
 
 def image_of(image: str) -> Image | None:
-    """What is known of an image's entry point; None: nothing."""
+    """Returns the entry point of a well-known image, or None."""
     return IMAGES.get(image.partition("@")[0].rpartition("/")[2].partition(":")[0])
 
 

@@ -55,14 +55,14 @@ class Pods:
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
         self.needs = Needs(context)
-        # Whose containers don't start yet: what was told of it.
+        # Pods whose containers don't start yet, and the reason in the last event.
         self._held: dict[Request, str] = {}
         simulation.pod = lambda request: self.pods.indexer.get_by_key(str(request))
         simulation.read_objects = self._read_objects
         simulation.spans = lambda uid: self._memories[uid].spans if uid in self._memories else {}
 
     def changed(self, event: Event, queue: Queue) -> None:
-        """What is on our nodes is to be looked at; what is gone gives its address back."""
+        """Queues pods on simulated nodes, and frees the addresses of deleted pods."""
         pod = object_of(event)
         if pod["spec"].get("nodeName") in self._simulation.nodes:
             request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
@@ -152,7 +152,7 @@ class Pods:
         return True
 
     def _refusal(self, pod: Object, state: NodeState, now: float) -> Refusal | None:
-        """Asked once, of pods that nobody has begun. The pod has its room then."""
+        """Returns why the node refuses a new pod, or None. The pod's resources are reserved then."""
         uid, status, room = pod["metadata"]["uid"], pod.get("status") or {}, self._rooms[state.name]
         known = self.nodes.indexer.get_by_key(state.name)
         if uid in room or known is None or status.get("phase") in TERMINAL or pod["metadata"].get("deletionTimestamp"):
@@ -197,7 +197,9 @@ class Pods:
         self._tell(name, pod, [Told("Warning", refused.reason, refused.message)])
 
     def _keep_room(self, room: Room, pod: Object, memory: Memory) -> None:
-        """It takes what it was given, and leaves it when it has ended; then somebody else may have what he waits for."""
+        """Updates the resources that the pod holds, and frees them when it has ended; pods that wait for them are
+        queued.
+        """
         uid = pod["metadata"]["uid"]
         if (pod.get("status") or {}).get("phase") in TERMINAL:
             self._leave(uid)
@@ -218,7 +220,7 @@ class Pods:
                 self._simulation.look(request)
 
     def _addresses(self, pod: Object, state: NodeState, known_node: Object | None) -> tuple[str, ...]:
-        """One of each range that the node has."""
+        """Returns an address in each of the node's ranges."""
         dual_stack = self._simulation.dual_stack
         if pod["spec"].get("hostNetwork"):
             return self._host_addresses(state)
@@ -234,7 +236,7 @@ class Pods:
         )
 
     def _behaviour_of(self, request: Request, pod: Object, node_name: str) -> BehaviourOf:
-        """As scripted; nothing starts before what the pod needs is there."""
+        """Returns the pod's behaviour; nothing starts before its volumes and devices are ready."""
         behaviours = self._simulation.behaviours
         begun = (pod.get("status") or {}).get("phase") not in (None, "Pending") or is_terminating(pod)
         problem = self.needs.problem(pod) if pod["spec"].get("resourceClaims") and not begun else ""
@@ -266,9 +268,10 @@ class Pods:
 
 
 class Heartbeats:
-    """Registers every node once, renews its lease every ten seconds and its status every five minutes. Requests are nodes.
+    """Registers each node once, renews its lease every ten seconds and its status every five minutes.
 
-    Where stages tell what becomes of nodes, they tell their conditions."""
+    Requests are nodes. If stages are configured, they set the nodes' conditions.
+    """
 
     def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
         self._context = context
@@ -296,7 +299,7 @@ class Heartbeats:
         else:
             known = self.nodes.indexer.get_by_key(state.name)
             if known is None:
-                return None  # somebody deleted it: a kubelet registers once
+                return None  # a user deleted it: a kubelet registers once
             found = known
         told = node.conditions(state.pressures(now), shuts_down=state.shutdown is not None)
         known_conditions = {(row["type"], row["status"]) for row in found["status"].get("conditions") or ()}
@@ -348,7 +351,7 @@ class _Nodes:
         self._simulation.node_changed.append(changed)
 
     async def wait_for_sync(self) -> None:
-        """They are known."""
+        """Returns when the informers have their first lists."""
 
     def stop(self) -> None:
         self._simulation.node_changed.remove(self._changed)
@@ -370,7 +373,7 @@ class _Rescripted:
         self._simulation.watchers.append(look_again)
 
     async def wait_for_sync(self) -> None:
-        """Nothing is there in the beginning."""
+        """Returns at once: nothing exists in the beginning."""
 
     def stop(self) -> None:
         self._simulation.watchers.remove(self._look_again)

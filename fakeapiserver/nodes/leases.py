@@ -1,4 +1,4 @@
-"""What tells that a node lives."""
+"""The Leases of nodes."""
 
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_not_found

@@ -1,7 +1,8 @@
-"""Services of type LoadBalancer get addresses, as in a local cluster with a cloud provider of its own.
+"""Gives addresses to Services of type LoadBalancer, as a local cluster with a cloud provider does.
 
-The controller is upstream's (k8s.io/cloud-provider/controllers/service/controller.go); behind it, nothing balances: an address is handed
-out, and taken back when the service wants it no more. Services that name a loadBalancerClass are left to whoever has that class.
+The controller is upstream's (k8s.io/cloud-provider/controllers/service/controller.go); there is no load balancer
+behind it: an address is allocated, and freed when the service no longer wants it. Services with a
+loadBalancerClass are left to the controller of that class.
 """
 
 import ipaddress
@@ -35,7 +36,7 @@ _RANGES: Final[Mapping[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = {
     "IPv6": ipaddress.IPv6Network("fc00:f853:ccd:e793:8000::/112"),
 }
 _PORT_MEMBERS: Final = ("name", "protocol", "port", "nodePort", "targetPort", "appProtocol")
-# What a load balancer is told of a service, beside ports, annotations and how many families there are.
+# The fields of a service that a load balancer depends on, besides ports, annotations and the number of families.
 _MEMBERS: Final = (
     "sessionAffinity",
     "sessionAffinityConfig",
@@ -47,7 +48,7 @@ _MEMBERS: Final = (
 
 
 class LoadBalancers:
-    """Which service has which addresses. An address is given again when all others were given once."""
+    """The addresses of services. A freed address is allocated again when all others were used once."""
 
     def __init__(self) -> None:
         self._new = {family: network.hosts() for family, network in _RANGES.items()}
@@ -56,7 +57,7 @@ class LoadBalancers:
         self._of: dict[str, dict[str, str]] = {}
 
     def exists(self, service: Object) -> bool:
-        """It has one, or had when somebody else looked after it."""
+        """Whether the service has a load balancer, or had one under another controller."""
         return key_of(service) in self._of or bool(_ingress(service))
 
     def ensure(self, service: Object) -> Sequence[str]:
@@ -120,7 +121,7 @@ class ServiceController:
             queue.add(request_for(event.object))
 
     def node_changed(self, event: Event, queue: Queue) -> None:
-        """One queue item stands for all nodes."""
+        """Queues all services after a change of a node that matters."""
         if not isinstance(event, UpdateEvent) or _host_shape(event.object_old) != _host_shape(event.object_new):
             queue.add(EVERYTHING)
 
@@ -167,7 +168,7 @@ class ServiceController:
         return ensured
 
     def sync_nodes(self) -> None:
-        """Load balancers are told of the nodes that come and go."""
+        """Updates load balancers after nodes came or went."""
         available = self._available()
         for key, service in self._cache.items():
             if not _wants(service):
@@ -232,7 +233,7 @@ def _needs_update(old: Object, new: Object) -> bool:
 
 
 def _shape(service: Object) -> tuple[Any, ...]:
-    """What matters to a load balancer."""
+    """Returns the parts of a service that a load balancer depends on."""
     spec, metadata = service["spec"], service["metadata"]
     return (
         _wants(service),

@@ -52,7 +52,7 @@ _LEAST_RETRY, _MOST_RETRY = 15.0, 1000.0  # seconds
 
 
 def objects() -> Sequence[Object]:
-    """What is there from the start: the storage class, and who provisions."""
+    """Returns the objects that exist from the start: the storage class, and the provisioner's identity."""
     read = ["get", "list", "watch"]
     rules = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": read},
@@ -150,7 +150,7 @@ class Claims:
         self._recorder.event(claim, "Warning", "ProvisioningFailed", message)
 
     async def _reschedule(self, claim: Object) -> None:
-        """The scheduler is told to choose another node."""
+        """Makes the scheduler choose another node."""
         annotations = {name: value for name, value in annotations_of(claim).items() if name != SELECTED_NODE}
         claims = self._client.resource(PERSISTENT_VOLUME_CLAIMS, claim["metadata"]["namespace"])
         try:

@@ -1,4 +1,4 @@
-"""What a container has printed, as its script says (upstream: pkg/kubelet/kuberuntime/logs/logs.go). Pure."""
+"""Logs of containers, by their scripts (upstream: pkg/kubelet/kuberuntime/logs/logs.go). Pure."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _KINDS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContain
 
 
 class Run(Struct, frozen=True):
-    """One run of a container: the first has no restarts. Seconds since the epoch; `ended` None: it runs."""
+    """A run of a container: the first has no restarts. Seconds since the epoch; `ended` is None while it runs."""
 
     restarts: int
     started: float
@@ -27,7 +27,10 @@ class Run(Struct, frozen=True):
 
 
 def run_of(pod: Object, container: str, spans: Mapping[tuple[str, int], Span], *, previous: bool) -> Run:
-    """Whose log is meant, with its exact times. KubeletError: there is none (upstream: validateContainerLogStatus)."""
+    """Returns the run whose log is requested, with its exact times. Raises KubeletError if there is no such run.
+
+    Upstream: validateContainerLogStatus.
+    """
     run = _run_of(pod, container, previous=previous)
     span = spans.get((container, run.restarts))
     if span is not None and 0 <= span.started - run.started < 1:
@@ -36,7 +39,7 @@ def run_of(pod: Object, container: str, spans: Mapping[tuple[str, int], Span], *
 
 
 def _run_of(pod: Object, container: str, *, previous: bool) -> Run:
-    """As the pod's status has it, in whole seconds."""
+    """Returns the run by the pod's status, in whole seconds."""
     name = pod["metadata"]["name"]
     status = status_of(pod, container)
     if status is None:
@@ -62,7 +65,7 @@ def _run_of(pod: Object, container: str, *, previous: bool) -> Run:
 
 
 def status_of(pod: Object, container: str) -> Object | None:
-    """None: the kubelet hasn't told of it yet."""
+    """Returns a container's status, or None if the kubelet hasn't reported it yet."""
     status = pod.get("status") or {}
     found = (known for kind in _KINDS for known in status.get(kind) or () if known["name"] == container)
     return next(found, None)
@@ -95,12 +98,12 @@ class Reader:
         return self._left == 0
 
     def first(self, now: float) -> bytes:
-        """What was printed until now (or its end), no more than the last lines that are asked for."""
+        """Returns the log so far (or to its end), at most the requested number of last lines."""
         lines = deque(self._until(now), self._options.tail_lines)
         return self._limited(b"".join(lines))
 
     def further(self, now: float) -> bytes:
-        """What has come since."""
+        """Returns the log since the last call."""
         return self._limited(b"".join(self._until(now)))
 
     def _until(self, now: float) -> Iterator[bytes]:
@@ -123,7 +126,7 @@ class Reader:
 
 
 def _split(log: str | Lines) -> Iterator[tuple[float, str]]:
-    """One line each, without its end."""
+    """Yields the lines without their ends."""
     for after, text in [(0.0, log)] if isinstance(log, str) else log:
         lines = text.split("\n")
         if not lines[-1]:

@@ -1,4 +1,4 @@
-"""What a node does to its pods for its own sake: it evicts when it runs low, and ends them all before it is off.
+"""A node's own managers: evictions under pressure, and the graceful shutdown.
 
 Upstream: pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/nodeshutdown.
 """
@@ -31,7 +31,7 @@ StopPod = Callable[[Object, Stop], bool]
 
 
 class EvictionManager:
-    """Requests are nodes: of one that runs low, one pod goes after the other."""
+    """Evicts one pod after the other from a node that runs low. Requests are nodes."""
 
     def __init__(self, context: ControllerContext, simulation: Simulation, stop: StopPod) -> None:
         self._context = context
@@ -71,7 +71,7 @@ class EvictionManager:
 
 
 class ShutdownManager:
-    """Requests are nodes: of one that is shutting down, all pods end, critical ones last."""
+    """Ends all pods of a node that is shutting down, critical ones last. Requests are nodes."""
 
     def __init__(self, context: ControllerContext, simulation: Simulation, stop: StopPod) -> None:
         self._context = context
@@ -101,7 +101,7 @@ class ShutdownManager:
 
 
 def active_pods(pods: Sequence[Object], state: NodeState) -> Iterator[Object]:
-    """Those of the node that haven't ended."""
+    """Yields the node's pods that haven't ended."""
     for pod in pods:
         phase = (pod.get("status") or {}).get("phase")
         if pod["spec"].get("nodeName") == state.name and phase not in TERMINAL:

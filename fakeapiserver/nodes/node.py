@@ -22,7 +22,7 @@ CAPACITY: Final[Mapping[str, str]] = {
     "hugepages-1Gi": "0",
     "hugepages-2Mi": "0",
 }
-# Shared address space (RFC 6598): nobody's network, and room for 4,094 pods on each of 1,024 nodes.
+# Shared address space (RFC 6598): used by no network, with room for 4,094 pods on each of 1,024 nodes.
 _PODS: Final = ipaddress.IPv4Network("100.64.0.0/10")
 _PODS_PER_NODE: Final = 1 << 12
 MAX_NODES: Final = _PODS.num_addresses // _PODS_PER_NODE
@@ -40,28 +40,30 @@ def name_of(number: int) -> str:
 
 
 def renew_slack(grace_period: float) -> float:
-    """Seconds by which renewals may come later while somebody moves time on: nobody takes the node for lost, which takes
-    `grace_period` seconds. Where time comes to rest, what is due is done."""
+    """Returns the seconds by which renewals may be late while a test advances the clock.
+
+    The node isn't considered lost before `grace_period` seconds. When the clock rests, due renewals are done.
+    """
     return max(0.0, grace_period - RENEW_SECONDS - _SAFETY_SECONDS)
 
 
 def address_of(number: int) -> str:
-    """Nobody listens there."""
+    """Returns the node's address; no server listens there."""
     return f"172.18.{number // 250}.{number % 250 + 2}"
 
 
 def pod_range(number: int) -> ipaddress.IPv4Network:
-    """Where the addresses of its pods come from."""
+    """Returns the range of the node's pod addresses."""
     return ipaddress.IPv4Network((int(_PODS.network_address) + (number - 1) * _PODS_PER_NODE, 20))
 
 
 def addresses_of(number: int, *, dual_stack: bool) -> list[str]:
-    """One, or one of each IP family. Nobody listens there."""
+    """Returns the node's addresses, one per IP family; no server listens there."""
     return [address_of(number), *([f"fd00:18::{number:x}"] if dual_stack else [])]
 
 
 def pod_ranges(number: int, *, dual_stack: bool) -> list[str]:
-    """Where the addresses of its pods come from, in order of the IP families."""
+    """Returns the ranges of the node's pod addresses in the order of the IP families."""
     return [str(pod_range(number)), *([f"fd00:64:0:{number:x}::/64"] if dual_stack else [])]
 
 
@@ -74,7 +76,7 @@ def node(
     endpoint: tuple[str, int] | None = None,
     version: str,
 ) -> Object:
-    """As a kubelet of a `version` registers it; without conditions where it isn't `ready`."""
+    """Returns a Node as a kubelet of `version` registers it; without conditions if it isn't `ready`."""
     name = name_of(number)
     labels = {
         "beta.kubernetes.io/arch": "amd64",
@@ -124,7 +126,7 @@ def status(
     addresses = [{"type": "InternalIP", "address": text} for text in addresses_of(number, dual_stack=dual_stack)]
     if endpoint is None:
         addresses.append({"type": "Hostname", "address": name_of(number)})
-    else:  # nobody could resolve its name, which an API server would try first
+    else:  # no Hostname: its name can't be resolved, and an API server would try it first
         addresses = [{"type": "InternalIP", "address": endpoint[0]}]
     return {
         "capacity": dict(CAPACITY),
@@ -160,7 +162,7 @@ def status(
 
 
 def lease(name: str, uid: str, now: float) -> Object:
-    """What tells that the node lives."""
+    """Returns the node's Lease."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

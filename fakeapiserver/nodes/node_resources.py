@@ -1,7 +1,7 @@
-"""What pods need on simulated nodes before their containers start: volumes that are attached, devices that are theirs.
+"""The requirements of pods on simulated nodes before their containers start: attached volumes, reserved devices.
 
-The nodes run the plugin of every CSIDriver that there is: CSINodes tell so, volumes of such drivers hold their pods until the node's
-status says that they are attached, and its volumesInUse keep them from being detached. Attaching, VolumeAttachment.status, is left to
+The nodes run the plugins of all CSIDrivers, and CSINodes list them. Volumes of such drivers hold their pods until the node's status
+lists them as attached, and its volumesInUse keep them from being detached. Attaching, VolumeAttachment.status, is left to
 the driver's attacher.
 Upstream: pkg/kubelet/volumemanager, pkg/volume/csi/nodeinfomanager, pkg/kubelet/cm/dra/manager.go
 """
@@ -34,7 +34,7 @@ from fakeapiserver.nodes.simulation import Simulation
 
 
 class Needs:
-    """What holds a pod, by what the kubelets know. `look_again`: called with pods that something has changed for."""
+    """Finds what a pod waits for. `look_again`: called with pods for which something has changed."""
 
     def __init__(self, context: ControllerContext) -> None:
         self.claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
@@ -45,7 +45,7 @@ class Needs:
         self._attachable = AttachableVolumes(self.claims.indexer, self.volumes.indexer, self.drivers.indexer)
 
     def volumes_of(self, pod: Object) -> Sequence[str]:
-        """Unique names of those that a driver, which the nodes run, has to attach."""
+        """Returns the unique names of the pod's volumes that a driver on the nodes has to attach."""
         found = self._attachable.of(pod) if self.drivers.indexer.list() else ()
         return [row.unique_name for row in found if self.drivers.indexer.get_by_key(row.driver) is not None]
 
@@ -104,7 +104,7 @@ class NodeVolumes:
         self._all(queue)
 
     def node_changed(self, event: Event, queue: Queue) -> None:
-        """It has come, or somebody else has written what is to be in use."""
+        """Queues a node that is new, or whose volumes in use another client has written."""
         name = object_of(event)["metadata"]["name"]
         if name in self._simulation.nodes and not isinstance(event, DeleteEvent) and self.needs.drivers.indexer.list():
             queue.add(Request("", name))
@@ -129,7 +129,7 @@ class NodeVolumes:
                 raise
 
     def _pods_on(self, name: str) -> Iterable[Object]:
-        """That run, or are about to."""
+        """Yields the node's pods with volumes that have not ended."""
         for pod in self.pods.indexer.list():
             if pod["spec"].get("nodeName") == name and pod["spec"].get("volumes") and not is_pod_terminal(pod):
                 yield pod
@@ -150,7 +150,7 @@ class NodeVolumes:
             }
             await client.resource(CSI_NODES).create(body)
         elif known is not None:
-            # what somebody else has said of a driver stays
+            # other clients' entries about a driver stay
             told = {row["name"]: row for row in known["spec"].get("drivers") or ()}
             missing = [row for row in drivers if row["name"] not in told]
             if missing:
@@ -159,7 +159,7 @@ class NodeVolumes:
 
 
 def attached_changed(event: Event) -> bool:
-    """Whether a node's status tells of other volumes than before."""
+    """Whether a node's attached or used volumes changed."""
     if not isinstance(event, UpdateEvent):
         return False
     before, after = ((found.get("status") or {}) for found in (event.object_old, event.object_new))
@@ -167,7 +167,7 @@ def attached_changed(event: Event) -> bool:
 
 
 def new(context: ControllerContext, simulation: Simulation, needs: Needs) -> Controller:
-    """Of the nodes of `simulation`."""
+    """Returns the controller of volumes on the nodes of `simulation`."""
     reconciler = NodeVolumes(context, simulation, needs)
     controller = context.controller(reconciler, name="kubelet-volumes")
     controller.add_source(Informer(needs.drivers, reconciler.driver_changed))

@@ -1,4 +1,4 @@
-"""Which pods a kubelet takes, of those that were bound to its node. Pure.
+"""The admission of pods that were bound to a node. Pure.
 
 Upstream: pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/eviction/eviction_manager.go (Admit),
 pkg/kubelet/nodeshutdown.
@@ -30,7 +30,7 @@ class Refusal(NamedTuple):
 
 
 class Room:
-    """What the pods of a node have taken of it."""
+    """The resources that the pods of a node hold."""
 
     def __init__(self) -> None:
         self._pods: dict[str, tuple[Amounts, frozenset[_Port]]] = {}
@@ -40,7 +40,7 @@ class Room:
         return uid in self._pods
 
     def take(self, pod: Object) -> None:
-        """The pod is there, with what it asks for."""
+        """Adds a pod with its requests."""
         uid = pod["metadata"]["uid"]
         self.give_back(uid)
         requests = pod_requests(pod)
@@ -55,7 +55,7 @@ class Room:
             self._used[name] -= amount
 
     def lacks(self, pod: Object, node: Object) -> Refusal | None:
-        """What there is too little of for this pod beside the others."""
+        """Returns the refusal for a resource that is short for this pod next to the others, or None."""
         uid = pod["metadata"]["uid"]
         mine = self._pods[uid][0] if uid in self._pods else {}
         allocatable = amounts_of((node.get("status") or {}).get("allocatable"))
@@ -70,7 +70,7 @@ class Room:
         return None
 
     def has_port_of(self, pod: Object) -> bool:
-        """Somebody else listens there."""
+        """Whether another pod has one of the pod's host ports."""
         wanted = [*_host_ports(pod)]
         return any(
             protocol == taken[1] and number == taken[2] and (address == taken[0] or "0.0.0.0" in (address, taken[0]))
@@ -83,7 +83,7 @@ class Room:
 def refusal(
     pod: Object, node: Object, room: Room, *, pressures: Collection[str] = (), shuts_down: bool = False
 ) -> Refusal | None:
-    """None: the node takes it. `pressures`: conditions of the node that are true."""
+    """Returns why the node refuses the pod, or None. `pressures`: the node's conditions that are true."""
     spec = pod["spec"]
     if pressures and not _bears(pod, pressures):
         return Refusal("Evicted", f"The node had condition: [{' '.join(pressures)}]. ")
@@ -104,7 +104,7 @@ def refusal(
 
 
 def is_critical(pod: Object) -> bool:
-    """It is never evicted."""
+    """Whether the pod is never evicted."""
     return bool((pod["spec"].get("priority") or 0) >= CRITICAL_PRIORITY)
 
 

@@ -1,4 +1,4 @@
-"""What a container's status says, and the statuses that several steps of a pod's life make. Pure.
+"""Functions on a container's status, and the statuses that several steps of a pod's life create. Pure.
 
 `spec` is a container of a pod's spec, `status` its entry in containerStatuses or in one of the other two lists.
 
@@ -49,14 +49,14 @@ def lost(status: Object) -> Object:
 
 
 def last_exit_code(status: Object) -> int | None:
-    """The exit code of the previous run; None if there was none."""
+    """Returns the exit code of the previous run, or None."""
     last = (status.get("lastState") or {}).get("terminated")
     code: int | None = last["exitCode"] if last else None
     return code
 
 
 def new_status(spec: Object) -> Object:
-    """The status of a container that nobody has looked at yet."""
+    """Returns the first status of a container."""
     return {
         "name": spec["name"],
         "state": {"waiting": {"reason": "ContainerCreating"}},

@@ -1,4 +1,4 @@
-"""What a kubelet tells of a pod whose status changes. Pure.
+"""The events of a kubelet about a pod whose status changes. Pure.
 
 Upstream: pkg/kubelet/events/event.go, pkg/kubelet/kuberuntime/{kuberuntime_container,kuberuntime_manager}.go, pkg/kubelet/images/
 image_manager.go, pkg/kubelet/prober/prober.go.
@@ -28,7 +28,7 @@ class Told(NamedTuple):
 
 
 def changes(pod: Object, status: Object) -> Iterator[Told]:
-    """What becomes of the pod, whose status so far is its own, is to be `status`."""
+    """Yields the events for the change of the pod's status to `status`."""
     old = pod.get("status") or {}
     for kind, statuses in _KINDS:
         known = {found["name"]: found for found in old.get(statuses) or ()}
@@ -78,6 +78,6 @@ def _waits(pod: Object, spec: Object, waiting: Object, path: str) -> Iterator[To
 
 
 def full_name(pod: Object) -> str:
-    """As upstream shows pods in messages."""
+    """Returns the pod's name in upstream's messages."""
     metadata = pod["metadata"]
     return f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"

@@ -1,4 +1,4 @@
-"""Which pod a node under pressure ends first, and what it tells of that. Pure.
+"""The order of evictions under pressure, and their messages. Pure.
 
 Upstream: pkg/kubelet/eviction/{eviction_manager,helpers}.go.
 """

@@ -75,10 +75,10 @@ Spans = dict[tuple[str, int], Span]
 
 
 class Memory(Struct):
-    """What a kubelet knows about a pod besides its status; next_status updates it.
+    """The kubelet's knowledge about a pod besides its status; next_status updates it.
 
     - looked: the time of the last look, in seconds since the epoch.
-    - told: the events that it has reported of the second before that.
+    - told: the events of the last second that were reported.
     - allocated: the resources that it has given to each container.
     - forgiven: for each container, how many of its restarts don't count for its back-off any more.
     - pulls: for each container, how often it has tried to pull the image.
@@ -534,8 +534,9 @@ class _Pod:
     def _without_sidecars(
         self, inits: list[tuple[Object, Object]], mains: list[tuple[Object, Object]]
     ) -> tuple[list[tuple[Object, Object]], float]:
-        """Stops the sidecars after all containers have ended. Answers the init containers and the seconds that are left until
-        they have ended, too."""
+        """Stops the sidecars after all containers have ended. Returns the init containers and the seconds until they
+        have ended, too.
+        """
         over = max((at for _, status in (*inits, *mains) if (at := ended_at(status)) is not None), default=self._now)
         ends = self._endings(over, self._grace, [spec for spec, status in inits if "running" in status["state"]])
         left = max((end.at - self._now for end in ends.values()), default=0.0)
@@ -544,8 +545,9 @@ class _Pod:
         return [(spec, self._stopped_status(status, ends)) for spec, status in inits], 0.0
 
     def _endings(self, begun_at: float, grace: float, specs: Sequence[Object]) -> dict[str, Ending]:
-        """When and how the running containers end if they are told to stop at `begun_at`: sidecars after all others, the last one
-        first."""
+        """Returns when and how the running containers end if they are stopped at `begun_at`: sidecars after all
+        others, the last one first.
+        """
         found: dict[str, Ending] = {}
         sidecars = [spec for spec in specs if self._kinds[spec["name"]] == "initContainers" and is_sidecar(spec)]
         turn = 0.0
@@ -583,7 +585,7 @@ class _Pod:
         return min(begun_, key=lambda stop: stop.begun + stop.grace, default=None)
 
     def _stopped(self, stop: Stop, started: str) -> Next:
-        """The next status of a pod that has been told to stop: its containers end, each in its time, and then it may be removed."""
+        """Returns the next status of a pod that is stopping: its containers end, each in its time, and then it may be removed."""
         deleted = bool(self._pod["metadata"].get("deletionTimestamp"))
         kinds = {kind: [*(self._spec.get(kind) or ())] for kind in _KINDS}
         running = [

@@ -1,7 +1,8 @@
-"""When a container's probes are asked, and what follows from their answers. Pure.
+"""The probes of a container: their times and results. Pure.
 
-A probe is asked at each multiple of its period after the container's start, from initialDelaySeconds on (upstream's workers begin
-with the pod, a moment before its containers, which comes to the same). One that nobody scripts says yes before it is asked.
+A probe runs at each multiple of its period after the container's start, from initialDelaySeconds on (upstream's
+workers begin with the
+pod, a moment before its containers, which comes to the same). An unscripted probe succeeds before its first run.
 
 Upstream: pkg/kubelet/prober/{worker,prober}.go; texts of pkg/probe/{http,tcp,grpc,exec}.
 """
@@ -22,7 +23,7 @@ _HARDLY: Final = 1e-6
 
 
 class Failure(NamedTuple):
-    """A probe says no: when (seconds since the epoch), which one, and what is told of it."""
+    """The failure of a probe: its time (seconds since the epoch), type and message."""
 
     at: float
     kind: str
@@ -37,7 +38,7 @@ class Killed(NamedTuple):
 
 
 class _No(NamedTuple):
-    """A time in which a probe says no. `exact`: whoever waits for a yes has it in the very moment, without being asked again."""
+    """A time in which a probe fails. `exact`: success at its end counts at that moment, without another run."""
 
     begins: float
     ends: float
@@ -68,11 +69,11 @@ class _Probe(Struct, frozen=True):
         return no.ends if no.exact else self.asked(no.ends) + (self.successes - 1) * self.period
 
     def is_initial(self, no: _No) -> bool:
-        """It has never said yes before."""
+        """Whether the probe has never succeeded before."""
         return no.begins <= self.first
 
     def failing(self, after: float, until: float) -> Iterator[tuple[float, str]]:
-        """When it says no, and what is told: after `after`, and no later than `until`."""
+        """Yields the probe's failures after `after` and until `until`: time and message."""
         for no in self.noes:
             at = self.asked(max(no.begins, after))
             while at <= until and at < no.ends:
@@ -87,7 +88,7 @@ class _Probe(Struct, frozen=True):
 
 
 class Probes:
-    """Of one run of a container, which began at `since` (seconds since the epoch). Times that are handed out are such, too."""
+    """The probes of a run of a container, which began at `since` (seconds since the epoch, as all times here)."""
 
     def __init__(self, spec: Object, behaviour: ContainerBehaviour, since: float, address: str = "") -> None:
         self._spec = spec
@@ -103,7 +104,7 @@ class Probes:
 
     @property
     def started_at(self) -> float:
-        """When its startup probe has said yes: at once where there is none, infinity for never."""
+        """The time when the startup probe succeeds: the start without one, infinity for never."""
         return self._since + self._started
 
     def is_ready(self, now: float) -> bool:
@@ -126,7 +127,7 @@ class Probes:
 
     @property
     def killed(self) -> Killed | None:
-        """None: its probes let it live."""
+        """Returns the failure that kills the container, or None."""
         for kind, probe, end in ((STARTUP, self._startup, self._started), (LIVENESS, self._liveness, math.inf)):
             at = min((probe.counts(no) for no in probe.noes), default=math.inf) if probe is not None else math.inf
             if at < end:
@@ -184,7 +185,7 @@ class Probes:
 
 
 def _said(probe: Object, spec: Object, address: str) -> str:
-    """What is told of a failure that nobody has put into words."""
+    """Returns the default message of a failure."""
     if "httpGet" in probe:
         return "HTTP probe failed with statuscode: 500"
     if (socket := probe.get("tcpSocket")) is not None:
@@ -197,6 +198,6 @@ def _said(probe: Object, spec: Object, address: str) -> str:
 
 
 def _number(port: int | str, spec: Object) -> int | str:
-    """Of a port that may be called by its name."""
+    """Returns the number of a port that may be given by name."""
     named = (known["containerPort"] for known in spec.get("ports") or () if known.get("name") == port)
     return next(named, port)

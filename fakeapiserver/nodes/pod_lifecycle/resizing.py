@@ -1,4 +1,4 @@
-"""What becomes of a pod whose resources are changed in place. Pure.
+"""The resize of a pod in place. Pure.
 
 Upstream: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/events/resize.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go
 (computePodResizeAction).
@@ -20,12 +20,12 @@ Allocation = Mapping[str, Mapping[str, Any]]
 
 
 def wanted(pod: Object) -> Allocation:
-    """What the pod asks for."""
+    """Returns the resources in the pod's spec."""
     return {spec["name"]: spec.get("resources") or {} for kind in _KINDS for spec in pod["spec"].get(kind) or ()}
 
 
 def known_allocation(pod: Object, statuses: Mapping[str, Object]) -> Allocation:
-    """What its node has given it, as far as its status tells; a resize in progress was allocated."""
+    """Returns the resources that the node has allocated, by the pod's status; a resize in progress was allocated."""
     asked = wanted(pod)
     if condition_of(pod, IN_PROGRESS) is not None:
         return asked
@@ -33,7 +33,7 @@ def known_allocation(pod: Object, statuses: Mapping[str, Object]) -> Allocation:
 
 
 def condition_of(pod: Object, kind: str) -> Object | None:
-    """None: its status has none of this type."""
+    """Returns the condition of this type, or None."""
     rows = (pod.get("status") or {}).get("conditions") or ()
     return next((row for row in rows if row["type"] == kind), None)
 
@@ -51,7 +51,7 @@ def restarts_for(spec: Object, before: Mapping[str, Any], after: Mapping[str, An
 
 
 def summary(pod: Object, prefix: str, error: str = "") -> str:
-    """What is told of a resize: the resources that the pod asks for."""
+    """Returns the message about a resize: the resources in the pod's spec."""
     shown: Object = {}
     for kind in _KINDS:
         if specs := pod["spec"].get(kind):

@@ -1,4 +1,4 @@
-"""What the containers of simulated pods say to who looks into them: logs, commands, terminals, ports, as their scripts have it.
+"""The container runtime of simulated nodes: logs, commands, terminals and ports, by the scripts of containers.
 
 Upstream: pkg/kubelet/kubelet_pods.go (GetKubeletContainerLogs, GetExec, GetAttach, GetPortForward); messages of containerd's.
 """
@@ -45,7 +45,10 @@ class SimulatedKubelets:
         self._runtime = SimulatedRuntime(simulation, clock)
 
     def runtime(self, node: str) -> "SimulatedRuntime | None":
-        """None: it isn't simulated. ConnectionError: its plug is pulled."""
+        """Returns the runtime of a node, or None if it isn't simulated.
+
+        Raises ConnectionError if the node is unplugged.
+        """
         state = self._simulation.nodes.get(node)
         if state is None:
             return None
@@ -55,7 +58,10 @@ class SimulatedKubelets:
 
 
 class SimulatedRuntime:
-    """Of all simulated nodes. Objects that are handed in may be newer than what the kubelets know, or older."""
+    """The container runtime of all simulated nodes.
+
+    Objects that are passed in may be newer or older than the kubelets' state.
+    """
 
     def __init__(self, simulation: Simulation, clock: Timers) -> None:
         self._simulation = simulation
@@ -145,7 +151,7 @@ class SimulatedRuntime:
         self._simulation.finish(pod, container, runs_for=seconds, exit_codes=(code,), log=printed)
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to whom the scripts name. OSError: nobody listens."""
+        """Connects to the server that the scripts name. Raises OSError if there is none at the port."""
         found = self._port(pod, port)
         if found is None or (pod.get("status") or {}).get("phase") != "Running":
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
@@ -162,7 +168,7 @@ class SimulatedRuntime:
         return reader, writer
 
     async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
-        """KubeletError: nobody listens."""
+        """Forwards a client's connection. Raises KubeletError if no server is at the port."""
         if self._port(pod, port) is None:
             namespace = f"/var/run/netns/cni-{pod['metadata']['uid']}"
             refused = (
@@ -182,7 +188,7 @@ class SimulatedRuntime:
         return run_of(pod, container, spans, previous=options.previous)
 
     def _port(self, pod: Object, port: int) -> Port | None:
-        """What a container says of it goes before what any says of every other."""
+        """Returns the server at a port; a container's entry for it precedes any entry for all other ports."""
         known = [self._behaviour(pod, container["name"]).ports for container in pod["spec"]["containers"]]
         return next((ports[number] for number in (port, 0) for ports in known if number in ports), None)
 
@@ -228,7 +234,7 @@ async def _print(output: Output, streams: Streams) -> int:
 
 
 async def _run(function: Command, pod: Object, container: str, command: Sequence[str], streams: Streams) -> int:
-    """In a thread of its own; what it raises is told to the client like a program's traceback, with exit code 1."""
+    """Runs the function in a thread. The client sees an exception like a program's traceback, with exit code 1."""
     loop = asyncio.get_running_loop()
     stdin: io.RawIOBase = _Input(streams.stdin, loop) if streams.stdin is not None else io.BytesIO()  # type: ignore[assignment]
     call = Call(
@@ -267,7 +273,7 @@ def _exited(function: Command, call: Call) -> int | str | bytes | Output | None:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """A thread that nobody waits for once its client is gone."""
+    """Runs `work` in a thread, which is abandoned when its client is gone."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -330,7 +336,7 @@ class _Output:
         return len(data)
 
     def flush(self) -> None:
-        """What is written is sent at once."""
+        """Does nothing: data is sent at once."""
 
 
 async def _all(write: Write, data: bytes) -> None:

@@ -56,7 +56,7 @@ class Session:
             return _NOT_FOUND if program == str(reason) else _NOT_FOLLOWED
 
     async def _handled(self, event: Write | Sleep | Read) -> str:
-        """What the shell gets in return: the input that it asks for."""
+        """Handles an event; returns the input that the shell asked for."""
         match event:
             case Write(descriptor, text):
                 await self._write(descriptor, text)
@@ -80,7 +80,7 @@ class Session:
         return data.decode("utf-8", "surrogateescape")
 
     async def _line(self) -> str:
-        """What is typed up to the Enter key, which a terminal shows; "" when the input ends."""
+        """Reads a line up to the Enter key, and echoes it; "" at the end of the input."""
         line = ""
         while self._typed or (more := await self._input()):
             self._typed = self._typed or more

@@ -39,7 +39,7 @@ def back_off(count: int) -> float:
 
 
 def tries(elapsed: float) -> tuple[int, float]:
-    """How often something that always fails was tried until so many seconds after the first time, and when it is tried next."""
+    """Returns how often something that always fails was tried within so many seconds, and when it is tried next."""
     count, at = 1, back_off(1)
     while at <= elapsed:
         if back_off(count) == MOST_SECONDS:

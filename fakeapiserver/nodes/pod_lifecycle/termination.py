@@ -1,4 +1,4 @@
-"""How a container comes to its end: its preStop hook, whose turn it is, and the grace period. Pure.
+"""The end of a container: its preStop hook, the order of containers, and the grace period. Pure.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go, pkg/kubelet/lifecycle/
 handlers.go.
@@ -28,7 +28,7 @@ class Stop(Struct, frozen=True):
 
 
 class Ending(NamedTuple):
-    """Of a container. `hook_failed`: when its preStop hook did; None: it didn't."""
+    """The end of a container. `hook_failed`: when its preStop hook failed, or None."""
 
     at: float
     exit_code: int
@@ -52,7 +52,10 @@ def hook_of(spec: Object, kind: str, scripted: Hook | None) -> Hook | None:
 
 
 def ending(spec: Object, behaviour: ContainerBehaviour, begun: float, grace: float, turn: float = 0.0) -> Ending:
-    """Of a container that is told to stop at `begun`. `turn`: when those have ended that have to end before it."""
+    """Returns the end of a container that is stopped at `begun`.
+
+    `turn`: when the containers have ended that end before it.
+    """
     at, left, failed = begun, grace, None
     hook = hook_of(spec, "preStop", behaviour.pre_stop)
     if hook is not None and left > 0:

@@ -161,7 +161,7 @@ class Scheduler:
             queue.add(request)
 
     def _try_again(self, queue: Queue, concerns: Callable[[Object], object] = lambda pod: True) -> None:
-        """Something has changed: whoever fits nowhere may fit now; later, the more often it didn't."""
+        """Queues the pods that fit on no node, after a change; the more often a pod was tried, the later."""
         now = self._context.clock.monotonic()
         for request, (tries, last) in self._waiting.items():
             pod = self.pods.indexer.get_by_key(str(request))
@@ -216,7 +216,7 @@ class Scheduler:
 
     async def _place(self, request: Request, cycle: Cycle, chosen: str) -> Result | None:
         """The pod gets the node, once what it needs there is its."""
-        # decided before anything is awaited: nobody else gets the same room
+        # decided before anything is awaited, so that no other pod gets the same room
         info = cycle.pod
         self._snapshot.place(info, chosen)
         self._waiting.pop(request, None)
@@ -246,7 +246,7 @@ class Scheduler:
         return await self._bind_when_devices_are(request)
 
     async def _nominate(self, pod: Object, node: str) -> None:
-        """Tells where it will be, as long as that takes."""
+        """Writes the node that the pod is promised, for as long as it waits."""
         try:
             await self._patch(pod, {"nominatedNodeName": node})
         except StatusError as error:
@@ -285,7 +285,7 @@ class Scheduler:
         return await self._bind(request, binding.info, binding.node)
 
     async def _not_bound(self, request: Request, info: PodInfo, plugin: str, why: str) -> Result:
-        """What the pod needs on its node can't be had."""
+        """Gives up a node because the pod's volumes or devices there failed."""
         self.binder.forget(request)
         self._snapshot.remove_pod(info.key)
         self._placed.pop(request, None)
@@ -293,7 +293,7 @@ class Scheduler:
         return await self._failed(request, info, _not_prepared(plugin, why))
 
     async def _failed(self, request: Request, info: PodInfo, message: str) -> Result:
-        """Something went wrong that nobody may ever tell of: it is tried again all the same."""
+        """Reports an error; the pod is tried again even if no event follows."""
         self._wait(request)
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)
         await self._say(info.pod, message, None, "SchedulerError")
@@ -333,7 +333,7 @@ class Scheduler:
                 found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage, cycle.devices)
                 nominated = found.node if found is not None else ""
             if found is not None:
-                # promised before anything is awaited: whoever comes in place of the victims gets none of their room
+                # promised before anything is awaited, so that the victims' successors don't get their room
                 self._snapshot.nominate(info, found.node)
                 await self._preempt(info, found)
             else:
@@ -354,7 +354,7 @@ class Scheduler:
         return f"0/{len(refusals)} nodes are available: {shown}."
 
     async def _preempt(self, info: PodInfo, found: preemption.Candidate) -> None:
-        """The victims are told to go; the pod is tried again as they do. The node is promised to nobody less important."""
+        """Evicts the victims; the pod is tried again as they leave. No pod of lower priority gets the node's room."""
         uid = info.pod["metadata"]["uid"]
         for victim in found.victims:
             metadata = victim.pod["metadata"]
@@ -430,7 +430,7 @@ def _claims_of(pod: Object) -> Sequence[str]:
 
 
 def _shape(node: Object) -> tuple[object, ...]:
-    """What matters for scheduling of a node."""
+    """Returns the parts of a node that scheduling depends on."""
     spec = node["spec"]
     return (
         node["metadata"].get("labels"),

@@ -1,4 +1,4 @@
-"""Which devices claims get on a node: the first combination that all requests and constraints agree to. Pure.
+"""The devices of claims on a node: the first combination that satisfies all requests and constraints. Pure.
 
 Upstream: k8s.io/dynamic-resource-allocation/structured/internal/incubating (allocator_incubating.go, constraint.go,
 consumable_capacity.go), which is what runs with the feature gates of 1.36.
@@ -58,7 +58,7 @@ class Classes(Protocol):
 
 
 class _Constraint(Protocol):
-    """Of one claim, among its devices so far."""
+    """A constraint of one claim, with the devices chosen so far."""
 
     def admits(self, request: str, subrequest: str, device: Device) -> bool: ...
 
@@ -68,7 +68,7 @@ class _Constraint(Protocol):
 
 
 class _Concerns:
-    """Which requests a constraint is about: all if none is named."""
+    """Decides which requests a constraint concerns: all if it names none."""
 
     def __init__(self, row: Object, attribute: str) -> None:
         self._requests = frozenset(row.get("requests") or ())
@@ -168,7 +168,7 @@ class _Given(Struct, eq=False):
 
 
 class _Part(Struct, eq=False):
-    """One claim: for each of its requests what would do, of which `chosen` is taken."""
+    """A claim: the alternatives for each of its requests; `chosen` are the taken ones."""
 
     claim: Object
     requests: list[list[_Want]] = field(default_factory=list)
@@ -232,7 +232,7 @@ class _Search:
         return [self._result(part) for part in self._parts]
 
     def _solve(self) -> bool:
-        """One claim after the other; where one finds nothing, the one before it tries something else."""
+        """Allocates claim by claim; if one gets nothing, the claim before it tries other devices."""
         tries = [self._requests(0, 0)] if self._parts else []
         while tries and len(tries) <= len(self._parts):
             try:
@@ -336,7 +336,7 @@ class _Search:
             raise _TooMany
 
     def _give(self, number: int, request: int, want: _Want, count: int, start: int) -> Iterator[None]:
-        """As `_requests`, with `count` devices of the request found already; the next one is at `start` or behind it."""
+        """Continues `_requests` with `count` devices of the request found; the next one is at `start` or after it."""
         if want.devices is not None and not want.devices:
             return
         if count >= want.count:
@@ -362,7 +362,7 @@ class _Search:
                     yield from self._with(number, given, self._give(number, request, want, count + 1, place + 1))
 
     def _with(self, number: int, given: _Given, rest: Iterator[None]) -> Iterator[None]:
-        """The rest while the claim has the device. What is found stays: nobody looks for more then."""
+        """Runs the rest while the claim has the device. The final choice stays."""
         self._mark(number, given, 1)
         try:
             yield from rest
@@ -435,7 +435,7 @@ class _Search:
         return all(left >= consumed[key] + wanted[key] for key, left in self._counters_of(device.pool).items())
 
     def _counters_of(self, pool: Pool) -> Mapping[tuple[str, str], Fraction]:
-        """What claims that have their devices left."""
+        """Returns the counters that claims with devices leave."""
         if pool not in self._available:
             found = {(of, name): amount for of, row in pool.counters.items() for name, amount in row.items()}
             for device, spec in (*((row.id, row.spec) for row in pool.devices), *pool.others):
@@ -502,7 +502,7 @@ class _Search:
 
 
 def _consumed(requested: Any, row: Object) -> Quantity:
-    """What of a capacity goes to who requests so much of it, or says nothing."""
+    """Returns how much of a capacity a request consumes."""
     policy = row.get("requestPolicy") or {}
     if requested is None:
         return parse(str(policy.get("default") or row["value"]))
@@ -536,7 +536,7 @@ def _is_valid(amount: Fraction, policy: Object | None) -> bool:
 
 
 def _config(part: _Part) -> list[Object]:
-    """What drivers are told: by classes, each once, then by the claim."""
+    """Returns the configuration for drivers: of the classes, each once, then of the claim."""
     found: list[Object] = []
     of_class: dict[str, list[Object]] = {}
     chosen = [wants[part.chosen.get(i, 0)] for i, wants in enumerate(part.requests)]
@@ -557,7 +557,7 @@ def _config(part: _Part) -> list[Object]:
 
 
 def _node_selector(given: Sequence[_Given], node: Object) -> Object | None:
-    """Where all of the devices can be reached; None: everywhere."""
+    """Returns the selector of the nodes that reach all devices, or None for all nodes."""
     fields: list[Object] = []
     expressions: list[Object] = []
     for device in (row.device for row in given):

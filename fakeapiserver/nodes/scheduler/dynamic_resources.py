@@ -45,13 +45,14 @@ _UNAVAILABLE: Final = "resourceclaim not available on the node"
 
 
 class DevicesFailed(Exception):
-    """The pod is to be scheduled anew."""
+    """The pod must be scheduled again."""
 
 
 class PodDevices(Struct):
-    """A pod's claims. `problem`: why no node will do; "" where some may.
+    """A pod's claims. `problem`: why no node is suitable, or "".
 
-    found: what each node has for those that aren't allocated yet, in their order. idle: those that are allocated where the pod can't
+    found: the allocations on each node for the unallocated claims, in their order. idle: the claims that are
+    allocated where the pod can't
     run, by uid.
     """
 
@@ -93,7 +94,7 @@ class PodDevices(Struct):
             return False
 
     def scores(self) -> Mapping[str, float]:
-        """Of nodes: more, the earlier of their choices the claims get."""
+        """Returns the scores of nodes: higher, the earlier the claims' choices."""
         return {
             name: float(sum(map(score, self.unallocated, found)))
             + sum(score(claim, allocation) for claim in self.claims if (allocation := _allocation(claim)) is not None)
@@ -102,7 +103,7 @@ class PodDevices(Struct):
 
 
 class DeviceBinder:
-    """What there is of devices, and whose they are."""
+    """Keeps the devices and their users."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
@@ -131,14 +132,15 @@ class DeviceBinder:
             self._taken.set(uid, _allocation(self._known.get_by_key(key_of(claim)) or claim))
 
     def slices_changed(self) -> None:
-        """They are sorted anew when they are next needed."""
+        """Drops the sorted slices, which are sorted again when needed."""
         self._slices = None
 
     # --------------------------------------------------------------------- before all nodes
 
     def waits_for(self, pod: Object) -> str | None:
-        """The key of a claim that must be there, and be the pod's, before it is worth trying; "": the pod's status is to tell its
-        name; None: nothing is missing."""
+        """Returns the key of a claim that must exist and be the pod's first; "" if the pod's status lacks its name;
+        None if nothing is missing.
+        """
         for row, name in claim_names(pod):
             if name is None:
                 return ""
@@ -149,7 +151,7 @@ class DeviceBinder:
         return None
 
     def devices_of(self, pod: Object) -> PodDevices:
-        """As the filter begins."""
+        """Returns the pod's claims at the start of the filters."""
         found = PodDevices(now=self._context.clock.now())
         if not pod["spec"].get("resourceClaims"):
             return found
@@ -166,7 +168,7 @@ class DeviceBinder:
         return found
 
     def claims_of(self, pod: Object) -> list[Object]:
-        """Those that there are."""
+        """Returns the pod's existing claims."""
         keys = [f"{pod['metadata']['namespace']}/{name}" for _, name in claim_names(pod) if name]
         return [claim for key in keys if (claim := self._known.get_by_key(key)) is not None]
 
@@ -187,7 +189,7 @@ class DeviceBinder:
     # ---------------------------------------------------------------------- when it is decided
 
     def reserve(self, devices: PodDevices, node: str) -> Mapping[str, Object]:
-        """From now on nobody else gets these devices. Claims' uids and what they get."""
+        """Reserves the devices, so that no other pod gets them. Returns the allocations by the claims' uids."""
         allocations = dict(
             zip((claim["metadata"]["uid"] for claim in devices.unallocated), devices.found.get(node, ()), strict=True)
         )
@@ -208,7 +210,7 @@ class DeviceBinder:
         return claims
 
     async def _bind_claim(self, info: PodInfo, claim: Object, allocation: Object | None) -> Object:
-        """Somebody else may write it meanwhile: then it is tried again."""
+        """Writes a claim, again after a write by another client."""
         claims = self._context.client.resource(RESOURCE_CLAIMS, info.namespace)
         about, name = key_of(claim), claim["metadata"]["name"]
         for tries in range(_TRIES):
@@ -295,7 +297,9 @@ class DeviceBinder:
     # --------------------------------------------------------------------- when no node would do
 
     async def make_room(self, info: PodInfo, devices: PodDevices) -> str:
-        """Gives back a claim that nobody else uses and that is allocated where the pod can't run; what the event tells."""
+        """Frees a claim without other users that is allocated where the pod can't run; returns the text for the
+        event.
+        """
         if not devices.claims:
             return "no new claims to deallocate"
         uid = info.pod["metadata"]["uid"]
@@ -321,7 +325,7 @@ def uses(pod: Object, claim: Object) -> bool:
 
 
 def is_deallocated(event: Event) -> bool:
-    """What it had is free."""
+    """Whether the claim's devices were freed."""
     return (
         isinstance(event, UpdateEvent)
         and _allocation(event.object_old) is not None
@@ -358,7 +362,7 @@ def _protected(claim: Object) -> Object:
 
 
 def _is_bound(claim: Object) -> bool:
-    """As far as its devices have to be. DevicesFailed where one can't be."""
+    """Whether the claim's devices are bound as far as needed. Raises DevicesFailed if one can't be."""
     for row in _results(claim):
         wanted = row.get("bindingConditions") or ()
         if not wanted:

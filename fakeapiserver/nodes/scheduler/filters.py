@@ -26,7 +26,7 @@ class Refusal(Struct, frozen=True):
 
 
 class Cycle(Struct):
-    """One pod's look at all nodes; `spread` and `affinity` are counted once for all of them."""
+    """One pod's check of all nodes; `spread` and `affinity` are counted once for all of them."""
 
     pod: PodInfo
     snapshot: Snapshot
@@ -66,7 +66,7 @@ def node_affinity(cycle: Cycle, node: NodeInfo) -> Refusal | None:
 
 
 def ports(cycle: Cycle, node: NodeInfo) -> Refusal | None:
-    """Of the host."""
+    """Refuses nodes on which a host port is taken."""
     wanted = cycle.pod.ports
     if wanted and any(_conflict(wanted, pod.ports) for pod in node.pods.values()):
         return Refusal(("node(s) didn't have free ports for the requested pod ports",), helped=True)
@@ -166,7 +166,7 @@ class Spread:
         )
 
     def skew(self, domain: str) -> int:
-        """How far the domain would be ahead of the emptiest."""
+        """Returns how far the domain would be ahead of the emptiest one."""
         least = min(self.counts.values(), default=0) if len(self.counts) >= self._min_domains else 0
         return self.counts.get(domain, 0) + self.self_match - least
 

@@ -1,4 +1,4 @@
-"""What the scheduler knows of nodes and of the pods on them (upstream: pkg/scheduler/framework/types.go, backend/cache)."""
+"""The scheduler's cache of nodes and the pods on them (upstream: pkg/scheduler/framework/types.go, backend/cache)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -117,7 +117,7 @@ class NodeInfo(Struct):
     node: Object
     pods: dict[str, PodInfo] = field(default_factory=dict)
     requested: Amounts = field(default_factory=dict)
-    # With a guess for those that don't say: what the scores go by.
+    # With a guess for pods without requests, as the scores use it.
     presumed: Amounts = field(default_factory=lambda: dict.fromkeys(UNSAID, 0))
     allocatable: Amounts = field(default_factory=dict)
 
@@ -137,12 +137,12 @@ class NodeInfo(Struct):
         return found
 
     def set_node(self, node: Object) -> None:
-        """It has changed."""
+        """Replaces the node's object."""
         self.node = node
         self.allocatable = amounts_of(node["status"].get("allocatable"))
 
     def add(self, pod: PodInfo) -> None:
-        """It is here, or will be."""
+        """Adds a pod that is on the node or will be."""
         self.remove(pod.key)
         self.pods[pod.key] = pod
         for name, amount in pod.requests.items():
@@ -151,7 +151,7 @@ class NodeInfo(Struct):
             self.presumed[name] += pod.requests.get(name) or guess
 
     def remove(self, key: str) -> None:
-        """It isn't, if it was."""
+        """Removes a pod, if it is there."""
         pod = self.pods.pop(key, None)
         if pod is not None:
             for name, amount in pod.requests.items():
@@ -178,7 +178,7 @@ class NodeInfo(Struct):
 
 
 class Snapshot:
-    """All nodes; kept up to date by what informers tell, and ahead of them by what the scheduler has decided."""
+    """All nodes, kept up to date by informers, and ahead of them by the scheduler's own decisions."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
@@ -186,13 +186,13 @@ class Snapshot:
         # Pods that others have to look at: those that must not have some beside them, those that would like something.
         self.avoiding: set[str] = set()
         self.wishing: set[str] = set()
-        # By node, those for whom others leave it: its room is theirs, unless somebody more important comes.
+        # Pods for which others leave a node, by node: the room is theirs unless a pod of higher priority comes.
         self.nominated: dict[str, dict[str, PodInfo]] = {}
         self._where: dict[str, str] = {}
         self._unknown: dict[str, dict[str, PodInfo]] = {}
 
     def set_node(self, node: Object) -> None:
-        """It is there, or has changed."""
+        """Adds or replaces a node."""
         name = node["metadata"]["name"]
         info = self.nodes.get(name)
         if info is None:
@@ -202,13 +202,13 @@ class Snapshot:
         info.set_node(node)
 
     def remove_node(self, name: str) -> None:
-        """It is gone; its pods are remembered in case it comes back."""
+        """Removes a node; its pods are kept in case it comes back."""
         info = self.nodes.pop(name, None)
         if info is not None and info.pods:
             self._unknown[name] = info.pods
 
     def place(self, pod: PodInfo, name: str) -> None:
-        """It is on that node, or will be."""
+        """Places a pod on a node."""
         self.withdraw(pod.key)
         if self._where.get(pod.key, name) != name:
             self.remove_pod(pod.key)
@@ -224,7 +224,7 @@ class Snapshot:
             self._unknown.setdefault(name, {})[pod.key] = pod
 
     def remove_pod(self, key: str) -> bool:
-        """It needs nothing any more; whether it did."""
+        """Removes a pod; returns whether it had a place."""
         self.withdraw(key)
         name = self._where.pop(key, None)
         if name is None:
@@ -237,13 +237,13 @@ class Snapshot:
         return True
 
     def nominate(self, pod: PodInfo, name: str) -> None:
-        """It will be on that node once others have left, unless it is on one already."""
+        """Promises a pod a node that others have to leave, unless it has a place already."""
         self.withdraw(pod.key)
         if pod.key not in self._where:
             self.nominated.setdefault(name, {})[pod.key] = pod
 
     def withdraw(self, key: str) -> None:
-        """It waits for no node any more, if it did."""
+        """Withdraws the promise of a node, if the pod has one."""
         for name, pods in self.nominated.items():
             if pods.pop(key, None) is not None:
                 if not pods:

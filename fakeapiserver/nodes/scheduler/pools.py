@@ -32,7 +32,7 @@ class DeviceID(NamedTuple):
 
 
 class Device(Struct, eq=False):
-    """One of a slice that the node can reach; where a slice leaves that to its devices, not each of them is."""
+    """A device of a slice. The node can reach the slice; if the slice leaves that to its devices, not each of them."""
 
     id: DeviceID
     spec: Object
@@ -89,7 +89,7 @@ class Slices:
         return sorted(pools, key=lambda pool: pool.has_binding_conditions)
 
     def _pool(self, key: tuple[str, str], slices: list[Object]) -> Pool | None:
-        """None where a newer generation, which the node has nothing of, replaces it."""
+        """Returns the pool, or None if a newer generation replaces it that has nothing on the node."""
         wanted = slices[0]["spec"]["pool"]
         everything = slices
         if len(slices) != wanted["resourceSliceCount"]:
@@ -185,7 +185,7 @@ class Taken:
         return device in self.devices or self.shares[device] > 0
 
     def set(self, uid: str, allocation: Object | None) -> None:
-        """What the claim has now."""
+        """Sets the claim's allocation."""
         before = self._by_claim.pop(uid, None)
         if before is not None:
             self._count(before, -1)
@@ -208,5 +208,5 @@ class Taken:
 
 
 def _exclusive(allocation: Object) -> Iterable[Object]:
-    """Devices that are somebody's own: whoever administers one leaves it to others."""
+    """Returns the results for exclusive use: administrative access leaves a device to others."""
     return [row for row in (allocation.get("devices") or {}).get("results") or () if not row.get("adminAccess")]

@@ -1,4 +1,6 @@
-"""Which pods of less priority must go so that another fits (upstream: plugins/defaultpreemption, framework/preemption)."""
+"""Preemption: the pods of lower priority that are evicted for another one (upstream: plugins/defaultpreemption,
+framework/preemption).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -29,7 +31,7 @@ class Candidate(Struct, frozen=True):
 
 
 def ineligible(pod: PodInfo, snapshot: Snapshot, refusals: Mapping[str, Refusal]) -> str:
-    """Why nobody has to go for this pod now, as the event tells it; "": somebody may have to."""
+    """Returns why no pod is evicted for this one now, as the event words it; "" if one may be."""
     if pod.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
     name = (pod.pod.get("status") or {}).get("nominatedNodeName")
@@ -47,7 +49,7 @@ def candidate(
     storage: Storage | None = None,
     devices: PodDevices | None = None,
 ) -> tuple[Candidate | None, str]:
-    """The node whose victims are least important; or why there is none, as the event tells it."""
+    """Returns the node with the least important victims, or why there is none, as the event words it."""
     total = len(snapshot.nodes)
     found, hopeless, spared = [], 0, 0
     for name, why in refusals.items():
@@ -82,7 +84,7 @@ def _cost(found: Candidate) -> tuple[int, int, int, str]:
 
 
 def _victims(pod: PodInfo, node: NodeInfo, fits: Callable[[NodeInfo], bool]) -> Sequence[PodInfo] | None:
-    """As few as possible, the least important; None: even all of them wouldn't do."""
+    """Returns as few victims as possible, the least important ones; None if even all of them aren't enough."""
     lesser = sorted((other for other in node.pods.values() if other.priority < pod.priority), key=_importance)
     if not lesser:
         return None
@@ -96,7 +98,7 @@ def _victims(pod: PodInfo, node: NodeInfo, fits: Callable[[NodeInfo], bool]) -> 
 
 
 def _importance(pod: PodInfo) -> tuple[int, str]:
-    """Of equals, whoever runs longer is more important, and sorts last."""
+    """Returns a sort key: among equals, a pod that runs longer is more important, and sorts last."""
     started = (pod.pod.get("status") or {}).get("startTime") or "9999"
     return pod.priority, "".join(chr(0x10FFFF - ord(letter)) for letter in started)
 

@@ -1,4 +1,4 @@
-"""Which of the nodes that a pod may run on is the best: each score is 0 to 100, and weighs as upstream's defaults say.
+"""The scores of nodes for a pod: each is 0 to 100, weighed by upstream's defaults.
 
 Upstream: pkg/scheduler/framework/plugins (noderesources/{least_allocated,balanced_allocation}.go, tainttoleration, nodeaffinity,
 podtopologyspread/scoring.go, interpodaffinity/scoring.go), apis/config/v1/default_plugins.go.
@@ -17,7 +17,10 @@ MAX: Final = 100.0
 def best(
     pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot, devices: Mapping[str, float] | None = None
 ) -> NodeInfo:
-    """Of several equally good ones, the one with the fewest pods, then the first by name. `devices`: how well each does by these."""
+    """Returns the best node; among equals the one with the fewest pods, then the first by name.
+
+    `devices`: scores by devices.
+    """
     if len(nodes) == 1:
         return nodes[0]
     totals = dict.fromkeys((node.name for node in nodes), 0.0)
@@ -53,7 +56,7 @@ def _balanced(pod: PodInfo, node: NodeInfo) -> float:
 
 
 def _intolerable(pod: PodInfo, node: NodeInfo) -> float:
-    """How many taints would rather not have it."""
+    """Returns how many of the node's PreferNoSchedule taints the pod does not tolerate."""
     tolerations = pod.pod["spec"].get("tolerations") or ()
     unwanted = [taint for taint in node.taints if taint["effect"] == "PreferNoSchedule"]
     return float(len([taint for taint in unwanted if not tolerates(tolerations, taint)]))
@@ -106,6 +109,6 @@ def _normalized(scores: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _reversed(scores: Mapping[str, float]) -> Mapping[str, float]:
-    """Those with the least have 100."""
+    """Reverses scores: the lowest becomes 100."""
     most = max(scores.values())
     return {name: MAX - score / most * MAX for name, score in scores.items()} if most > 0 else {}

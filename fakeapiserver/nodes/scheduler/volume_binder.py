@@ -1,6 +1,6 @@
-"""Lets a pod's claims get their volumes before the pod gets its node (upstream: plugins/volumebinding/binder.go, BindPodVolumes).
+"""Binds a pod's volumes before the pod is bound to its node (upstream: plugins/volumebinding/binder.go, BindPodVolumes).
 
-What is to be bound is written, then whoever binds and provisions is waited for; nothing blocks meanwhile.
+The bindings are written, then the pod waits for the binder and the provisioner, without blocking other pods.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _BY_NODE: Final = "va.spec.nodename"
 
 
 class VolumeBindingFailed(Exception):
-    """The pod is to be scheduled anew."""
+    """The pod must be scheduled again."""
 
 
 class Binding(Struct):
@@ -53,7 +53,7 @@ class Binding(Struct):
 
 
 class VolumeBinder:
-    """Those that wait, by their pods."""
+    """The pods that wait for their volumes."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
@@ -80,7 +80,7 @@ class VolumeBinder:
         self._of_claim: dict[str, set[Request]] = {}
 
     def of(self, request: Request) -> Binding | None:
-        """What the pod waits for."""
+        """Returns the volumes that the pod waits for, or None."""
         return self._bindings.get(request)
 
     def waiting_for(self, claim: str) -> Sequence[Request]:
@@ -88,7 +88,7 @@ class VolumeBinder:
         return [*self._of_claim.get(claim, ())]
 
     def forget(self, request: Request) -> None:
-        """The pod has its node, or is gone, or begins anew."""
+        """Forgets a pod that was bound, is gone, or is scheduled again."""
         binding = self._bindings.pop(request, None)
         if binding is None:
             return
@@ -100,7 +100,7 @@ class VolumeBinder:
                 self._of_claim.pop(claim, None)
 
     def begin(self, request: Request, info: PodInfo, node: str, found: PodVolumes) -> Binding:
-        """From now on nobody else gets these volumes."""
+        """Assumes the volumes, so that no other pod gets them."""
         volumes, claims = self.storage.assume(found, node)
         binding = self._bindings[request] = Binding(info, node, self._clock.monotonic() + TIMEOUT)
         binding.static = {key_of(claim): volume for (claim, _), volume in zip(found.static, volumes, strict=True)}
@@ -110,7 +110,7 @@ class VolumeBinder:
         return binding
 
     async def write(self, binding: Binding) -> None:
-        """StatusError: somebody else was faster."""
+        """Writes the bindings. Raises StatusError if another client was faster."""
         for key, volume in binding.static.items():
             written = await self._client.resource(PERSISTENT_VOLUMES).update(volume)
             binding.static[key] = written

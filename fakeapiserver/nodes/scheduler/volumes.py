@@ -43,7 +43,7 @@ _TOPOLOGY: Final = {
 
 
 class Objects(Protocol):
-    """Those of one resource."""
+    """The objects of one resource."""
 
     def get_by_key(self, key: str) -> Object | None: ...
 
@@ -70,11 +70,11 @@ class Assumed:
         return [self.get_by_key(key_of(obj)) or obj for obj in self.seen.list()]
 
     def assume(self, obj: Object) -> None:
-        """It will be so."""
+        """Assumes an object's next state."""
         self._assumed[key_of(obj)] = obj
 
     def forget(self, key: str) -> None:
-        """It won't."""
+        """Drops an assumption."""
         self._assumed.pop(key, None)
 
 
@@ -83,7 +83,7 @@ def version(obj: Object) -> int:
 
 
 class PodVolumes(Struct):
-    """What a pod's claims get on a node: volumes that are there (claim, volume), and those to be provisioned."""
+    """The volumes of a pod's claims on a node: existing ones (claim, volume), and claims to be provisioned."""
 
     static: Sequence[tuple[Object, Object]] = ()
     dynamic: Sequence[Object] = ()
@@ -107,7 +107,7 @@ class PodClaims(Struct):
 
 
 class Storage(Struct, frozen=True):
-    """What there is of storage."""
+    """The caches of storage objects."""
 
     claims: Assumed
     volumes: Assumed
@@ -208,7 +208,7 @@ class Storage(Struct, frozen=True):
         return ""
 
     def limit(self, info: PodInfo, node: NodeInfo) -> str:
-        """How many volumes a driver can attach to the node."""
+        """Returns why the node's drivers can't attach the pod's volumes, or ""."""
         csi_node = self.csi_nodes.get_by_key(node.name)
         drivers = () if csi_node is None else csi_node["spec"].get("drivers") or ()
         limits = {row["name"]: (row.get("allocatable") or {}).get("count") for row in drivers}
@@ -231,7 +231,7 @@ class Storage(Struct, frozen=True):
         return ""
 
     def _csi_volumes(self, info: PodInfo) -> set[tuple[str, str]]:
-        """(driver, handle) of a pod's volumes; of those that aren't there yet something in place of the handle."""
+        """Returns (driver, handle) of a pod's volumes; missing volumes get a substitute for the handle."""
         found = set()
         for row in info.pod["spec"].get("volumes") or () if info.has_claims else ():
             claim = self._claim(info, row) if claim_name(info.pod, row) else None
@@ -333,7 +333,7 @@ class Storage(Struct, frozen=True):
         return volumes, claims
 
     def revert(self, volumes: Iterable[Object], claims: Iterable[Object]) -> None:
-        """They are as informers have them."""
+        """Drops the assumptions about these objects."""
         for volume in volumes:
             self.volumes.forget(key_of(volume))
         for claim in claims:

@@ -109,5 +109,5 @@ class _Evaluation:
 
 
 def _wrapped(value: int) -> int:
-    """As a number of 64 bits overflows."""
+    """Returns the number after an overflow of 64 bits."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

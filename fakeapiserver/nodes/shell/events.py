@@ -1,4 +1,4 @@
-"""What happens in a run of the shell, and what a process finds. Pure."""
+"""The events of a run of the shell, and a process's environment. Pure."""
 
 from collections.abc import Generator
 from typing import Final
@@ -59,10 +59,10 @@ Sink = int | str | list[str] | None
 
 
 class Surroundings(Struct, frozen=True):
-    """What a process finds: variables and files as (name, text), directories, the name of its host.
+    """A process's environment: variables and files as (name, text), directories, the name of its host.
 
-    `is_container`: programs that reach for a network or packages count as successful; for a client's exec they aren't followed.
-    `is_terminal`: a person types, and sees a prompt."""
+    `is_container`: programs that use a network or packages count as successful; for a client's exec they aren't followed.
+    `is_terminal`: there is a prompt."""
 
     environment: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()

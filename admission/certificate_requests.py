@@ -1,4 +1,4 @@
-"""What a certificate signing request asks for."""
+"""The contents of a certificate signing request."""
 
 from base64 import b64decode
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ _PEM_TYPE = b"-----BEGIN CERTIFICATE REQUEST-----"
 
 
 def subject(request: str) -> "Name":
-    """Of a PEM request in base64. ValueError, as upstream's certapi.ParseCSR says it."""
+    """Returns the subject of a PEM request in base64. Raises ValueError in the words of upstream's certapi.ParseCSR."""
     from cryptography import x509
 
     data = b64decode(request)

@@ -1,4 +1,4 @@
-"""Which of several classes is the default one.
+"""The choice of the default class.
 
 Upstream: k8s.io/kubernetes/pkg/volume/util/storageclass.go, plugin/pkg/admission/network/defaultingressclass.
 """

@@ -1,4 +1,4 @@
-"""The interfaces of admission plugins and of what they are given.
+"""The interfaces of admission plugins and of their inputs.
 
 Upstream: k8s.io/apiserver/pkg/admission/interfaces.go.
 """
@@ -23,8 +23,12 @@ Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class Reinvocation(Struct):
-    """What mutating plugins remember of one write, so that they can be run once more. `called` are those who want to be
-    when others change the object after them, `again` those who will be; `output` is the object as the webhooks left it."""
+    """The state of mutating plugins during one write, for their second run.
+
+    `called` are the plugins that want to run again if others change the object after them, `again` those that
+    will; `output` is the object as
+    the webhooks left it.
+    """
 
     needed: bool = False
     running: bool = False
@@ -44,12 +48,19 @@ class Annotations(Protocol):
     """Collects the audit annotations of a request."""
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
-        """What was said first of a key stays. `with_request`: only where the request's body is told as well."""
+        """Records an annotation; the first value of a key wins.
+
+        `with_request`: only at levels that record the request's body.
+        """
 
 
 class Attributes(Struct):
-    """One write on its way to storage. `object` is the new object (None on delete), owned by this request, so a mutating
-    plugin may change it in place; `old_object` must not be changed."""
+    """A write on its way to storage.
+
+    `object` is the new object (None on delete), owned by this request, so a mutating plugin may change it in
+    place; `old_object` must not be
+    changed.
+    """
 
     operation: Operation
     kind: GroupVersionKind
@@ -65,7 +76,7 @@ class Attributes(Struct):
     warnings: list[str] = field(default_factory=list)
     reinvocation: Reinvocation | None = None
     annotations: Annotations | None = None
-    # Where lists and maps were sent empty, ("spec", "overhead"): in `object` there are none.
+    # The paths of lists and maps that were sent empty, e.g. ("spec", "overhead"): `object` lacks them.
     empties: Container[tuple[str | int, ...]] = ()
 
     def annotate(self, key: str, value: str, *, with_request: bool = False) -> None:
@@ -78,7 +89,7 @@ class Getter(Protocol):
     """Reads stored objects, for plugins that look at other objects. Objects must not be changed."""
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        """The object; None if there is none. `resource` is `pods` or `deployments.apps`."""
+        """Returns the object, or None. `resource` is `pods` or `deployments.apps`."""
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
         """All objects of a resource, in one namespace or (empty) in all; the same list while nothing of the resource is written.
@@ -104,14 +115,20 @@ class Versions(Protocol):
         """The object with its keys in the order in which Go writes them; it may share parts with `obj`."""
 
     def settle(self, obj: Object, kind: GroupVersionKind) -> list[str]:
-        """Brings what a plugin has made into the kind's form, with its defaults, in place, and tells what a built-in kind has no
-        place for. ValueError in the words of Go's decoder."""
+        """Converts an object that a plugin changed to the kind's form, with its defaults, in place; returns unknown
+        fields of built-in kinds.
+
+                Raises ValueError in the words of Go's decoder.
+        """
 
     def recognize(self, obj: Object, kind: GroupVersionKind) -> None:
         """Checks that the server knows the kind and that the object fits it. ValueError in Go's words."""
 
     def restore(self, obj: Object, kind: GroupVersionKind) -> None:
-        """As `settle`, for the result of a merge. ValueError in the words of Go's unstructured converter."""
+        """Does what `settle` does for the result of a merge.
+
+        Raises ValueError in the words of Go's unstructured converter.
+        """
 
     def resource_of(self, kind: GroupVersionKind) -> tuple[GroupVersionResource, bool] | None:
         """The resource that serves a kind, and whether it is namespaced; None if the kind isn't served."""
@@ -166,8 +183,12 @@ class Writer(Protocol):
 
 
 class Initializer(Struct, frozen=True):
-    """What a plugin is made with (upstream: admission initializers). `configuration` is what --admission-control-config-file
-    has for each plugin by its name; without a `writer` nothing but the object itself is changed."""
+    """The dependencies of a plugin (upstream: admission initializers).
+
+    `configuration` is what --admission-control-config-file has for each plugin by its name; without a `writer`
+    plugins change nothing but the
+    object itself.
+    """
 
     getter: Getter
     versions: Versions = field(default_factory=NoVersions)

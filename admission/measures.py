@@ -1,4 +1,4 @@
-"""What is counted of webhooks and policies.
+"""The metrics of webhooks and policies.
 
 Upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go, pkg/admission/plugin/policy/validating/metrics/metrics.go,
 k8s.io/pod-security-admission/metrics/metrics.go.

@@ -74,7 +74,7 @@ DEFAULT_OFF: Final = frozenset(
     }
 )
 
-# What is told of plugins that upstream has no more.
+# Messages about plugins that upstream has removed.
 _REPLACED: Final = {"PodSecurityPolicy": ": it was removed in 1.25, PodSecurity (on by default) takes its place"}
 
 # Each plugin's class stands in plugins/<its name in lower case>.py under the same name.
@@ -141,8 +141,10 @@ def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> 
 
 
 def exactly(names: Sequence[str], *, others_are_named: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the older --admission-control turns on and off. ValueError with upstream's sentences for unknown names, or where the other
-    two flags are given."""
+    """Returns the plugins that the older --admission-control turns on and off.
+
+    Raises ValueError with upstream's sentences for unknown names, and if the other two flags are given.
+    """
     errors = []
     if others_are_named:
         both = "enable-admission-plugins/disable-admission-plugins"

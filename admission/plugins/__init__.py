@@ -1,1 +1,3 @@
-"""One admission plugin a file, named as upstream in lower case; they are unaware of each other (chain.py composes them)."""
+"""The admission plugins, a file each, with upstream's names in lower case. They are unaware of each other; chain.py
+composes them.
+"""

@@ -28,7 +28,10 @@ class AlwaysPullImages(Handler):
 
 
 def _policies(attributes: Attributes) -> Iterator[tuple[str, Object, str]]:
-    """Where pull policies stand: field path, the object that holds it, its key. Nothing on an update without a new image."""
+    """Yields the pull policies:
+
+    field path, the object that holds it, its key. Nothing on an update without a new image.
+    """
     pod = attributes.object or {}
     if attributes.operation == "UPDATE" and _images(pod) <= _images(attributes.old_object or {}):
         return

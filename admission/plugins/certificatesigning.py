@@ -1,4 +1,4 @@
-"""Only who may `sign` for a signer answers its requests.
+"""Only users allowed to `sign` for a signer may issue its certificates.
 
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/certificates/signing.
 """

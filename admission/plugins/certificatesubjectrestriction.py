@@ -1,4 +1,4 @@
-"""Nobody gets a certificate of system:masters from the API server's own signer.
+"""Refuses certificates of system:masters from the API server's own signer.
 
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction.
 """
@@ -24,7 +24,7 @@ class CertificateSubjectRestriction(Handler):
 
 
 def organizations(request: str) -> list[str]:
-    """Of a PEM request in base64; none of what validation refuses anyway."""
+    """Returns the organizations in a PEM request in base64; empty for a request that validation refuses anyway."""
     from cryptography.x509.oid import NameOID
 
     try:

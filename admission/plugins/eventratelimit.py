@@ -1,4 +1,4 @@
-"""So many events a second and no more: in all, of a namespace, of a user, about an object.
+"""Limits the rate of events: in all, per namespace, per user, per object.
 
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/eventratelimit, golang.org/x/time/rate.
 """
@@ -75,7 +75,7 @@ class _Limit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def refusal(self, attributes: Attributes) -> str:
-        """Takes a token; says why there is none."""
+        """Takes a token; returns the refusal if there is no token, or ""."""
         key, now = self._key(attributes), self._monotonic()
         tokens, then = self._buckets.pop(key, (float(self._burst), now))
         tokens = min(float(self._burst), tokens + (now - then) * self._rate)
@@ -87,7 +87,7 @@ class _Limit:
 
 
 def _read(document: Object | None) -> list[Object]:
-    """The limits. ValueError, also where there are none."""
+    """Returns the limits. Raises ValueError, also for an empty list."""
     document = {} if document is None else _KIND.read(document, is_strict=False)
     limits, path, errors = document.get("limits") or [], Path("limits"), ErrorList()
     if not limits:

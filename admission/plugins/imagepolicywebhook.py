@@ -42,7 +42,7 @@ _DENY_TTL: Final = _Time("denyTTL", 1.0, 1.0, 30 * _MINUTE, 30.0)
 
 
 class Status(NamedTuple):
-    """What the webhook has said of some images."""
+    """The webhook's answer about some images."""
 
     allowed: bool
     reason: str
@@ -113,7 +113,7 @@ class ImagePolicyWebhook(Handler):
 
 
 def _refusal(attributes: Attributes, error: ValueError) -> StatusError:
-    """What the webhook forbids itself isn't told twice."""
+    """Returns the error; a refusal by the webhook itself is not repeated."""
     if getattr(error.__cause__, "status", 0) == _FORBIDDEN:
         causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
         return status_error(_FORBIDDEN, "Forbidden", str(error), {"causes": causes})

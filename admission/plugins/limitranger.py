@@ -35,7 +35,7 @@ class LimitRanger(Handler):
                 raise forbidden(attributes, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     def _limits(self, attributes: Attributes) -> Iterator[list[Object]]:
-        """Those of each LimitRange that the write must heed. What runs in a pod changes by its resize alone."""
+        """Yields the limits of each LimitRange for the write. A running pod's resources change only by its resize."""
         is_pod = attributes.resource.group_resource == PODS
         if attributes.subresource not in (("", "resize") if is_pod else ("",)):
             return
@@ -68,7 +68,7 @@ def _complete(pod: Object, limits: list[Object]) -> None:
 
 
 def _give(container: Object, which: str, defaults: dict[str, Any]) -> list[str]:
-    """Puts in what the container doesn't say itself; answers the names of that."""
+    """Adds the missing defaults to the container and returns their names."""
     own = (container.get("resources") or {}).get(which) or {}
     missing = sorted(defaults.keys() - own.keys())
     if missing:

@@ -47,7 +47,7 @@ class Invocation(NamedTuple):
 
 
 class View(Struct):
-    """The write in the version that some policies see it in, with what they have made of it."""
+    """The write in the version that some policies see, with their changes."""
 
     subject: Subject
     is_dirty: bool = False
@@ -163,7 +163,7 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         evaluation: "Evaluation",
         denials: list[Denial],
     ) -> None:
-        """One mutation after the other; those that fail leave the object as it is."""
+        """Applies the mutations in order; those that fail leave the object unchanged."""
         from fakeapiserver.admission.policy.mutator import MutationError
 
         versions, kind = self.initializer.versions, view.subject.kind
@@ -221,7 +221,7 @@ def _deny(hook: Hook, binding: Binding | None, message: str, denials: list[Denia
 
 
 def _refusal(attributes: Attributes, denials: list[Denial]) -> StatusError:
-    """Of the first one's reason, yet always 403."""
+    """Returns the refusal with the reason of the first denial, yet always with 403."""
     status: Object = {**forbidden(attributes, "admission request denied by policy").status}
     status["message"] = denials[0].message
     status["reason"] = denials[0].reason or status["reason"]

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 
 _NAMESPACES: Final = GroupResource("", "namespaces")
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
-# Answering these with "not found" would tell which namespaces exist.
+# A "not found" for these would reveal which namespaces exist.
 _ACCESS_REVIEW: Final = ("authorization.k8s.io", "localsubjectaccessreviews")
 
 

@@ -1,4 +1,4 @@
-"""What an update asks of a pod's node, the node must have declared that it can do.
+"""Refuses updates of pods that need a feature which the pod's node has not declared.
 
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/nodedeclaredfeatures/admission.go, k8s.io/component-helpers/nodedeclaredfeatures.
 """
@@ -35,7 +35,7 @@ class NodeDeclaredFeatureValidator(Handler):
 
 
 def _needed(spec: Object, old: Object) -> Iterator[str]:
-    """Of the features that nodes declare, those that the change of a running pod takes."""
+    """Yields the declared features that the change of a running pod needs."""
     if spec.get("resources") != old.get("resources"):
         yield "InPlacePodLevelResourcesVerticalScaling"
     after = spec.get("initContainers") or ()

@@ -382,7 +382,7 @@ def _driver(source: Object) -> str:
 
 
 def _referenced(spec: Object) -> Iterator[str]:
-    """What of the API a pod refers to, in the order that upstream looks. ValueError for a source that is none."""
+    """Yields the resources that a pod refers to, in upstream's order. Raises ValueError for an invalid source."""
     if spec.get("serviceAccountName"):
         yield "serviceaccounts"
     found = {kind for kind, _ in secrets_and_config_maps(spec)}
@@ -398,7 +398,7 @@ def _referenced(spec: Object) -> Iterator[str]:
 
 
 def _forbidden_labels(labels: dict[str, str], before: dict[str, str]) -> str:
-    """Of those that change, those that are not a kubelet's to set."""
+    """Returns the changed labels that a kubelet may not set."""
     changed = {key for key in labels.keys() | before.keys() if labels.get(key) != before.get(key)}
     return ", ".join(sorted(key for key in changed if _is_forbidden(key)))
 

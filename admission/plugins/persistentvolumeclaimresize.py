@@ -1,4 +1,6 @@
-"""Which claims may grow. Upstream: k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize/admission.go."""
+"""Refuses the growth of claims whose class does not allow it. Upstream:
+k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize/admission.go.
+"""
 
 from fractions import Fraction
 

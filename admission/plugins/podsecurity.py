@@ -177,7 +177,7 @@ class PodSecurity(Handler):
             attributes.warnings += self._violations(name, now)
 
     def _violations(self, namespace: str, enforce: LevelVersion) -> list[str]:
-        """Of the pods in a namespace, one line for all that violate it in the same way."""
+        """Returns a line for all pods in a namespace that violate the level in the same way."""
         pods = _one_of_each_controller_first(
             pod
             for pod in self.initializer.getter.list("pods", namespace)

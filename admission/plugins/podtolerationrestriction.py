@@ -83,7 +83,7 @@ class PodTolerationRestriction(Handler):
             raise status_error(500, "", f"{text} {scope} whitelist")  # upstream's error carries no status
 
     def _of_namespace(self, name: str, annotation: str) -> Sequence[Object] | None:
-        """None where the namespace doesn't say."""
+        """Returns the tolerations in the namespace's annotation, or None."""
         namespace = self.initializer.getter.get("namespaces", "", name)
         if namespace is None:
             raise new_not_found(_NAMESPACES, name)

@@ -88,7 +88,7 @@ class Priority(Handler):
         return found
 
     def _default(self) -> Object | None:
-        """Of several (a race made them) the one with the lowest value."""
+        """Returns the default class; of several (after a race) the one with the lowest value."""
         classes = self.initializer.getter.list(_CLASSES)
         if classes is not self._known[0]:
             marked = [obj for obj in classes if obj.get("globalDefault")]

@@ -1,8 +1,8 @@
 """ResourceQuotas: a write that would use more than is left is refused, one that fits is charged.
 
-What is used so far stands in each quota's status, which a controller works out first: until then nothing that the quota speaks
-of can be created. Charging is a write of its own, checked anew by who loses the race for it, so that concurrent writers never
-overspend.
+The usage so far is in each quota's status, which a controller computes first: until then no object of a covered kind
+can be created.
+Usage is charged by a compare-and-swap, which is checked again after a lost race, so that concurrent writers never exceed the quota.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota/{admission,controller}.go.
 """
@@ -52,7 +52,7 @@ _KINDS: Final = {
 
 
 class _Charge(NamedTuple):
-    """What a write adds to a quota's usage."""
+    """The usage that a write adds to a quota."""
 
     quota: str
     usage: ResourceList
@@ -90,7 +90,7 @@ class ResourceQuota(Handler):
     # ---------------------------------------------------------------- checking
 
     def _charges(self, attributes: Attributes, evaluator: Evaluator, quotas: list[Object]) -> list[_Charge]:
-        """What is to be added to which quota. StatusError 403 where that is more than there is."""
+        """Returns the charges to each quota. Raises StatusError 403 if a quota is exceeded."""
         obj, now = attributes.object or {}, self.initializer.clock.now()
         concerned = []
         for quota in quotas:

@@ -151,7 +151,7 @@ class SimulatedRuntime:
         self._simulation.finish(pod, container, runs_for=seconds, exit_codes=(code,), log=printed)
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connects to the server that the scripts name. Raises OSError if there is none at the port."""
+        """Connects to the server that the scripts name. Raises OSError if no server is at the port."""
         found = self._port(pod, port)
         if found is None or (pod.get("status") or {}).get("phase") != "Running":
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))

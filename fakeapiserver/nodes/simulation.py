@@ -33,15 +33,17 @@ class NodeState(Struct):
     shutdown: "Shutdown | None" = None
 
     def pressures(self, now: float) -> list[Pressure]:
-        """Whose conditions are true."""
+        """Returns the pressures whose conditions are true."""
         return [
             pressure for name, pressure in PRESSURES.items() if name in self.low or self.lasting.get(name, 0.0) > now
         ]
 
 
 class Shutdown(Struct):
-    """Pods have `grace` seconds, critical ones `critical_grace` of them, after all others. `stage`: how many of the two groups were
-    told; `until`: when the next one is, at the latest."""
+    """A graceful shutdown: pods have `grace` seconds, critical ones `critical_grace` of them, after all others.
+
+    `stage`: how many of the two groups are stopping; `until`: when the next one stops, at the latest.
+    """
 
     grace: float
     critical_grace: float
@@ -50,10 +52,10 @@ class Shutdown(Struct):
 
 
 class Simulation:
-    """`count` nodes, node-1 and so on; none where stages drive others. Belongs to one event loop. `dual_stack`: nodes and pods have
-    an address of each IP family.
+    """Simulates `count` nodes, node-1 and so on; 0 if stages drive other nodes. Belongs to one event loop.
 
-    staged: the kinds, Pod and Node, that stages tell what becomes of, in place of kubelets.
+    dual_stack: nodes and pods have an address of each IP family.
+    staged: the kinds, Pod and Node, that stages drive in place of kubelets.
     watchers: called when scripts, stages or a node's state change.
     """
 
@@ -94,7 +96,7 @@ class Simulation:
         self.look(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
     def clear_scripts(self) -> None:
-        """Nothing is scripted any more."""
+        """Removes all scripts."""
         self.behaviours.clear()
         self._changed()
 
@@ -151,7 +153,7 @@ class Simulation:
             tell()
 
     async def change(self, request: Request, clock: Timers, at: float | None) -> None:
-        """Returns when something is told of the pod, or at a time (seconds since the epoch)."""
+        """Waits for a change concerning the pod, until a time (seconds since the epoch) at the latest."""
         changed = asyncio.Event()
         self._followers.setdefault(request, set()).add(changed)
         timer = clock.call_later(max(0.0, at - clock.now()), changed.set) if at is not None else None
@@ -177,7 +179,7 @@ class Simulation:
         self._uids[request] = uid
 
     def forget(self, request: Request) -> str:
-        """It doesn't any more; its uid, "" if it never did."""
+        """Forgets a pod that is gone; returns its uid, or ""."""
         uid = self._uids.pop(request, "")
         self.behaviours.forget(uid)
         return uid

@@ -1,6 +1,7 @@
-"""What a container's process finds in a simulated pod: environment variables and mounted files. Pure.
+"""The environment of a container's process in a simulated pod: variables and mounted files. Pure.
 
-Upstream: pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables, podFieldSelectorRuntimeValue), pkg/volume/{configmap,secret,downwardapi,
+Upstream: pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables, podFieldSelectorRuntimeValue),
+pkg/volume/{configmap,secret,downwardapi,
 projected}. Services' variables, service account tokens and other volumes' files aren't simulated.
 """
 
@@ -42,7 +43,7 @@ def references(pod: Object, spec: Object, words: Sequence[str]) -> Iterator[Key]
 
 
 def surroundings_of(pod: Object, spec: Object, objects: Objects) -> Surroundings:
-    """What the container's processes find. Objects that aren't there count as empty."""
+    """Returns the environment of the container's processes. Missing objects count as empty."""
     files: dict[str, str] = {}
     directories: list[str] = []
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
@@ -99,7 +100,7 @@ def _named(row: Mapping[str, Any], config_map: str, secret: str) -> Iterator[Key
 
 
 def _value_from(source: Mapping[str, Any], pod: Object, spec: Object, objects: Objects) -> str | None:
-    """None: the variable isn't set."""
+    """Returns a variable's value, or None if it isn't set."""
     if (row := source.get("fieldRef")) is not None:
         return _field(pod, row["fieldPath"])
     if (row := source.get("resourceFieldRef")) is not None:

@@ -26,7 +26,7 @@ class Refusal(Struct, frozen=True):
 
 
 class Cycle(Struct):
-    """One pod's check of all nodes; `spread` and `affinity` are counted once for all of them."""
+    """A check of all nodes for one pod; `spread` and `affinity` are counted once for all nodes."""
 
     pod: PodInfo
     snapshot: Snapshot

@@ -49,7 +49,7 @@ def candidate(
     storage: Storage | None = None,
     devices: PodDevices | None = None,
 ) -> tuple[Candidate | None, str]:
-    """Returns the node with the least important victims, or why there is none, as the event words it."""
+    """Returns the node with the least important victims, or the text of the event if no node has any."""
     total = len(snapshot.nodes)
     found, hopeless, spared = [], 0, 0
     for name, why in refusals.items():

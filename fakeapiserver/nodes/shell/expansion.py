@@ -1,4 +1,4 @@
-"""What the words of a command become: variables, arithmetic, output of commands, fields, and patterns of files. Pure.
+"""Expansion of a command's words: variables, arithmetic, output of commands, fields, and patterns of files. Pure.
 
 Upstream: POSIX.1-2017, Shell Command Language, 2.6.
 """

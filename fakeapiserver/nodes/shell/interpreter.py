@@ -1,6 +1,7 @@
-"""Runs a parsed script step by step, in the time of its driver. Pure: a run is a generator of what happens.
+"""Runs a parsed script step by step, in the time of its driver. Pure: a run is a generator of events.
 
-A driver handles each Write, lets the time of each Sleep pass, and sends what a Read asks for ("" at the end of input). The generator
+A driver handles each Write, lets the time of each Sleep pass, and sends what a Read asks for ("" at the end of
+input). The generator
 returns the exit code. It raises NotFollowed for what the simulator can't follow, and Endless for a run that never ends: a loop that
 repeats itself, or more than MAX_STEPS steps.
 """
@@ -297,7 +298,7 @@ class Shell(Struct):
                 return
 
     def _round(self, body: Node) -> Generator[Event, str, bool]:
-        """One round of a loop; False: the loop ends."""
+        """Runs the body of a loop once; returns whether the loop continues."""
         self.count()
         try:
             yield from self._node(body)
@@ -372,7 +373,7 @@ class Shell(Struct):
         return self.variables.get(name)
 
     def output(self, body: Node) -> Generator[Event, str, str]:
-        """What the commands print, without line breaks at its end."""
+        """Returns the output of commands, without line breaks at its end."""
         printed: list[str] = []
         sinks = dict(self._sinks)
         self._sinks[STDOUT] = printed

@@ -1,6 +1,7 @@
-"""What a shell script says, as a tree. Pure.
+"""Parses shell scripts into trees. Pure.
 
-Upstream: POSIX.1-2017, Shell Command Language, 2.10 (the grammar). Not understood, and reported as NotFollowed: pipes, background jobs,
+Upstream: POSIX.1-2017, Shell Command Language, 2.10 (the grammar). Not understood, and reported as NotFollowed:
+pipes, background jobs,
 here-documents, functions, `case`, and patterns in expansions (`${NAME%suffix}`).
 """
 
@@ -83,7 +84,7 @@ class _Parser:
 
     @property
     def rest(self) -> str:
-        """What comes next, for messages."""
+        """Returns the next characters, for messages."""
         return self._text[self._at : self._at + 20]
 
     @property
@@ -278,7 +279,7 @@ class _Parser:
         return self._text[begin:found]
 
     def _quoted(self, end: str) -> list[Part]:
-        """What is between double quotes, of which the first is passed."""
+        """Parses the parts up to the closing double quote."""
         parts: list[Part] = []
         literal = ""
         while True:
@@ -304,7 +305,7 @@ class _Parser:
             self._at += 1
 
     def _expansion(self, *, quoted: bool) -> Part | None:
-        """What begins with `$`; None for a mere dollar sign."""
+        """Parses an expansion that begins with `$`; returns None for a mere dollar sign."""
         text, after = self._text, self._at + 1
         if text.startswith("((", after):
             return self._arithmetic(quoted)

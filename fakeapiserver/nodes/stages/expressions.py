@@ -1,4 +1,4 @@
-"""What stages ask an object in jq or CEL (upstream: sigs.k8s.io/kwok/pkg/utils/{expression,cel,lifecycle}). Pure."""
+"""The expressions of stages in jq and CEL (upstream: sigs.k8s.io/kwok/pkg/utils/{expression,cel,lifecycle}). Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -88,7 +88,7 @@ def requirement(key: str, operator: str, values: Sequence[str]) -> Condition:
 
 
 def _text(value: Any) -> str | None:
-    """As a value of a selector; None for what equals none: numbers that come from the object, too."""
+    """Returns the value as text for a selector; None if it can't match, which includes numbers from the object."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str | int) else None
@@ -124,7 +124,10 @@ def condition(source: str) -> Condition:
 
 
 def whole_number(default: int, given: Mapping[str, Any] | None) -> Callable[[Subject], int | None]:
-    """`weight` and `weightFrom`; None: there is none. StageError, now or then."""
+    """Returns a function for `weight` and `weightFrom`; its result may be None.
+
+    Raises StageError, at once or when called.
+    """
     if given is None:
         return lambda subject: default
     if (source := _cel_of(given)) is not None:
@@ -142,7 +145,7 @@ def whole_number(default: int, given: Mapping[str, Any] | None) -> Callable[[Sub
 
 
 def _parsed(text: str) -> int | None:
-    """As strconv.ParseInt(text, 0, 0)."""
+    """Parses as strconv.ParseInt(text, 0, 0) does."""
     try:
         digits = text.lstrip("+-")
         is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
@@ -166,7 +169,10 @@ def _cel_number(source: str) -> Callable[[Subject], int | None]:
 
 
 def seconds(milliseconds: int | None, given: Mapping[str, Any] | None) -> Callable[[Subject], float | None]:
-    """A duration and what it may come from, in seconds; a time counts from now. None: there is none. StageError, now or then."""
+    """Returns a function for a duration in seconds and its source in the object; a time counts from now.
+
+    Its result may be None. Raises StageError, at once or when called.
+    """
     default = None if milliseconds is None else milliseconds / 1000
     if given is None:
         return lambda subject: default

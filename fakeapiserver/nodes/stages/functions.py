@@ -1,4 +1,4 @@
-"""What templates of stages may call (upstream: sigs.k8s.io/kwok/pkg/utils/gotpl/funcs.go)."""
+"""The functions of stages' templates (upstream: sigs.k8s.io/kwok/pkg/utils/gotpl/funcs.go)."""
 
 import ipaddress
 import json
@@ -26,10 +26,10 @@ _CONDITIONS: Final = (
 
 
 class Addresses(Protocol):
-    """Where nodes and pods are."""
+    """The addresses of nodes and pods."""
 
     def of_node(self, name: str) -> list[str]:
-        """Its addresses, one of each family; none for one that isn't there."""
+        """Returns the node's addresses, one of each family; empty if there is no such node."""
 
     def of_pod(self, node: str, uid: str) -> list[str]:
         """The same each time it is asked; none where the node isn't there."""
@@ -113,8 +113,10 @@ def functions_for(now: Callable[[], float], random: Random, addresses: Addresses
 
 
 def functions_about(obj: Object, ref: ResourceRef, addresses: Addresses) -> Functions:
-    """Those that mean something else for each object. KWOK has one address and name for all its nodes, here each has its own; the
-    kubelet's port is this server's, which needs none."""
+    """Returns the functions that depend on the object.
+
+    KWOK has one address and name for all its nodes, here each has its own; the kubelet's port is this server's.
+    """
     metadata = obj["metadata"]
     if ref == NODE:
         name = metadata["name"]

@@ -1,7 +1,8 @@
-"""Plays stages: looks which comes next for each object, waits for its time, does what it says.
+"""Plays stages: chooses the next one for each object, waits for its time, performs it.
 
-An object that changes is looked at anew, and what waited for it is replaced if a stage matches; a stage that changes nothing ends it.
-What fails because the server is busy is tried again, later each time; what fails otherwise is left until the object changes.
+After a change of an object a new stage is chosen, which replaces the waiting one if it matches; a stage that changes
+nothing is the last.
+Failures because the server is busy are tried again, later each time; after other failures nothing happens until the object changes.
 Upstream: sigs.k8s.io/kwok/pkg/kwok/controllers/{stage,pod,node}_controller.go.
 """
 
@@ -86,7 +87,7 @@ class _Kind(Struct):
 
 
 class _NodeAddresses:
-    """Where nodes and pods are, as the cluster says it."""
+    """The addresses of nodes and pods in the cluster."""
 
     def __init__(self, simulation: Simulation, nodes: SharedInformer, pods: SharedInformer) -> None:
         self._simulation = simulation
@@ -134,7 +135,7 @@ class Player:
     # -------------------------------------------------------------------- which stages
 
     async def set_stages(self, stages: Mapping[ResourceRef, Sequence[Stage]]) -> Sequence[ResourceRef]:
-        """Those that are played from now on; the resources that the server doesn't have, or not yet."""
+        """Sets the stages to play; returns the resources that the server doesn't have yet."""
         unserved, wanted = [], {}
         for ref, found in stages.items():
             try:
@@ -237,7 +238,7 @@ class Player:
         self._wait(request, known)
 
     def _is_driven(self, ref: ResourceRef, obj: Object) -> bool:
-        """Pods on nodes that run, and these nodes; whoever made a node, it runs unless it is one of ours and doesn't."""
+        """Whether stages apply: to running nodes and their pods. Nodes that are not simulated count as running."""
         if ref not in (POD, NODE):
             return True
         name = obj["metadata"]["name"] if ref == NODE else (obj.get("spec") or {}).get("nodeName", "")
@@ -326,7 +327,7 @@ class Player:
         known.job = job
 
     async def _act(self, kind: _Kind, obj: Object, action: Action) -> Object | None:
-        """What a patch has changed. StatusError, TransportError, TimeoutError."""
+        """Performs an action; returns the patched object. Raises StatusError, TransportError, TimeoutError."""
         metadata = obj["metadata"]
         match action:
             case SendEvent(event_type, reason, message):
@@ -386,7 +387,7 @@ class Player:
 
 
 def _drop(known: _Known) -> None:
-    """Nothing waits for it any more."""
+    """Cancels the object's waiting stage."""
     if known.job is not None and known.job.timer is not None:
         known.job.timer.cancel()
     known.job = None

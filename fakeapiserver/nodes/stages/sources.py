@@ -1,4 +1,4 @@
-"""Where stages come from: files, or the cluster once it knows Stage objects (KWOK's `--config` or its `--enable-crds=Stage`)."""
+"""The sources of stages: files, or the cluster once it has Stage objects (KWOK's `--config` or its `--enable-crds=Stage`)."""
 
 import logging
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class _Playing:
 
 
 class _Following:
-    """Tells the player which stages there are. `given`: these and no others; None: those of the cluster."""
+    """Passes stages to the player. `given`: these and no others; None: those of the cluster."""
 
     def __init__(
         self, context: ControllerContext, simulation: Simulation, playing: _Playing, given: Sequence[Object] | None
@@ -148,7 +148,7 @@ class _Following:
         self._waiting = frozenset(unserved)
 
     def _read(self, obj: Object, player: "Player") -> "Stage | None":
-        """None for one that can't be played, of which is told once."""
+        """Reads a stage; returns None for an invalid one, which is logged once."""
         from fakeapiserver.nodes.stages.expressions import StageError
         from fakeapiserver.nodes.stages.stage import read_stage
 
@@ -198,7 +198,7 @@ class _Leases:
 
 
 def new(context: ControllerContext, simulation: Simulation, given: Sequence[Object]) -> Sequence[Controller]:
-    """Plays the stages `given`, or where there are none those of the cluster."""
+    """Returns the controllers that play the stages `given`, or, if empty, those of the cluster."""
     playing = _Playing()
     following = _Following(context, simulation, playing, given or None)
     plays = context.controller(playing, name="kwok-stages-play", workers=_WORKERS)

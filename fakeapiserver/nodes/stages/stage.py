@@ -1,4 +1,4 @@
-"""What a Stage means: which objects it is for, when it comes, what it does (upstream: sigs.k8s.io/kwok/pkg/utils/lifecycle). Pure."""
+"""Stages: the objects that they match, their delays, their actions (upstream: sigs.k8s.io/kwok/pkg/utils/lifecycle). Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _APPLY_TYPES: Final = {"merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH,
 
 
 class ResourceRef(NamedTuple):
-    """Whose stages they are. `api_version` is what Stages call apiGroup: `v1`, `apps/v1`."""
+    """The resource of stages. `api_version` is what Stages call apiGroup: `v1`, `apps/v1`."""
 
     api_version: str
     kind: str
@@ -41,7 +41,7 @@ NODE: Final = ResourceRef("v1", "Node")
 
 
 class SendEvent(Struct, frozen=True):
-    """Tell an event about the object."""
+    """Records an event about the object."""
 
     type: str
     reason: str
@@ -91,7 +91,7 @@ class _Rendered(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One of a stage's; several parts of one are done in this order."""
+    """A step of a stage; its parts are performed in this order."""
 
     event: SendEvent | None = None
     finalizers: _Finalizers | None = None
@@ -111,7 +111,7 @@ class Stage(Struct, frozen=True):
     jitter: Callable[[Subject], float | None]
     steps: Sequence[Step]
     immediate: bool
-    # The object it was read from, to tell one version from another.
+    # The object it was read from, which distinguishes versions.
     source: Object = field(default_factory=dict)
 
     def matches(self, subject: Subject) -> bool:
@@ -129,8 +129,11 @@ class Stage(Struct, frozen=True):
         return most if most <= least else random.uniform(least, most)
 
     def actions(self, step: Step, subject: Subject, functions: Functions) -> Iterator[Action]:
-        """What a step does to the object. `functions`: in place of those of the same names that templates were read with.
-        StageError where a template fails."""
+        """Yields the actions of a step.
+
+        `functions` replace those of the same names that the templates were read with. Raises StageError if a
+        template fails.
+        """
         if step.event is not None:
             yield step.event
         if step.finalizers is not None:
@@ -174,7 +177,7 @@ class Stage(Struct, frozen=True):
 
 
 def template_data(obj: Object, ref: ResourceRef) -> Object:
-    """What templates see: nodes and pods without their type, as Go's clients have them; of others everything."""
+    """Returns the object for templates: nodes and pods without their type, as Go's clients have them."""
     from fakeapiserver.languages.gotemplate import Number
 
     def numbers(value: Any) -> Any:
@@ -230,8 +233,10 @@ def choose(stages: Sequence[Stage], subject: Subject, random: Random) -> Stage |
 
 
 def read_stage(obj: Object, functions_of: Callable[[ResourceRef], Functions]) -> Stage | None:
-    """None for one without a selector, which matches nothing. `functions_of`: what its templates may call. StageError names the
-    Stage and where in it something is wrong."""
+    """Reads a Stage; returns None for one without a selector, which matches nothing.
+
+    `functions_of`: the functions of its templates. Raises StageError, which names the Stage and the place of the error.
+    """
     name = (obj.get("metadata") or {}).get("name", "")
     try:
         return _read(name, obj, functions_of)

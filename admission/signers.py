@@ -1,4 +1,4 @@
-"""Who may act for a signer of certificates.
+"""The permission to act for a signer of certificates.
 
 Upstream: k8s.io/kubernetes/pkg/certauthorization/certauthorization.go.
 """
@@ -24,7 +24,7 @@ async def is_authorized_for_signer(authorizer: Authorizer | None, user: UserInfo
 
 
 async def is_allowed(authorizer: Authorizer | None, wanted: Attributes) -> bool:
-    """Who can't find out doesn't allow it; without an authorizer everything is."""
+    """Whether the authorizer allows it; an error counts as no. Without an authorizer everything is allowed."""
     if authorizer is None:
         return True
     try:

@@ -1,5 +1,6 @@
-"""Where a plugin's configuration says that policies or webhooks lie in files of the server's (the gate
-ManifestBasedAdmissionControlConfig). Such a folder is checked and told of, and not read.
+"""Policies and webhooks in files that a plugin's configuration names (the gate ManifestBasedAdmissionControlConfig).
+Such a folder is
+checked and logged, and not read.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/manifest/validation.go.
 """

@@ -1,4 +1,4 @@
-"""How long plugins, and each of the chain's two steps, took.
+"""The duration of plugins and of the chain's two steps.
 
 Upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go.
 """
@@ -25,7 +25,7 @@ class What(NamedTuple):
 
 
 class Timing(Struct):
-    """How many runs took up to each bound (the last place: longer), and seconds in all."""
+    """The number of runs up to each bound (the last one: longer), and seconds in all."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     sum: float = 0.0
@@ -36,7 +36,7 @@ class Timing(Struct):
 
 
 class Timings(dict[What, Timing]):
-    """What was observed since the last reset."""
+    """The observations since the last reset."""
 
     def of(self, plugin: str, step: Step, operation: Operation, *, rejected: bool) -> Timing:
         return self.setdefault(What(plugin, operation, rejected, step), Timing())

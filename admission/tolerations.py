@@ -51,7 +51,7 @@ def toleration_errors(tolerations: Sequence[Object], path: Path, *, comparing: b
 
 
 def _number_errors(value: str, path: Path) -> ErrorList:
-    """A whole number of 64 bits as Go writes it; both rules tell of what isn't one."""
+    """Returns the errors of a 64-bit integer as Go writes it; an invalid one breaks both rules."""
     errors: ErrorList = []
     if not value:
         errors.append(field.invalid(path, value, "must be non-empty"))

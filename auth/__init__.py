@@ -1,1 +1,1 @@
-"""Who are you (authenticators) and may you (authorizers)."""
+"""Authentication and authorization."""

@@ -47,7 +47,7 @@ class AuthorizerConfiguration(Struct, frozen=True):
 
 
 def from_modes(modes: Sequence[str], webhook: WebhookConfiguration) -> tuple[AuthorizerConfiguration, ...]:
-    """What the flags say, in the file's form."""
+    """Converts the flags to the file's form."""
     return tuple(
         AuthorizerConfiguration(mode, "default", webhook)
         if mode == "Webhook"

@@ -26,7 +26,7 @@ class ExtendedResourceToleration(Handler):
 
 
 def _tolerate(spec: Object, key: str) -> None:
-    """Adds the toleration, in place of one that differs only in its seconds."""
+    """Adds the toleration; it replaces a toleration that differs only in its seconds."""
     wanted = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
     tolerations = list(spec.get("tolerations") or ())
     same = [i for i, toleration in enumerate(tolerations) if _matches(toleration, wanted)]

@@ -64,7 +64,7 @@ class ResourceQuota(Handler):
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
         self._limited = _limited_resources(initializer.configuration.get("ResourceQuota"))
-        # One write of a namespace is charged at a time; a lock stays as long as somebody has it.
+        # One write of a namespace is charged at a time; a lock exists as long as it is used.
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     async def validate(self, attributes: Attributes) -> None:
@@ -81,7 +81,7 @@ class ResourceQuota(Handler):
             self._charges(attributes, evaluator, quotas)
             return
         lock = self._locks.setdefault(attributes.namespace, asyncio.Lock())
-        # Nobody comes between what one quota charges and what the next one checks.
+        # No other write comes between the charge to one quota and the check of the next.
         async with lock:
             quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
             for charge in self._charges(attributes, evaluator, quotas):
@@ -135,7 +135,7 @@ class ResourceQuota(Handler):
         covered: set[str],
         quotas: Iterable[Object],
     ) -> None:
-        """What may be used under a quota only must have one."""
+        """Refuses resources that may only be used under a quota, if no quota covers them."""
         if not self._limited:
             return
         obj, resource = attributes.object or {}, attributes.resource.group_resource
@@ -207,7 +207,7 @@ def _handles(resource: GroupResource, attributes: Attributes) -> bool:
     if resource in (SERVICES, RESOURCE_CLAIMS):
         return not subresource
     if resource == CLAIMS:
-        # Upstream compares pointers to what is allocated, and so looks at every write of a status.
+        # Upstream compares pointers to the allocations, and so checks each write of a status.
         return subresource in ("", "status")
     if resource == PODS and not created:
         new, old = attributes.object, attributes.old_object

@@ -63,7 +63,7 @@ def _has_overhead(attributes: Attributes, spec: Object) -> bool:
 
 
 def _in_milli(fixed: Mapping[str, str]) -> dict[str, str]:
-    """As a pod holds it: rounded up to thousandths."""
+    """Returns the amounts as a pod holds them: rounded up to thousandths."""
     parsed = {name: parse(str(text)) for name, text in fixed.items()}
     return {
         name: str(found if found.amount * 1000 == milli_value(found) else Quantity(Fraction(milli_value(found), 1000)))

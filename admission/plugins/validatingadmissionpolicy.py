@@ -127,7 +127,7 @@ def _error_type(message: str) -> str:
 
 
 def _acted(hook: Hook, binding: Binding, failure: "Failure", attributes: Attributes) -> Iterator[Denial]:
-    """What a binding makes of a failed validation."""
+    """Yields the denials of a binding after a failed validation."""
     for action in binding.spec.get("validationActions") or ():
         if action == "Deny":
             yield Denial(_denied(hook, binding, failure.message), failure.reason)

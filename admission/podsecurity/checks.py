@@ -1,4 +1,4 @@
-"""What the Pod Security Standards forbid: one function per check, and the table of who applies it since when.
+"""The checks of the Pod Security Standards: a function each, and the table of the levels and versions that apply it.
 
 Upstream: k8s.io/pod-security-admission/policy/check_*.go.
 """
@@ -50,7 +50,7 @@ CheckPod = Callable[[Pod], Finding | None]
 
 
 class Version(NamedTuple):
-    """How a check goes since a minor version. The checks of `overrides` say less than it and are left out beside it."""
+    """A check since a minor version. It replaces the checks in `overrides`, which are weaker."""
 
     minimum: int
     check: CheckPod
@@ -74,7 +74,7 @@ def _containers(names: Sequence[str]) -> str:
 
 
 def _setters(pod: object, names: Sequence[str]) -> list[str]:
-    """Who has set something: the pod, containers."""
+    """Returns the subjects of a message: the pod, containers."""
     return (["pod"] if pod else []) + ([_containers(names)] if names else [])
 
 
@@ -362,7 +362,7 @@ def _restricted_volumes(pod: Pod) -> Finding | None:
 
 
 def _run_as_non_root(pod: Pod) -> Finding | None:
-    """Somebody must say so: the pod for all containers, or each of them."""
+    """Requires runAsNonRoot: of the pod for all containers, or of each of them."""
     whole = pod.security.get("runAsNonRoot")
     setters = _setters(whole is False, pod.names(lambda security: security.get("runAsNonRoot") is False))
     if setters:

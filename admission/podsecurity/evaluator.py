@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.meta import Object
 
 
 class Result(NamedTuple):
-    """What is forbidden in a pod; nothing where it is allowed."""
+    """The violations of a pod; empty if it is allowed."""
 
     findings: tuple[Finding, ...] = ()
 
@@ -41,7 +41,9 @@ def evaluate(wanted: LevelVersion, metadata: Object, spec: Object) -> Result:
 
 @lru_cache(256)
 def _checks(wanted: LevelVersion) -> tuple[CheckPod, ...]:
-    """Those of the baseline first, each group by name; restricted ones stand in for what they override."""
+    """Returns the checks, those of the baseline first, each group by name; restricted ones replace those that they
+    override.
+    """
     baseline = _at(BASELINE, wanted.version)
     restricted = _at(RESTRICTED, wanted.version) if wanted.level == "restricted" else {}
     overridden = {name for version in restricted.values() for name in version.overrides}

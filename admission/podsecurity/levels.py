@@ -1,4 +1,4 @@
-"""Which level of the Pod Security Standards holds in a namespace, told by its labels.
+"""The level of the Pod Security Standards in a namespace, from its labels.
 
 Upstream: k8s.io/pod-security-admission/api/helpers.go.
 """

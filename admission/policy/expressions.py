@@ -95,8 +95,11 @@ class Outcome(NamedTuple):
 
 
 class Evaluation(Struct):
-    """One write to one webhook or policy. `names` are what expressions may name but for `variables`; `decisions` what the
-    authorizer, if expressions may ask it, has said so far."""
+    """The evaluation of one write for one webhook or policy.
+
+    `names` are the variables of expressions, without `variables`; `decisions` the authorizer's decisions so far,
+    if expressions may use it.
+    """
 
     names: dict[str, Any]
     user: UserInfo
@@ -209,7 +212,7 @@ async def hold(
 
 
 def namespace_object(namespace: Object) -> Object:
-    """What expressions see of a namespace."""
+    """Returns a namespace as expressions see it."""
     meta = namespace.get("metadata") or {}
     return {
         "metadata": {key: meta[key] for key in _NAMESPACE_META if key in meta},

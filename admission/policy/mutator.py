@@ -56,7 +56,7 @@ class Mutator:
         return await hold(self._conditions, evaluation, self._variables, ignores_failures=self._ignores_failures)
 
     async def patched(self, mutation: Mutation, evaluation: Evaluation, schema: "TypedSchema | None") -> Object:
-        """What a mutation makes of the evaluation's object: a new one. MutationError."""
+        """Returns the evaluation's object after a mutation. Raises MutationError."""
         if mutation.expression.program is None:
             raise MutationError(mutation.expression.error)
         try:
@@ -109,7 +109,7 @@ def _unknown(obj: Object) -> str:
 
 
 def _to_go(value: Any) -> Any:
-    """What a value is to Go: not everything that JSON could say is JSON yet."""
+    """Converts a value to Go's types, not all of which are JSON's."""
     if isinstance(value, Made):
         return {
             key: GoValue("NULL_VALUE", "0", "structpb.NullValue") if item is None else _to_go(item)
@@ -131,7 +131,7 @@ def _to_go(value: Any) -> Any:
 
 
 def _check_names(made: Made) -> None:
-    """That the type of each struct is called by its place."""
+    """Checks that the type of each struct has the name of its place."""
     if errors := list(_misnamed(made, made.cel_type.name)):
         raise MutationError("type mismatch: " + "\n".join(errors))
 
@@ -180,7 +180,7 @@ def _json_patched(operations: list[Made], obj: Object) -> Object:
 
 
 def _sorted(value: Any) -> Any:
-    """A copy in the order of Go's maps, in which unknown fields are told."""
+    """Returns a copy in the order of Go's maps, in which unknown fields are reported."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value

@@ -30,7 +30,7 @@ from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
-# Policies themselves, lest they lock their writers out, and questions about who somebody is and what they may do, which policies
+# Policies themselves, so that their writers can't be locked out, and reviews of identities and permissions, which policies
 # could ask themselves.
 _EXCLUDED: Final = frozenset(
     {
@@ -137,7 +137,9 @@ class PolicyPlugin(Handler, Generic[H]):
         self._generation = -1
 
     def hooks(self, attributes: Attributes) -> tuple[H, ...]:
-        """Those that may concern this write, read again after a change of any policy or binding."""
+        """Returns the policies that may concern this write; they are read again after a change of any policy or
+        binding.
+        """
         getter = self.initializer.getter
         generation = getter.generation((self.policies, self.policy_bindings))
         if generation != self._generation:
@@ -155,8 +157,10 @@ class PolicyPlugin(Handler, Generic[H]):
         return found
 
     def _concerning(self, attributes: Attributes) -> tuple[H, ...]:
-        """By their rules, whatever the version, scope and name of what is written: a resource is served as the same one in other
-        versions, and events in another group."""
+        """Returns the policies whose rules may match, regardless of version, scope and name.
+
+        A resource may be served in other versions, and events in another group.
+        """
         if attributes.resource.group_resource in _EXCLUDED:
             return ()
         others = self.initializer.versions.equivalents(attributes.resource, attributes.kind)
@@ -182,7 +186,10 @@ class PolicyPlugin(Handler, Generic[H]):
         return tuple(hooks)
 
     def match(self, hook: Hook, attributes: Attributes) -> Matched | None:
-        """As what the policy sees the write; None: it doesn't concern it. ConfigurationError."""
+        """Returns the write as the policy sees it, or None if the policy doesn't concern it.
+
+        Raises ConfigurationError.
+        """
         if hook.criteria is None:
             raise ConfigurationError("policy contained no match constraints, a required field")
         found = self._matched(hook.criteria, attributes)
@@ -205,7 +212,7 @@ class PolicyPlugin(Handler, Generic[H]):
             if not in_namespace(criteria.namespace_selector, attributes, self.initializer.getter):
                 return None
         except StatusError as error:
-            problem = error  # told only where the policy would have been in force
+            problem = error  # raised only if the policy would have applied
         if not has_labels(criteria.object_selector, attributes):
             return None
         resources, versions = criteria.resources, self.initializer.versions
@@ -229,13 +236,13 @@ class PolicyPlugin(Handler, Generic[H]):
             raise ConfigurationError(f"failed to convert object version: {error.message}") from None
 
     def namespace(self, attributes: Attributes) -> Object | None:
-        """Of the object, None for one outside of namespaces. StatusError 404."""
+        """Returns the object's namespace, or None for cluster-scoped objects. Raises StatusError 404."""
         if not attributes.namespace or attributes.kind == GroupVersionKind("", "v1", "Namespace"):
             return None
         return found_namespace(attributes.namespace, self.initializer.getter)
 
     async def params(self, hook: Hook, binding: Binding, attributes: Attributes) -> list[Object | None]:
-        """What a policy is evaluated with, each in turn; None: without. ConfigurationError."""
+        """Returns the params to evaluate a policy with, each in turn; None means without. Raises ConfigurationError."""
         kind, reference = hook.param_kind, binding.spec.get("paramRef")
         if kind is None or reference is None:
             return [None]
@@ -268,7 +275,7 @@ class PolicyPlugin(Handler, Generic[H]):
 
 def _may_concern(hook: Hook, attributes: Attributes, groups: set[str]) -> bool:
     if hook.criteria is None:
-        return True  # it is told that it has none
+        return True  # the error about missing constraints follows
     return any(
         operates(rule, attributes) and not groups.isdisjoint(rule.get("apiGroups") or ())
         for rule in hook.criteria.resources.get("resourceRules") or ()

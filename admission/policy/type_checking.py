@@ -1,4 +1,4 @@
-"""What the types of a ValidatingAdmissionPolicy's objects and params tell of its expressions, for its status.
+"""Type checks of a ValidatingAdmissionPolicy's expressions by its objects and params, for its status.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
 """
@@ -21,8 +21,12 @@ Spec = Mapping[str, Any]
 
 
 class TypeChecker(Struct, frozen=True):
-    """`kinds_for` tells the kinds of a resource (an empty group stands for any), `schema_of` a kind's schema with all that it
-    refers to, None if there is none. `unique` gives numbers that set the types of one kind apart from those of another time."""
+    """Checks types.
+
+    `kinds_for` returns the kinds of a resource (an empty group is any), `schema_of` a kind's schema with all that
+    it refers to, or None.
+    `unique` returns numbers that distinguish the types of one kind from those of another time.
+    """
 
     kinds_for: Callable[[str, str, str], Iterable[GroupVersionKind]]
     schema_of: Callable[[GroupVersionKind], Schema | None]
@@ -71,7 +75,7 @@ class TypeChecker(Struct, frozen=True):
 
 
 def _marked(schema: Schema) -> Schema:
-    """Built-in kinds tell by their format what custom resources have an extension for."""
+    """Marks fields of built-in kinds, which have a format where custom resources have an extension."""
     if schema.get("format") == "int-or-string":
         return {"x-kubernetes-int-or-string": True}
     found = dict(schema)

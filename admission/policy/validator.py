@@ -63,7 +63,7 @@ class Validator:
             compiled(environment, text, STRING, has_authorizer=False) if (text := v.get("messageExpression")) else None
             for v in self._validations
         ]
-        # What they can cost at most; what is left otherwise will do for messages that nobody sees.
+        # Their highest cost; otherwise the remaining budget is enough for messages that are not shown.
         self._dearest_messages = PER_CALL_LIMIT * (len([m for m in self._messages if m]) + len(self._variables))
         self._annotations = [
             (a.get("key", ""), compiled(environment, a.get("valueExpression", ""), STRING, NULL))
@@ -126,7 +126,10 @@ class Validator:
 
 
 def _message(validation: Object, evaluated: Outcome | None) -> str:
-    """What a failed validation says: its messageExpression's value if that will do, its message, or itself."""
+    """Returns the message of a failed validation:
+
+    its messageExpression's value if suitable, its message, or the expression.
+    """
     if evaluated is not None and not evaluated.error and isinstance(evaluated.value, str):
         text = evaluated.value.strip()
         if text and len(text.encode()) <= _MAX_MESSAGE and "\n" not in text:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Hook(Struct, frozen=True, dict=True):
-    """One webhook. `uid` tells it from all others, also from those of the same name; `spec` is as stored, with its defaults."""
+    """A webhook. `uid` is unique, also among webhooks of the same name; `spec` is as stored, with its defaults."""
 
     uid: str
     spec: Object
@@ -41,7 +41,7 @@ class Hook(Struct, frozen=True, dict=True):
 
     @property
     def has_side_effects(self) -> bool:
-        """Also in a dry run."""
+        """Whether the webhook has side effects even in a dry run."""
         return self.spec.get("sideEffects") not in ("None", "NoneOnDryRun")
 
     @cached_property

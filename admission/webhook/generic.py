@@ -1,4 +1,4 @@
-"""What mutating and validating webhooks have in common: finding those that a write concerns, and calling one.
+"""Shared code of mutating and validating webhooks: choosing those that a write concerns, and calling one.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go.
 """
@@ -46,7 +46,7 @@ _CONFIGURATION: Final = ConfigKind(
 )
 
 T = TypeVar("T")
-# Upstream tells no higher ones.
+# Upstream counts no higher ones.
 _MAX_CODE: Final = 600
 
 
@@ -75,7 +75,7 @@ class Webhook(Handler):
 
     @property
     def step(self) -> str:
-        """As upstream's metrics call it."""
+        """The step's name in upstream's metrics."""
         return "admit" if self.mutating else "validating"
 
     def __init__(self, initializer: Initializer) -> None:
@@ -99,13 +99,16 @@ class Webhook(Handler):
     # ------------------------------------------------------------------ matching
 
     async def subject(self, hook: Hook, attributes: Attributes) -> Subject | None:
-        """The write as this webhook is to see it, None when it doesn't concern it. StatusError where that can't be told."""
+        """Returns the write as this webhook sees it, or None if it doesn't concern the webhook.
+
+        Raises StatusError on errors.
+        """
         problem: StatusError | None = None
         try:
             if not in_namespace(hook.namespace_selector, attributes, self.initializer.getter):
                 return None
         except StatusError as error:
-            problem = error  # told only where the webhook would have been called
+            problem = error  # raised only if the webhook would have been called
         if not has_labels(hook.object_selector, attributes):
             return None
         versions, spec = self.initializer.versions, hook.spec
@@ -124,12 +127,12 @@ class Webhook(Handler):
         return Subject(resource, kind, obj, old)
 
     async def _is_wanted(self, hook: Hook, attributes: Attributes, subject: Subject) -> bool:
-        """Whether all match conditions hold. StatusError 403 where that can't be told."""
+        """Whether all match conditions hold. Raises StatusError 403 on errors."""
         if not hook.spec.get("matchConditions"):
             return True
         from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, hold
 
-        # Upstream tells them of the resource that was asked for, in the kind that matched.
+        # Upstream passes them the requested resource, in the kind that matched.
         seen = Subject(attributes.resource, subject.kind, subject.object, subject.old_object)
         evaluation = Evaluation.of(attributes, seen, self.initializer.authorizer)
         instruments, start = self.initializer.instruments, perf_counter()
@@ -192,7 +195,7 @@ class Webhook(Handler):
             raise failed(hook, f"failed to call webhook: {error}", error.status or 503) from None
 
     async def counted(self, hook: Hook, attributes: Attributes, asking: Awaitable[T]) -> T:
-        """What asking the webhook gives, counted by what has become of it."""
+        """Returns the webhook's result, and counts its outcome."""
         start = perf_counter()
         try:
             found = await asking
@@ -219,7 +222,10 @@ class Webhook(Handler):
             instruments.count(WEBHOOK_REJECTIONS, rejected, hook.name, operation, shown, step)
 
     def answer_to(self, hook: Hook, error: CallFailed, attributes: Attributes, place: str) -> StatusError | None:
-        """What the client gets, None where the failure is to be ignored. `place` tells audit which of the webhooks it was."""
+        """Returns the client's error, or None if the failure is ignored.
+
+        `place` identifies the webhook in the audit log.
+        """
         if hook.ignores_failures:
             self.initializer.instruments.count(WEBHOOKS_FAILED_OPEN, hook.name, self.step)
             attributes.annotate(f"failed-open.{self.annotation}{place}", hook.name)
@@ -230,7 +236,10 @@ class Webhook(Handler):
 
 
 def _users(path: str) -> "WebhookUsers | None":
-    """Those of the kubeconfig that the plugin's configuration names. ValueError (upstream: LoadConfig)."""
+    """Returns the users of the kubeconfig in the plugin's configuration, or None.
+
+    Raises ValueError (upstream: LoadConfig).
+    """
     if not path:
         return None
     if not path.startswith("/"):

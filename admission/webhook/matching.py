@@ -1,4 +1,4 @@
-"""Whether a webhook or policy speaks of a write: by its rules, the object's labels and the namespace's.
+"""Whether a webhook or policy matches a write: by its rules, the object's labels and the namespace's.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/{rules/rules,namespace/matcher,object/matcher}.go.
 """
@@ -74,7 +74,7 @@ Matched = tuple[GroupVersionResource, GroupVersionKind]
 
 
 def matched(rules: Iterable[Object], match_policy: str, attributes: Attributes, versions: Versions) -> Matched | None:
-    """As what the write is seen by whose rules these are."""
+    """Returns the resource and kind in which the rules match the write, or None."""
     if any(matches(rule, attributes, attributes.resource) for rule in rules):
         return attributes.resource, attributes.kind
     if match_policy == "Exact":

@@ -64,7 +64,7 @@ _REVIEW: Final = ReviewKind(
 
 
 class Verdict(Struct, frozen=True):
-    """What a webhook answered. `status` is its own explanation, None without one."""
+    """A webhook's answer. `status` is its own explanation, or None."""
 
     allowed: bool
     patch: bytes = b""
@@ -104,7 +104,7 @@ def review(uid: str, version: str, attributes: Attributes, subject: Subject) -> 
 
 
 def request_of(attributes: Attributes, resource: GroupVersionResource, kind: GroupVersionKind) -> Object:
-    """An AdmissionRequest without uid and objects. `resource` and `kind` are those that the rule which matched speaks of."""
+    """Returns an AdmissionRequest without uid and objects. `resource` and `kind` are those of the rule that matched."""
     user = attributes.user
     user_info: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     if user.extra:
@@ -141,7 +141,7 @@ def decode(data: bytes, version: str) -> Object:
 
 
 def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
-    """What a decoded answer says. BadReview where it contradicts itself or the question."""
+    """Reads a decoded answer. Raises BadReview if it contradicts itself or the request."""
     answer = found.get("response")
     if answer is None:
         raise BadReview("webhook response was absent")

@@ -1,1 +1,1 @@
-"""One authenticator a file; they are unaware of each other (union.py composes them)."""
+"""The authenticators, a file each. They are unaware of each other; union.py composes them."""

@@ -1,4 +1,4 @@
-"""Who a request without credentials comes from.
+"""The user of requests without credentials.
 
 Upstream: k8s.io/apiserver/pkg/authentication/request/anonymous/anonymous.go.
 """
@@ -12,8 +12,10 @@ ANONYMOUS: Final = UserInfo("system:anonymous", groups=("system:unauthenticated"
 
 
 class Anonymous:
-    """Takes requests for `paths`, or every one where there are none. The union asks it last, and only when no credential was
-    refused."""
+    """Accepts requests for `paths`, or all if it is empty.
+
+    The union calls it last, and only if no credential was refused.
+    """
 
     def __init__(self, paths: Collection[str] = ()) -> None:
         self._paths = frozenset(paths)

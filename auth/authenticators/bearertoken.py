@@ -21,7 +21,9 @@ _CACHE_SIZE: Final = 4096
 
 
 def bearer_token(authorization: str) -> str:
-    """The token of an Authorization header; empty when there is none (no header, another scheme, `Bearer ` alone)."""
+    """Returns the token of an Authorization header; "" without a header, for another scheme, and for `Bearer `
+    alone.
+    """
     parts = authorization.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return ""
@@ -29,9 +31,9 @@ def bearer_token(authorization: str) -> str:
 
 
 class BearerToken:
-    """The first method that knows the token wins; a token nobody knows is a 401. `audiences` are the server's own.
+    """The first method that knows the token decides; an unknown token is a 401. `audiences` are the server's own.
 
-    A good token is remembered for 10 s. Requests meet it there first, so it is kept as text: hashing it would cost more than all
+    A valid token is cached for 10 s. Requests meet it there first, so it is kept as text: hashing it would cost more than all
     the rest."""
 
     def __init__(

@@ -23,13 +23,13 @@ _BOOTSTRAPPERS: Final = "system:bootstrappers"
 
 
 class Secrets(Protocol):
-    """Where secrets are looked up."""
+    """A reader of secrets."""
 
     def get(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None: ...
 
 
 class BootstrapTokens(Struct, frozen=True):
-    """A token that matches no usable secret is nobody's: upstream says nothing about why."""
+    """Authenticates bootstrap tokens. A token without a usable secret is unknown: upstream does not say why."""
 
     secrets: Secrets
     clock: Clock
@@ -53,7 +53,7 @@ class BootstrapTokens(Struct, frozen=True):
         return Response(UserInfo(f"system:bootstrap:{token_id}", groups=groups))
 
     def _expired(self, expiration: bytes) -> bool:
-        """What can't be read counts as expired."""
+        """Whether the time has passed; an invalid one counts as expired."""
         if not expiration:
             return False
         text = expiration.decode("utf-8", "replace")

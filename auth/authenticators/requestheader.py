@@ -1,4 +1,4 @@
-"""Users whom a front proxy names in headers: believed when its certificate is the right authority's and says an allowed name.
+"""Users in a front proxy's headers: accepted if the proxy's certificate is from the right authority and has an allowed name.
 
 Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeapiserver.auth.client_certificates import CertificateVerifier
 
 _CACHE_SIZE: Final = 256
-# The gate: whether proxies may tell uids, and aggregated servers are told them.
+# The gate: whether proxies may send uids, and aggregated servers get them.
 REQUEST_HEADER_UID: Final = "RemoteRequestHeaderUID"
 _KEEP_REFUSED: Final = 10.0  # seconds: a certificate may not be valid yet
 
@@ -34,7 +34,7 @@ class RequestHeaderConfig(Struct, frozen=True):
 
     @property
     def headers(self) -> tuple[bytes, ...]:
-        """Every header that names somebody, in lower case."""
+        """The headers that carry a user, in lower case."""
         return tuple(map(_lower, (*self.username_headers, *self.uid_headers, *self.group_headers)))
 
     @property

@@ -14,7 +14,7 @@ MASTERS = "system:masters"
 
 
 class StaticTokens:
-    """Tokens known in advance. A dict finds them by hash, so how long a look-up takes tells little about a near miss."""
+    """Authenticates static tokens. They are looked up by hash, so the time reveals little about a near miss."""
 
     def __init__(self, tokens: Mapping[str, UserInfo]) -> None:
         self._tokens = dict(tokens)
@@ -30,7 +30,7 @@ def admin_token(token: str, name: str = "system:apiserver") -> StaticTokens:
 
 
 def load_token_file(path: Path) -> StaticTokens:
-    """ValueError tells the line of what is wrong, OSError that the file can't be read."""
+    """Reads a token file. Raises ValueError with the line of an error, OSError for an unreadable file."""
     return StaticTokens(parse_tokens(read_file(path).decode("utf-8", "surrogateescape"), str(path)))
 
 

@@ -26,7 +26,7 @@ Post = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 class WebhookTokens:
-    """What the other server says of a token, yes or no, is believed for `ttl` seconds; that it can't be asked is not."""
+    """Authenticates tokens by another server, whose answers are cached for `ttl` seconds; failures are not."""
 
     def __init__(self, post: Post, version: str, audiences: Sequence[str], ttl: float, clock: Clock) -> None:
         self._post = post
@@ -87,7 +87,7 @@ def _user(user: dict[str, Any]) -> UserInfo:
 
 
 def _valid(token: str) -> str:
-    """As JSON has it: bytes that aren't UTF-8 are U+FFFD."""
+    """Returns the token as JSON has it: bytes that aren't UTF-8 become U+FFFD."""
     return token.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

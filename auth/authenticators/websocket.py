@@ -57,7 +57,7 @@ def protocols(headers: Headers) -> list[str]:
 
 
 def _drop_token(headers: list[tuple[bytes, bytes]]) -> None:
-    """What has been used is no subprotocol to choose any more; a token that nobody looked at stays one."""
+    """Removes a used token from the subprotocols; an unused one stays."""
     rest = ",".join(protocol for protocol in protocols(headers) if not protocol.startswith(BEARER))
     headers[:] = [
         *((name, value) for name, value in headers if name != b"sec-websocket-protocol"),
@@ -66,7 +66,7 @@ def _drop_token(headers: list[tuple[bytes, bytes]]) -> None:
 
 
 def _token(headers: Headers) -> str:
-    """Empty where there is none."""
+    """Returns the token, or ""."""
     offered = protocols(headers)
     encoded = [protocol.removeprefix(BEARER) for protocol in offered if protocol.startswith(BEARER)]
     if not encoded:

@@ -26,8 +26,11 @@ _Key = tuple[bytes, tuple[bytes, ...]]
 
 
 class X509:
-    """Checks the peer certificate against a client CA bundle (PEM). What was found right is remembered per certificate until
-    one of its chain expires, or the bundle changes. `reads_uids`: a subject may tell a user's UID."""
+    """Checks the peer certificate against a client CA bundle (PEM).
+
+    Valid certificates are cached until one of their chain expires, or the bundle changes. `reads_uids`: a subject
+    may have a user's UID.
+    """
 
     def __init__(self, client_ca: bytes, clock: Clock | None = None, *, reads_uids: bool = True) -> None:
         self._reads_uids = reads_uids

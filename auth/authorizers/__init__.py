@@ -1,1 +1,1 @@
-"""One authorization mode a file; they are unaware of each other (union.py composes them)."""
+"""The authorization modes, a file each. They are unaware of each other; union.py composes them."""

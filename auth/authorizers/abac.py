@@ -21,7 +21,7 @@ _EVERYBODY: Final = "system:authenticated"
 
 
 class Policy(Struct, frozen=True):
-    """Who may do what. `*` is everything; of `user` and `group`, those that are set must match."""
+    """A permission. `*` is everything; those of `user` and `group` that are set must match."""
 
     user: str = ""
     group: str = ""
@@ -92,7 +92,7 @@ def load_policy_file(path: Path) -> ABAC:
 
 
 def parse_policy(text: str) -> Policy:
-    """One line, in the version it names or, where it names none, in the oldest. ValueError with Go's words."""
+    """Reads a line in the version that it names, or in the oldest. Raises ValueError in Go's words."""
     found, version, kind, _ = type_meta.read(text.encode())
     if version == _VERSION and kind == "Policy":
         return _policy(object_field(found, "spec", "Go struct field Policy.spec of type v1beta1.PolicySpec"))

@@ -26,8 +26,12 @@ _CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
 class JWTAuthenticator:
-    """One issuer's tokens. `jwt` is its entry in the AuthenticationConfiguration; `run` finds the issuer, and until it has,
-    tokens are refused. ValueError for an entry that is wrong."""
+    """Authenticates one issuer's tokens.
+
+    `jwt` is its entry in the AuthenticationConfiguration; `run` reads the issuer's keys, and until then tokens
+    are refused. Raises ValueError
+    for an invalid entry.
+    """
 
     def __init__(self, jwt: FrozenObject, algorithms: Sequence[str], disallowed: Collection[str], clock: Clock) -> None:
         self._jwt = jwt
@@ -42,7 +46,7 @@ class JWTAuthenticator:
             if algorithm not in ALGORITHMS:
                 raise ValueError(f"oidc: unsupported signing alg: {go_quote(algorithm)}")
         if egress := jwt["issuer"].get("egressSelectorType"):
-            # without --egress-selector-config-file there is none to look it up in
+            # without --egress-selector-config-file it can't be looked up
             raise ValueError(f"oidc: egress lookup required with egress selector type {go_quote(egress)}")
         authority = jwt["issuer"].get("certificateAuthority") or ""
         self._client = Fetcher(authority.encode())
@@ -298,7 +302,10 @@ class _ClaimResolver:
 
 
 class JWTAuthenticators:
-    """Those of all issuers in force; a new configuration takes their place as a whole. The first refusal is the last word."""
+    """The authenticators of all configured issuers; a new configuration replaces them as a whole.
+
+    The first refusal decides.
+    """
 
     def __init__(self, issuers: Sequence[JWTAuthenticator]) -> None:
         self._issuers = tuple(issuers)

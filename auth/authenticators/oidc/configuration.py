@@ -1,4 +1,4 @@
-"""What an AuthenticationConfiguration must say, and its expressions compiled.
+"""Validation of AuthenticationConfigurations, and their compiled expressions.
 
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 """
@@ -64,7 +64,7 @@ def validate(config: FrozenObject, disallowed: Collection[str] = ()) -> ErrorLis
 
 
 def compile_jwt(jwt: FrozenObject, path: Path | None, disallowed: Collection[str]) -> tuple[Mapper, ErrorList]:
-    """One issuer's expressions, and what is wrong with it. `path` is None for an issuer by itself."""
+    """Returns one issuer's compiled expressions, and its errors. `path` is None for an issuer by itself."""
 
     def place(name: str) -> Path:
         return path.child(name) if path is not None else Path(name)

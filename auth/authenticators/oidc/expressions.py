@@ -55,7 +55,7 @@ class Expression(Struct, frozen=True):
 
 
 def of_claims(text: str, *, message: str = "", is_rule: bool = False) -> Expression:
-    """ValueError with the sentence to tell."""
+    """Compiles an expression on claims. Raises ValueError with a sentence."""
     return _compiled(text, _CLAIMS_DECLARED, message, is_rule)
 
 

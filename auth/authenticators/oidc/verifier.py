@@ -41,7 +41,7 @@ class ProviderError(ValueError):
 
 
 async def discover(client: Fetcher, issuer: str, discovery_url: str = "") -> str:
-    """Where the issuer's keys are. ProviderError."""
+    """Returns the address of the issuer's keys. Raises ProviderError."""
     url = discovery_url or issuer.removesuffix("/") + WELL_KNOWN
     try:
         response = await client.get(url)
@@ -111,7 +111,7 @@ class RemoteKeys:
 
 
 def _key(jwk: Any) -> list[tuple[str, Any]]:
-    """A public key with its id; nothing for what is none that is used here."""
+    """Returns `[(key id, public key)]`, or `[]` if the JWK is not a supported public key."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
@@ -129,7 +129,7 @@ def _algorithm_of(jwk: dict[str, Any]) -> str:
 
 
 def _seconds_to_keep(response: Response) -> float:
-    """As Cache-Control says; without one the keys expire at once."""
+    """Returns the seconds in Cache-Control; without one the keys expire at once."""
     control = response.headers.get("cache-control", "")
     match = _MAX_AGE.search(control)
     return float(match[1]) if match and not _NOT_CACHEABLE.search(control) else 0.0
@@ -261,7 +261,7 @@ def _check_sources(claims: Claims) -> None:
 
 
 def _shown(seconds: float | None) -> str:
-    """As Go prints a time."""
+    """Formats a time as Go prints it."""
     if seconds is None:
         return "0001-01-01 00:00:00 +0000 UTC"
     try:

@@ -1,4 +1,4 @@
-"""What tokens of TokenRequest say: an account, and the pod, secret or node that they live as long as.
+"""The claims of TokenRequest's tokens: an account, and the pod, secret or node that they are bound to.
 
 Upstream: pkg/serviceaccount/{claims.go,util.go}.
 """
@@ -72,7 +72,7 @@ class BoundValidator(Struct, frozen=True):
         extra: dict[str, tuple[str, ...]] = {}
         bound = {claim: _reference(private[claim]) for claim in _BOUND if private.get(claim) is not None}
         for claim, (bound_name, bound_uid) in bound.items():
-            if claim != "node" or "pod" not in bound:  # a pod's token only tells where the pod was
+            if claim != "node" or "pod" not in bound:  # a pod's token is not bound to its node
                 within = "" if claim == "node" else namespace
                 found = find(self.objects, _BOUND[claim], within, bound_name)
                 self._check_object(_BOUND[claim], within, bound_name, bound_uid, found)
@@ -97,7 +97,7 @@ class BoundValidator(Struct, frozen=True):
 
 
 def account_user(namespace: str, name: str, uid: str, extra: dict[str, tuple[str, ...]]) -> UserInfo:
-    """Who an account is (upstream: serviceaccount.UserInfo)."""
+    """Returns a service account's user (upstream: serviceaccount.UserInfo)."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
     return UserInfo(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra)
 

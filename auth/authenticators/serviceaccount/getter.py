@@ -1,4 +1,4 @@
-"""Where accounts and what tokens are bound to are looked up.
+"""Lookups of service accounts and the objects that tokens are bound to.
 
 Upstream: pkg/controller/serviceaccount/tokengetter.go, k8s.io/client-go/rest/request.go.
 """
@@ -18,7 +18,7 @@ class Objects(Protocol):
 
 
 def find(objects: Objects, resource: str, namespace: str, name: str) -> FrozenObject | None:
-    """None for what can't exist as well."""
+    """Returns the object, or None, also for impossible names."""
     impossible = not name or names.path_segment_name(name, False) or names.path_segment_name(namespace, False)
     return None if impossible else objects.get(resource, namespace, name)
 

@@ -1,4 +1,4 @@
-"""Signed service account tokens: whose signature, which issuer, for whom.
+"""Signed service account tokens: signature, issuer and audience.
 
 Upstream: pkg/serviceaccount/jwt.go.
 """
@@ -17,13 +17,13 @@ _NO_KEY: Final = "invalid signature, no keys found"
 
 
 class Validator(Protocol):
-    """What the claims of a token of this kind mean."""
+    """Checks the claims of one kind of token."""
 
     def check(self, claims: jose.JSONObject) -> None:
         """RefusedError for a private claim of a wrong type."""
 
     async def validate(self, token: str, claims: jose.JSONObject) -> tuple[UserInfo, tuple[str, ...]]:
-        """The account, and warnings for whoever uses the token. RefusedError."""
+        """Returns the account, and warnings for the token's user. Raises RefusedError."""
 
 
 class SignedTokens(Struct, frozen=True):

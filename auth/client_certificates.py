@@ -57,8 +57,11 @@ class CertificateVerifier:
         ]
 
     def verify(self, leaf: bytes, chain: tuple[bytes, ...], now: float) -> tuple[x509.Certificate, float]:
-        """The leaf, and when the first certificate of its chain expires (seconds since the epoch). All DER.
-        ValueError for what is no client's certificate of this authority."""
+        """Verifies a client certificate; all DER. Returns it, and when the first certificate of its chain expires
+        (seconds since the epoch).
+
+                Raises ValueError if it is no client certificate of this authority.
+        """
         try:
             first, *others = map(_loaded, (leaf, *chain))
             found = crypto.X509StoreContext(self._store_at(now), first, others).get_verified_chain()

@@ -1,4 +1,4 @@
-"""The group of everyone who is somebody.
+"""The group of all authenticated users.
 
 Upstream: k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go.
 """

@@ -23,9 +23,14 @@ class UserInfo(Struct, frozen=True):
 
 
 class Credentials(Struct):
-    """What a request presents. `authorization` is the first Authorization header; `peer_certificate` the client's leaf
-    certificate as DER bytes (unverified: the x509 authenticator checks it), `peer_chain` what came after it. `audiences` are
-    those that a token must be for, by default the server's own. `path` is the request's; `warnings` go into its answer."""
+    """The credentials in a request.
+
+    `authorization` is the first Authorization header; `peer_certificate` the client's leaf certificate as DER
+    bytes (unverified: the x509
+    authenticator checks it), `peer_chain` the certificates after it. `audiences` are those that a token must be
+    for, by default the server's
+    own. `path` is the request's; `warnings` go into the response.
+    """
 
     authorization: str = ""
     peer_certificate: bytes = b""
@@ -37,8 +42,10 @@ class Credentials(Struct):
 
 
 class Response(Struct, frozen=True):
-    """Whose a token is, and which of the audiences that were asked for it is meant for (upstream: authenticator.Response).
-    `warnings` go to the client whose token it is."""
+    """The user of a token, and the requested audiences that it is for (upstream: authenticator.Response).
+
+    `warnings` go to the client.
+    """
 
     user: UserInfo
     audiences: tuple[str, ...] = ()
@@ -79,8 +86,10 @@ class Decision(Enum):
 
 
 class Attributes(Struct):
-    """What a request wants to do (upstream: authorizer.Attributes). Nobody changes it; it isn't frozen because frozen ones are
-    dear to make, and each request makes one."""
+    """What a request wants to do (upstream: authorizer.Attributes).
+
+    Never changed; not frozen, because frozen Structs are expensive to create, and each request creates one.
+    """
 
     user: UserInfo
     verb: str
@@ -100,8 +109,12 @@ class Attributes(Struct):
 
 
 class EvaluationError(Exception):
-    """An authorizer could not find out. `decision` counts all the same: NO_OPINION asks the next one, DENY ends it. Where
-    nobody allows the request it is answered 500 with the text."""
+    """An authorizer failed.
+
+    `decision` is its decision all the same: after NO_OPINION the next authorizer is called, DENY ends the
+    request. If no authorizer allows the
+    request, the response is a 500 with the text.
+    """
 
     def __init__(self, text: str, decision: Decision = Decision.NO_OPINION, reason: str = "") -> None:
         super().__init__(text)

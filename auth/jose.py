@@ -1,5 +1,4 @@
-"""Signed JSON in its compact form, read as go-jose reads it: what is malformed is nobody's token, what is well-formed and
-wrong is refused.
+"""Signed JSON in its compact form, read as go-jose reads it: a malformed token is unknown, a well-formed invalid one is refused.
 
 Upstream: gopkg.in/go-jose/go-jose.v2 {jws.go,shared.go,jwt,json}. Signatures themselves are PyJWT's and cryptography's work.
 """
@@ -25,7 +24,7 @@ _INT64: Final = 1 << 63
 
 
 class MalformedError(ValueError):
-    """What is no JWS in its compact form, in go-jose's words."""
+    """The text is no JWS in compact form; the message is go-jose's."""
 
 
 class JSONObject(dict[str, Any]):
@@ -53,7 +52,7 @@ class Signed(Struct, frozen=True):
         return self.header.get("kid") or ""
 
     def check_header(self) -> str:
-        """The algorithm. RefusedError when there is none that can be checked, or a header that must be understood isn't."""
+        """Returns the algorithm. Raises RefusedError if it is unsupported, or a critical header is unknown."""
         critical = self.header.get("crit")
         if critical is not None:
             if not isinstance(critical, list):
@@ -68,8 +67,10 @@ class Signed(Struct, frozen=True):
 
 
 def untrusted_issuer(token: str) -> str | None:
-    """Whoever the token says has issued it, unverified; None for what is no token. Go's JSON minds neither the case of names nor
-    repeated ones here."""
+    """Returns a token's issuer, unverified, or None for an invalid token.
+
+    As in Go's JSON, case and repetition of names don't matter.
+    """
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -204,7 +205,7 @@ def _shown(value: Any) -> str:
 
 
 def _syntax_error(data: bytes) -> str:
-    """What Go's JSON says of what Python's doesn't take."""
+    """Returns Go's error for JSON that Python's decoder refuses."""
     from fakeapiserver.apimachinery.serializer.json import DecodeError, decode
 
     try:
@@ -299,7 +300,7 @@ def check_kind(value: Any, kind: str, go_type: str = "") -> None:
 
 
 def json_kind(value: Any) -> str:
-    """As Go's errors call it."""
+    """Returns a value's type as Go's errors name it."""
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool):
@@ -318,7 +319,7 @@ def numeric_date(value: Any) -> int | None:
 
 
 def audiences_of(claims: Mapping[str, Any]) -> list[str]:
-    """Whom a token says it is for; empty where it doesn't say. RefusedError."""
+    """Returns a token's audiences; empty without any. Raises RefusedError."""
     if "aud" not in claims:
         return []
     found = claims["aud"]

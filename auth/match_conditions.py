@@ -1,4 +1,4 @@
-"""Which requests an authorizer's webhook is asked about: CEL expressions over the spec of its SubjectAccessReview.
+"""The match conditions of an authorization webhook: CEL expressions on the spec of its SubjectAccessReview.
 
 Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
 """
@@ -44,7 +44,7 @@ class MatchConditionError(Exception):
 
 
 class MatchConditions:
-    """All expressions must be true. Compiled when made: ValueError with what is wrong with the first bad one."""
+    """Conditions that must all be true. Compiled on creation, which raises ValueError for the first invalid one."""
 
     def __init__(self, expressions: Sequence[str]) -> None:
         self._programs = [(expression, compile_condition(expression)) for expression in expressions]

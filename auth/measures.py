@@ -1,4 +1,4 @@
-"""What is counted of remembered tokens, and of webhooks that authorize.
+"""The metrics of the token cache and of authorization webhooks.
 
 Upstream: k8s.io/apiserver/pkg/authentication/token/cache/stats.go, plugin/pkg/authorizer/webhook/metrics/metrics.go,
 pkg/authorization/cel/metrics.go.

@@ -1,4 +1,4 @@
-"""Which node a user is. Upstream: k8s.io/kubernetes/pkg/auth/nodeidentifier/default.go."""
+"""The node of a user. Upstream: k8s.io/kubernetes/pkg/auth/nodeidentifier/default.go."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _GROUP: Final = "system:nodes"
 
 
 def node_name(user: UserInfo) -> str | None:
-    """None for who is none."""
+    """Returns the node's name, or None if the user isn't a node."""
     if not user.name.startswith(_PREFIX) or _GROUP not in user.groups:
         return None
     return user.name.removeprefix(_PREFIX)

@@ -1,4 +1,4 @@
-"""One policy rule, compiled, and whether it allows a request.
+"""A compiled policy rule, and its decision about a request.
 
 Upstream: k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go, plugin/pkg/auth/authorizer/rbac/rbac.go (RuleAllows).
 """
@@ -53,7 +53,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def words(attributes: Attributes) -> tuple[str, ...]:
-    """What rules may call the request's resource."""
+    """Returns the words by which rules may name the request's resource."""
     if not attributes.subresource:
         return (attributes.resource, "*")
     return (f"{attributes.resource}/{attributes.subresource}", "*", f"*/{attributes.subresource}")

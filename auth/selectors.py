@@ -1,4 +1,4 @@
-"""What a list, watch or collection's deletion selects, as authorizers see it.
+"""The selectors of a list, watch or deletion of a collection, as authorizers see them.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/filters/authorization.go, k8s.io/kubernetes/pkg/registry/authorization/util/helpers.go
 (AuthorizeWithSelectors).

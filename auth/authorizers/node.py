@@ -90,7 +90,9 @@ def _add(edges: dict[_Vertex, Counter[Any]], vertex: _Vertex, to: Any, times: in
 
 
 def _needs(pod: _Object) -> Iterator[_Vertex]:
-    """What the kubelet of the pod's node may read for it. A mirror pod, which the kubelet makes itself, gives nothing."""
+    """Yields the objects that the kubelet of the pod's node may read for it; none for a mirror pod, which the
+    kubelet creates itself.
+    """
     meta, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     if _MIRROR in (meta.get("annotations") or {}):
         return
@@ -163,7 +165,7 @@ class Node:
     async def rules_for(
         self, user: UserInfo, namespace: str
     ) -> tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]:
-        """What a node may do is not to be listed."""
+        """Returns no rules: a node's permissions can't be listed."""
         if node_name(user) is None:
             return [], [], False, ""
         return [], [], True, "node authorizer does not support user rule resolution"

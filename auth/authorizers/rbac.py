@@ -23,7 +23,7 @@ _NO_RULES: Final[list[PolicyRule]] = []
 
 # Where a role or binding is: its namespace (empty: cluster-wide) and its name.
 _Key = tuple[str, str]
-# Whom a binding is for, and where: namespace, "User" or "Group", name. A service account is its user name.
+# The subject of a binding: namespace, "User" or "Group", name. A service account has its user name.
 _Subject = tuple[str, str, str]
 
 
@@ -43,7 +43,10 @@ _Grant = tuple[Rule, _Binding]
 
 
 class _Grants:
-    """What one subject may do in one place, compiled. `resources` has the words of rules as keys: `pods`, `pods/log`, `*/scale`, `*`."""
+    """The compiled grants of one subject in one place.
+
+    `resources` has the words of rules as keys: `pods`, `pods/log`, `*/scale`, `*`.
+    """
 
     __slots__ = ("errors", "is_named", "paths", "resources")
 
@@ -74,8 +77,12 @@ class _Grants:
 
 
 class _Mine(NamedTuple):
-    """All that one user may do in one place. `reasons` are the texts told already, by binding; `decisions` what was asked already,
-    where names count only if a rule has any (`is_named`)."""
+    """The grants of one user in one place.
+
+    `reasons` are the texts used already, by binding; `decisions` the cached decisions, in which names count only
+    if a rule has any
+    (`is_named`).
+    """
 
     grants: tuple[_Grants, ...]
     is_named: bool
@@ -153,12 +160,12 @@ class _Index:
                 self._bindings.pop(subject, None)
 
     def _forget(self, role: _Key) -> None:
-        """What the role is part of is compiled anew."""
+        """Drops the compiled grants that the role is part of."""
         for subject in self._users_of.get(role, ()):
             self._grants.pop(subject, None)
 
     def grants_to(self, user: UserInfo, namespace: str) -> _Mine:
-        """What the user is granted as itself and by its groups, everywhere first, then in the namespace."""
+        """Returns the grants of the user and its groups, cluster-wide first, then in the namespace."""
         key = (user.name, user.groups, namespace)
         mine = self._mine.get(key)
         if mine is None:
@@ -170,7 +177,7 @@ class _Index:
         return mine
 
     def _grants_of(self, subject: _Subject) -> _Grants | None:
-        """None for whom no binding is."""
+        """Returns the compiled grants of a subject, or None if no binding names it."""
         grants = self._grants.get(subject)
         if grants is None and (bindings := self._bindings.get(subject)):
             grants = self._grants[subject] = _Grants()
@@ -218,7 +225,7 @@ def _subjects(binding: _Binding) -> Iterator[_Subject]:
 
 
 def _principal(subject: Mapping[str, Any], namespace: str) -> tuple[str, str] | None:
-    """What a user is looked up by. None when the subject matches nobody."""
+    """Returns the key by which users look up a subject, or None if no user can match it."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind in {"User", "Group"}:
         return kind, name
@@ -237,7 +244,10 @@ def _principals(user: UserInfo, namespace: str) -> Iterator[_Subject]:
 
 
 def _source(binding: _Binding, user: UserInfo) -> str:
-    """What upstream's audit reason calls a binding: `RoleBinding "name/namespace" of Role "r" to User "u"`."""
+    """Returns a binding in the words of upstream's audit reason:
+
+    `RoleBinding "name/namespace" of Role "r" to User "u"`.
+    """
     kind = "RoleBinding" if binding.namespace else "ClusterRoleBinding"
     name = f"{binding.name}/{binding.namespace}" if binding.namespace else binding.name
     mine = {("User", user.name), *(("Group", group) for group in user.groups)}
@@ -286,7 +296,7 @@ class RBAC:
     async def rules_for(
         self, user: UserInfo, namespace: str
     ) -> tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]:
-        """What SelfSubjectRulesReview shows: one entry per rule, in the order of the bindings."""
+        """Returns the rules for SelfSubjectRulesReview: an entry per rule, in the order of the bindings."""
         rules, error = self.policy_rules(user, namespace)
         resource = [
             _only(rule, "verbs", "apiGroups", "resources", "resourceNames") for rule in rules if rule.get("resources")

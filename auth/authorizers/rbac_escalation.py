@@ -1,4 +1,4 @@
-"""Nobody grants rights they do not hold.
+"""Prevents privilege escalation: users may only grant permissions that they have.
 
 Upstream: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, k8s.io/kubernetes/pkg/registry/rbac/validation.
 """
@@ -12,7 +12,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 
 PolicyRule = dict[str, Any]
 
-# Upstream tells all of them; a role of a megabyte has more than fit into any memory.
+# Upstream returns all of them; a role of a megabyte has more than fit into memory.
 MAX_MISSING: Final = 20_000
 
 # The order in which upstream's message names a rule's parts.
@@ -26,8 +26,9 @@ _PARTS = (
 
 
 def rules_cover(owner_rules: Sequence[PolicyRule], wanted: Sequence[PolicyRule]) -> list[PolicyRule]:
-    """What of `wanted` the owner's rules do not cover, broken down to single verbs and resources; empty when all is covered.
-    At most MAX_MISSING are told."""
+    """Returns the parts of `wanted` that the owner's rules do not cover, as single verbs and resources; at most
+    MAX_MISSING.
+    """
     return list(islice((piece for rule in wanted for piece in _uncovered(owner_rules, rule)), MAX_MISSING))
 
 

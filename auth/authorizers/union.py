@@ -40,7 +40,7 @@ class Union:
     async def rules_for(
         self, user: UserInfo, namespace: str
     ) -> tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]:
-        """What every resolver lists, one after the other; incomplete when one is."""
+        """Returns the rules of all resolvers, one after the other; incomplete if one is."""
         resource: list[dict[str, list[str]]] = []
         other: list[dict[str, list[str]]] = []
         incomplete, errors = False, list[str]()

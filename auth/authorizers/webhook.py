@@ -35,8 +35,12 @@ Post = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`version` is that of SubjectAccessReview; the times are seconds, 0 remembers nothing; `on_error` counts when the webhook
-    or a condition fails; by its `name` metrics tell it from others."""
+    """The settings of an authorization webhook.
+
+    `version` is that of SubjectAccessReview; the times are seconds, 0 caches nothing; `on_error` is the decision
+    when the webhook or a
+    condition fails; metrics have its `name`.
+    """
 
     version: str = "v1beta1"
     authorized_ttl: float = 300.0
@@ -46,7 +50,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Webhook:
-    """`matches` tells which reviews are asked at all; it raises when it can't tell."""
+    """Authorizes by a webhook. `matches` decides which requests it is called for; it raises on errors."""
 
     def __init__(
         self,

@@ -1,1 +1,4 @@
-"""One file per verb, from a parsed request to the store and back. Of auth and admission, interfaces only."""
+"""The handlers of requests, from a parsed request to the store and back.
+
+Of auth and admission they use the interfaces only.
+"""

@@ -61,7 +61,7 @@ async def _probe(port: int) -> tuple[bool, str]:
 
 
 def _told(error: Exception, port: int) -> str:
-    """As Go says it."""
+    """Returns the error in Go's words."""
     if isinstance(error, ConnectionRefusedError):
         return f"dial tcp 127.0.0.1:{port}: connect: connection refused"
     return "EOF" if isinstance(error, ValueError) else str(error) or "context deadline exceeded"

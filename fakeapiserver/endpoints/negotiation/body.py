@@ -216,9 +216,9 @@ def _decode(
     if in_order:
         obj = dict(obj)  # which now says everything once
     if kind.custom and obj["kind"] != kind.gvk.kind:
-        unknown = about_metadata(unknown)  # nobody knows the schema of what it says it is
+        unknown = about_metadata(unknown)  # the schema of the kind in the body is unknown
     raw_text.keep(obj, kind.raw_fields, data if media_type == JSON else b"")
-    if media_type != CBOR:  # of which upstream tells no unknown fields
+    if media_type != CBOR:  # for which upstream reports no unknown fields
         complaints = in_order(unknown) if in_order else duplicates + unknown
         report_strictly(_of_known(complaints, kind), kind, validation, warnings, obj)
     return obj
@@ -376,7 +376,7 @@ def unserved_fields(obj: Object, kind: Kind) -> list[str]:
 
 
 def about_metadata(unknown: list[str]) -> list[str]:
-    """Those of the texts that are about metadata, which every kind has."""
+    """Returns the texts about metadata, which all kinds have."""
     return [text for text in unknown if text.startswith('unknown field "metadata.')]
 
 

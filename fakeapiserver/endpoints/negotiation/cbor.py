@@ -13,7 +13,7 @@ from fakeapiserver.registry.generic.kind import Kind
 
 
 class CBORForm:
-    """One kind's stored objects. `served` gives stored bytes as one object in JSON, with its type."""
+    """Encodes one kind's stored objects. `served` returns stored bytes as an object in JSON, with its type."""
 
     def __init__(self, kind: Kind, served: Callable[[bytes], bytes]) -> None:
         self._served = served

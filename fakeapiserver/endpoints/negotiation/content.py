@@ -118,7 +118,7 @@ def _ranges(header: str, size: int) -> list[tuple[int, int]]:
 
 
 async def compressed(request: Request, response: Response) -> Response:
-    """The answer with gzip where the client takes it and it is worth it; caches are told either way."""
+    """Compresses the answer with gzip if the client accepts it and it is large; caches are informed either way."""
     response.headers.insert(0, (b"vary", b"Accept-Encoding"))
     if "gzip" in request.header(b"accept-encoding") and len(response.body) >= _GZIP_THRESHOLD:
         pieces: list[bytes] = []

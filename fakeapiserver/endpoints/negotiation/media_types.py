@@ -53,9 +53,12 @@ def negotiate(
     supported: tuple[str, ...] = SUPPORTED,
     tables: bool = True,
 ) -> Accept:
-    """How a resource is answered: the first acceptable clause, best quality first; StatusError 406 when none is. The route lets
-    through what it says is `produced`, by default what is supported. Custom resources have no protobuf form, but their
-    metadata has. `tables`: it has a Table."""
+    """Returns the first acceptable form, by quality. Raises StatusError 406 if there is no such form.
+
+    The route accepts the media types `produced`, by default those supported. Custom resources have no protobuf
+    form, but their metadata has.
+    `tables`: the resource has a Table.
+    """
     if not header or header in (JSON, "*/*"):
         return PLAIN
     if not custom:
@@ -80,7 +83,7 @@ def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> A
 
 @lru_cache(maxsize=256)
 def negotiate_aggregated(header: str) -> Accept | None:
-    """None unless some clause asks for aggregated discovery, whatever stands before it."""
+    """Returns the clause that asks for aggregated discovery, or None."""
     return next((accepted for accepted in _accepted(header) if accepted.as_kind == "APIGroupDiscoveryList"), None)
 
 
@@ -135,8 +138,10 @@ def _plain_form(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept |
 
 
 def _accepted(header: str, supported: tuple[str, ...] = SUPPORTED, server_version: str = "") -> Iterator[Accept]:
-    """What the clauses allow, best first, without a look at what is served in that form. `server_version` is the one that
-    the endpoint can be asked for."""
+    """Yields the forms that the clauses allow, best first, whether or not they are served.
+
+    `server_version` is the endpoint's.
+    """
     for clause in parse(header):
         form = _form(clause.parameters)
         if form is None or clause.parameters.get("sv", "") not in ("", server_version):
@@ -166,8 +171,10 @@ _PARAMETER_NAME: Final = re.compile(rf";\s*({_TOKEN})\s*=(?:\s*{_QUOTED})?", re.
 
 @lru_cache(maxsize=256)
 def body_media_type(header: str, supported: tuple[str, ...] = SUPPORTED) -> str:
-    """The media type of a request's body: JSON where none is named, StatusError 415 for one that nobody decodes, and for
-    parameters that can't be read (Go: mime.ParseMediaType)."""
+    """Returns the media type of a request's body, by default JSON.
+
+    Raises StatusError 415 for an unsupported one, and for invalid parameters (Go: mime.ParseMediaType).
+    """
     if not header:
         return JSON
     match = _MEDIA_TYPE.fullmatch(header)

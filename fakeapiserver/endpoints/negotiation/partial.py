@@ -25,9 +25,12 @@ _decode: Final = msgspec.json.Decoder(_Metadata).decode
 
 
 class PartialForm:
-    """One kind's objects in one version of PartialObjectMetadata. `restored` gives stored bytes in the version whose metadata
-    is shown, `converted_annotations` is the strategy's. `arrange` brings stored metadata into the order of Go's struct; None if it is
-    in that order."""
+    """Encodes one kind's objects as one version of PartialObjectMetadata.
+
+    `restored` returns stored bytes in the version whose metadata is shown, `converted_annotations` is the
+    strategy's. `arrange` sorts stored
+    metadata into the order of Go's struct; None if it is sorted.
+    """
 
     def __init__(
         self,

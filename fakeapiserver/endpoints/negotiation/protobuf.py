@@ -37,7 +37,7 @@ def message_encoder(api_version: str, kind: str) -> Encode:
 
 
 class StoredForm:
-    """One kind's stored objects. `restored` gives the stored bytes in the version that is served."""
+    """Encodes one kind's stored objects. `restored` returns stored bytes in the served version."""
 
     def __init__(self, gvk: GroupVersionKind, list_kind: str, restored: Callable[[bytes], bytes]) -> None:
         self._api_version, self._kind, self._list_kind = str(gvk.group_version), gvk.kind, list_kind
@@ -48,7 +48,7 @@ class StoredForm:
         self._size = 0
 
     def object(self, value: bytes) -> bytes:
-        """One stored object in its envelope."""
+        """Returns a stored object in its envelope."""
         return envelope(self._api_version, self._kind, [self._message(value)])
 
     async def list(self, values: Sequence[bytes], list_meta: Object) -> bytes:

@@ -59,7 +59,7 @@ class OpenAPI:
         self._unknown = {name for name in LIST if f"query/{name}" not in named}
 
     def listed(self) -> list[str]:
-        """What the index lists: `api/v1`, `apis/apps`, `apis/apps/v1`, `version` ..., sorted."""
+        """Returns the keys of the index: `api/v1`, `apis/apps`, `apis/apps/v1`, `version` ..., sorted."""
         return self._cache.get("keys", self._list)
 
     def _list(self) -> list[str]:
@@ -79,13 +79,13 @@ class OpenAPI:
             yield
 
     def document(self, key: str) -> tuple[bytes, str] | None:
-        """A document's JSON and its hash (the ETag without quotes), None if there is none of that key."""
+        """Returns a document's JSON and its hash (the ETag without quotes), or None for an unknown key."""
         if key not in self.listed():
             return None
         return self._documents.get(key, self.rows(key), lambda: (json.encode(self.build(key)), self._hash(key)))
 
     def digest(self) -> str:
-        """Of everything that is served, as the hash of the index."""
+        """Returns the hash of the index, which depends on all that is served."""
         return hashlib.sha512(self.index()).hexdigest().upper()
 
     def _keys(self) -> Iterator[str]:
@@ -108,7 +108,7 @@ class OpenAPI:
         return self._hashes.get(key, self.rows(key), lambda: self._hash_of(key))
 
     def _hash_of(self, key: str) -> str:
-        """Of what a document is made from rather than of its bytes, so that the index needs no document built."""
+        """Returns the hash of a document's sources rather than of its bytes, so that the index needs no document."""
         digest = self._cache.get("recorded", self._recorded).copy()
         digest.update(key.encode())
         for row in self.rows(key):
@@ -126,7 +126,7 @@ class OpenAPI:
         return any(row.custom for row in self.rows(key))
 
     def rows(self, key: str) -> tuple[APIResource, ...]:
-        """The resources that a key's document tells of."""
+        """Returns the resources in a key's document."""
         view = self._view(key)
         return view.resources if view else ()
 
@@ -140,14 +140,14 @@ class OpenAPI:
         return self._document(self.paths(key), view.resources, view.gv) if view else self._document(self.paths(key), ())
 
     def paths(self, key: str) -> Document:
-        """The paths of a key's document, with what is served there."""
+        """Returns the paths of a key's document."""
         found = self.own_paths(key)
         for row in self.rows(key):
             found |= self.row_paths(row)
         return found
 
     def own_paths(self, key: str) -> Document:
-        """Those of a key's paths at which no resource is."""
+        """Returns the paths of a key without a resource."""
         facts, view = self.table.scheme.facts, self._view(key)
         if key in facts["openapi"]:
             return {path: with_words(item) for path, item in facts["openapi"][key].items()}
@@ -175,7 +175,7 @@ class OpenAPI:
         }
 
     def _schemas(self, paths: Document, rows: tuple[APIResource, ...]) -> Document:
-        """Those that paths refer to, and all that these refer to, by name."""
+        """Returns the schemas that paths refer to, directly or indirectly, by name."""
         found: Document = {}
         waiting = list(_references(paths))
         while waiting:
@@ -198,7 +198,7 @@ class OpenAPI:
         return schema, _references(schema)
 
     def built_in(self, name: str) -> Document:
-        """A built-in definition with its prose. KeyError: there is none of this name."""
+        """Returns a built-in definition with its prose. Raises KeyError for an unknown name."""
         schema = self.table.scheme.definitions[name]
         return descriptions.described(name, schema if self._enums else descriptions.without_enums(schema), self.prose)
 
@@ -242,7 +242,10 @@ def _group_item(group: str) -> Document:
 
 @lru_cache(maxsize=4)
 def _recorded_digest(version: str, models: Path | None, *, enums: bool) -> "hashlib._Hash":
-    """Of the tables and of the code that makes documents from them: clients keep a document by its hash for a year."""
+    """Returns the hash of the tables and of the code that documents are made from:
+
+    clients cache a document by its hash for a year.
+    """
     digest = hashlib.sha512(b"" if enums else b"no enums")
     for path in (Path(__file__), Path(operations.__file__), Path(words.__file__), Path(descriptions.__file__)):
         digest.update(path.read_bytes())

@@ -77,7 +77,10 @@ def described(name: str, schema: Schema, known: prose.Descriptions) -> Schema:
 
 
 def described_custom(row: APIResource, name: str, schema: Schema, known: prose.Descriptions) -> Schema:
-    """A custom kind's definition, or its list's, with the prose of what every kind has. The user's own words stay."""
+    """Returns the definition of a custom kind or its list, with prose for the fields that all kinds have.
+
+    The user's prose stays.
+    """
     fields = known.get(_ANY_KIND, {}).get("properties", {})
     if not fields:
         return schema

@@ -27,7 +27,10 @@ _VARY: Final = (b"vary", b"Accept")
 
 
 def _media_type(clauses: Sequence[accept.Clause], version: str) -> str:
-    """What the client gets: JSON or protobuf, which has an older name too; empty where it takes neither."""
+    """Returns the media type for the client:
+
+    JSON or protobuf, which has an older name too; "" if neither is accepted.
+    """
     name = f"application/com.github.proto-openapi.spec.{version}"
     forms = {
         JSON: JSON,
@@ -60,7 +63,7 @@ class OpenAPIHandler:
         self._index_shown = 0.0
 
     async def answer(self, request: Request) -> Response | None:
-        """None for a path that isn't one of OpenAPI's."""
+        """Returns the answer, or None for a path outside of OpenAPI."""
         version, slash, key = request.path.removeprefix("/openapi/").partition("/")
         if version == "v2" and not slash:
             return await self._version_2(request)

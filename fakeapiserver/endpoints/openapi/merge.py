@@ -104,7 +104,7 @@ def _referring(value: Any, renamed: Mapping[str, str]) -> Any:
 
 
 def _without_prose(value: Any) -> Any:
-    """What decides whether two definitions are one."""
+    """Returns the part of a definition that decides whether two are equal."""
     if isinstance(value, list):
         return [_without_prose(item) for item in value]
     if isinstance(value, dict):

@@ -86,8 +86,10 @@ def group_tag(group: str) -> str:
 
 
 def paths_of(resource: APIResource, unknown: Container[str] = ()) -> Iterator[tuple[str, Document]]:
-    """Every path a resource is served at, with its path item; watches under /watch are not told of custom resources.
-    `unknown` are query parameters that the server's version doesn't have yet."""
+    """Yields the paths of a resource with their path items; custom resources have no paths under /watch.
+
+    `unknown` are query parameters that the server's version doesn't have yet.
+    """
     return _Paths(resource, unknown).build()
 
 

@@ -31,8 +31,9 @@ class Written(bytes):
 
 @lru_cache(maxsize=4)
 def encoder(version: str, message: str = "Document") -> Encode:
-    """What turns a document of OpenAPI `v2` or `v3`, as JSON data, into its message; or an item `(name, value)` into a message
-    of a name and a value, such as `NamedSchema`."""
+    """Returns an encoder of OpenAPI documents `v2` or `v3`, as JSON data, or of items `(name, value)` as a message
+    such as `NamedSchema`.
+    """
     messages = _Messages(json.loads(_TABLE.read_bytes())[version])
     return messages.encode(message) if message == "Document" else messages.named(message)
 

@@ -52,7 +52,7 @@ GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 
 
 class _Form(NamedTuple):
-    """How a document is written: a path, a definition, and the whole of them."""
+    """The functions that write a document: a path, a definition, the whole."""
 
     path: Callable[[str, Document], bytes | msgspec.Raw]
     definition: Callable[[str, Document], bytes | msgspec.Raw]
@@ -60,7 +60,7 @@ class _Form(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a part of the document says: its paths and definitions as they are written, and parameters that all parts share."""
+    """A part of the document: its encoded paths and definitions, and parameters that all parts share."""
 
     paths: Mapping[str, bytes | msgspec.Raw]
     definitions: Mapping[str, bytes | msgspec.Raw]
@@ -267,7 +267,7 @@ class _Paths:
 
 
 def _consumed(operation: Document, produced: list[str], custom: bool) -> Document:
-    """What a route takes. Those that no resource stands behind take what they produce, if they know of media types at all."""
+    """Returns what a route consumes. Routes without a resource consume what they produce, if they have media types."""
     types: Iterable[str] = JSON_YAML if custom else ("*/*",)
     if "x-kubernetes-action" not in operation:
         if "$ref" not in _schema(operation["responses"]["200"]):

@@ -1,4 +1,4 @@
-"""What OpenAPI documents say about operations and their parameters.
+"""Descriptions of operations and their parameters in OpenAPI documents.
 
 The phrases of operations are composed as upstream composes them (k8s.io/apiserver/pkg/endpoints/installer.go,
 k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go). The sentences about parameters are this project's own.

@@ -1,4 +1,4 @@
-"""Reviews that ask the authorizers: may somebody, may I, what may I do. Asked by POST and never stored.
+"""Access reviews: questions to the authorizers about a subject or the user itself. Sent by POST and never stored.
 
 Upstream: pkg/registry/authorization/{selfsubjectaccessreview,subjectaccessreview,localsubjectaccessreview,selfsubjectrulesreview},
 pkg/registry/authorization/util/helpers.go, pkg/apis/authorization/validation/validation.go.

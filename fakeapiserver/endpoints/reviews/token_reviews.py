@@ -81,7 +81,7 @@ class TokenReview(Struct, frozen=True):
         token, wanted = spec.get("token", ""), tuple(spec.get("audiences") or self.audiences)
         if not token:
             raise new_bad_request("token is required for TokenReview in authentication")
-        # What nobody answers stays as it was asked.
+        # A status without an answer stays as it was sent.
         asked = {"user": {}, **(obj.get("status") or {})}
         asked.pop("authenticated", None)
         try:

@@ -1,1 +1,1 @@
-"""Where objects live: one global revision, compare-and-swap, history, watch. Raises StorageError only."""
+"""The storage of objects: one global revision, compare-and-swap, history, watch. Raises StorageError only."""

@@ -1,4 +1,4 @@
-"""Where a paged list goes on: opaque to clients, readable to any server of the same storage.
+"""Continue tokens: where a paged list goes on. Opaque to clients, readable to any server of the same storage.
 
 Upstream: k8s.io/apiserver/pkg/storage/continue.go.
 """
@@ -28,13 +28,13 @@ class Position(Struct, frozen=True):
 
 
 def encode(start: str, prefix: str, revision: int) -> str:
-    """The token of a list that goes on with the key `start` (the last key with a NUL behind it, say)."""
+    """The token of a list that goes on with the key `start`, e.g. the last key followed by a NUL."""
     token = json.encode({"v": _VERSION, "rv": revision, "start": start.removeprefix(prefix)})
     return urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
 def decode(token: str, prefix: str) -> Position:
-    """StatusError 400 for a token that no server made, or that leads out of its collection."""
+    """The position in a token. Raises StatusError 400 for an invalid token, and for a token that leads out of its collection."""
     fields = _fields(_document(token))
     version, revision, start = fields["v"], fields["rv"], fields["start"]
     if version != _VERSION:

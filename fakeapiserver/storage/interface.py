@@ -54,8 +54,8 @@ class ResourceVersionTooLarge(StorageError):
 
 
 class Index(Struct, frozen=True):
-    """What is kept beside the bytes, so that selectors and owner graphs don't decode them. `version` is the API version in which the
-    object is stored."""
+    """The facts that are kept next to the bytes, so that selectors and owner graphs don't decode them.
+    `version` is the API version in which the object is stored."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Index(Struct, frozen=True):
 
 
 class StoredObject(Struct, frozen=True):
-    """One state of one object. `value` is canonical JSON with its resourceVersion, which is at `offset`. Nothing of it ever changes."""
+    """A state of an object. `value` is canonical JSON with its resourceVersion, which is at `offset`. Immutable."""
 
     key: str
     value: bytes
@@ -88,7 +88,7 @@ Predicate = Callable[[StoredObject], bool]
 
 
 class ListQuery(Struct, frozen=True, kw_only=True):
-    """Which objects a list has: at `revision` (0: now) those whose keys are not before `start`, and of these at most `limit` (0: all)
+    """The choice of a list's objects: at `revision` (0: now) those whose keys are not before `start`, and of these at most `limit` (0: all)
     that `predicate` selects."""
 
     revision: int = 0
@@ -102,7 +102,7 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class Event(Struct):
-    """One change as one watcher sees it. `object` is the new state; for DELETED the last one, stamped with the deletion's
+    """A change as a watcher sees it. `object` is the new state; for DELETED the last one, stamped with the deletion's
     revision. `frames` keeps encodings, shared by all watchers that see the same event."""
 
     type: EventType
@@ -151,7 +151,7 @@ class Storage(Protocol):
         """Removes an object and returns its last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        """The object; None if there is none. ResourceVersionTooLarge if `minimum_revision` doesn't exist yet."""
+        """The object, or None if it doesn't exist. Raises ResourceVersionTooLarge if `minimum_revision` doesn't exist yet."""
 
     async def get_for_update(self, key: str) -> StoredObject | None:
         """The object from which an update starts."""

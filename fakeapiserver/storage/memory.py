@@ -27,7 +27,7 @@ _TRANSACTION_BYTES: Final = 32
 
 
 def _check_size(key: str, value: bytes) -> None:
-    """What a real server can't store must not be stored here: clients have to cope with it."""
+    """Raises RequestTooLarge for an object that a real server can't store: clients have to cope with it."""
     size = len(value) + 2 * len(key) + _TRANSACTION_BYTES
     if size > _MAX_MESSAGE_BYTES:
         sent = f"trying to send message larger than max ({size} vs. {_MAX_MESSAGE_BYTES})"
@@ -49,7 +49,7 @@ class MemoryStorage:
 
     @property
     def watchers(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return len(self._hub)
 
     def generation(self, prefix: str) -> int:
@@ -106,7 +106,7 @@ class MemoryStorage:
         return self._mvcc.compacted
 
     def compact(self, revision: int) -> None:
-        """Forgets the history up to `revision`; ResourceVersionTooLarge for one that isn't there yet."""
+        """Forgets the history up to `revision`. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
         self._mvcc.compact(revision)
 
     def snapshot(self) -> Snapshot:
@@ -123,7 +123,7 @@ class MemoryStorage:
             self._hub.publish(change)
 
     def lose_watches(self) -> int:
-        """Ends every open watch, and tells how many there were."""
+        """Ends every open watch, and returns the number of watches."""
         lost = len(self._hub)
         self._hub.end_all()
         return lost

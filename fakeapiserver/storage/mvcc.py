@@ -43,7 +43,7 @@ MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 
 
 class Change(Struct, frozen=True):
-    """One write. `current` is None for a deletion; `tombstone` is then the last state stamped with the deletion's revision."""
+    """A write. `current` is None for a deletion; `tombstone` is then the last state stamped with the deletion's revision."""
 
     revision: int
     key: str
@@ -154,7 +154,7 @@ class MVCC:
         return change
 
     def compact(self, revision: int) -> None:
-        """Forgets how the state at `revision` came about; ResourceVersionTooLarge for one that isn't there yet."""
+        """Forgets the history up to `revision`. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
         if revision > self.revision:
             raise ResourceVersionTooLarge(self.revision)
         while self._history and self._history[0].revision <= revision:
@@ -212,19 +212,19 @@ class MVCC:
         return sorted(key for key in objects if key >= start), objects
 
     def check_known(self, revision: int) -> None:
-        """Compacted or ResourceVersionTooLarge for a revision whose state can't be told."""
+        """Raises Compacted or ResourceVersionTooLarge for a revision whose state isn't known."""
         if revision < self.compacted:
             raise Compacted(self.compacted)
         if revision > self.revision:
             raise ResourceVersionTooLarge(self.revision)
 
     def check_watchable(self, revision: int) -> None:
-        """Compacted when what came behind `revision` is forgotten."""
+        """Raises Compacted if the history after `revision` is forgotten."""
         if revision < self.compacted:
             raise Compacted(self.compacted)
 
     def changes_after(self, revision: int) -> Iterator[Change]:
-        """The history behind `revision`, in order. Compacted when its beginning is forgotten."""
+        """The history after `revision`, in order. Raises Compacted if its beginning is forgotten."""
         self.check_watchable(revision)
         younger: list[Change] = []
         for change in reversed(self._history):
@@ -239,7 +239,7 @@ class MVCC:
         return Snapshot({name: dict(bucket.objects) for name, bucket in self._buckets.items()})
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Brings that state back. The revision rises over it and the history is forgotten: who watches must start anew."""
+        """Brings that state back. The revision rises and the history is forgotten, so watches must start again."""
         self.revision += 1
         self._history.clear()
         self._bytes = 0

@@ -13,5 +13,5 @@ def stamp(value: bytes, offset: int, revision: int) -> bytes:
 
 
 def restamp(value: bytes, offset: int, revision: int) -> bytes:
-    """As `stamp`, for bytes that carry a revision already."""
+    """Replaces the revision of bytes that have one."""
     return b'%b"resourceVersion":"%d"%b' % (value[:offset], revision, value[value.index(b",", offset) :])

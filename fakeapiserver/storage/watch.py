@@ -37,7 +37,7 @@ def unselected_event(change: Change) -> Event:
 
 
 def selected_event(event: Event, predicate: Predicate) -> Event | None:
-    """As a watcher with a selector sees it: objects that come into sight are ADDED, those that leave it DELETED."""
+    """The event as a watcher with a selector sees it: objects that begin to match are ADDED, those that cease to match are DELETED."""
     seen = event.previous is not None and predicate(event.previous)
     if event.type == "DELETED":
         return event if seen else None
@@ -55,7 +55,7 @@ def selected_event(event: Event, predicate: Predicate) -> Event | None:
 
 
 class BufferedWatcher:
-    """One watch. Iterated by one task only."""
+    """A watch. Only one task may iterate it."""
 
     def __init__(self, hub: "Hub", prefix: str, revision: int, predicate: Predicate | None) -> None:
         self._hub = hub
@@ -71,7 +71,7 @@ class BufferedWatcher:
 
     @property
     def progress(self) -> int:
-        """Nothing that is still in the buffer, or in the history, counts as handed out."""
+        """The newest revision that was handed out; events in the buffer or in the history weren't."""
         if self._buffer:
             return self._buffer[0].revision - 1
         return self._revision if self._lagging else max(self._revision, self._hub.revision)
@@ -113,7 +113,7 @@ class BufferedWatcher:
         return batch
 
     def _catch_up(self) -> list[Event] | None:
-        """What was missed, from the history. None (and closed) when the history has lost it."""
+        """The missed events, from the history. Closes the watch and returns None if the history has forgotten them."""
         try:
             missed = self._hub.events_after(self._prefix, self._revision)
         except Compacted:

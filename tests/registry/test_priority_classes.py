@@ -1,4 +1,4 @@
-"""Priority classes: what nobody removes by its name, as the real server was seen to answer."""
+"""Priority classes that can't be deleted by name, as recorded of the real server."""
 
 import pytest
 

@@ -68,7 +68,7 @@ class AdmissionPolicyStrategy(Strategy, kw_only=True):
 
 
 class AdmissionPolicyBindingStrategy(Strategy, kw_only=True):
-    """`acts` says whether a binding tells what is done where its policy fails."""
+    """`acts`: bindings have validationActions, which say what happens if their policy fails."""
 
     acts: bool
 

@@ -1,4 +1,4 @@
-"""Whoever writes a policy or binding that names params must be allowed to read them.
+"""The guard of policies and bindings: users that name params must be allowed to read them.
 
 Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolicy{,binding}/authz.go.
 """
@@ -79,7 +79,7 @@ class ParamAccess(Guard):
     async def _allowed(
         self, user: UserInfo, verb: str, what: tuple[str, str, str], *, name: str, namespace: str
     ) -> str | None:
-        """None: no. Else nothing, or what went wrong."""
+        """Returns an empty text if the user is allowed, None if not, and the error if the authorizer failed."""
         group, version, resource = what
         attributes = Attributes(
             user=user,
@@ -99,6 +99,6 @@ class ParamAccess(Guard):
 
 
 def _shown(user: UserInfo) -> str:
-    """As Go prints the struct."""
+    """The user as Go prints the struct."""
     extra = " ".join(f"{key}:[{' '.join(user.extra[key])}]" for key in sorted(user.extra))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -1,4 +1,4 @@
-"""What is wrong with admission policies and their bindings.
+"""Validation of admission policies and their bindings.
 
 Upstream: pkg/apis/admissionregistration/validation/validation.go. Expressions that are stored already are compiled again, with
 the same result: there is one version of the environment.
@@ -56,7 +56,7 @@ def validating_policy_errors(name: str, spec: Spec, path: Path) -> ErrorList:
 
 
 def _common_errors(spec: Spec, path: Path, environment: "Environment", operations: Sequence[str] = ()) -> ErrorList:
-    """What both sorts of policies have: up to and with their variables. `operations`: the only ones they may match."""
+    """The errors in the fields of both kinds of policies, up to their variables. `operations` are those that the policies may match."""
     errors = choice_errors(spec, "failurePolicy", ("Fail", "Ignore"), path)
     if (kind := spec.get("paramKind")) is not None:
         errors += _param_kind_errors(kind, path.child("paramKind"))

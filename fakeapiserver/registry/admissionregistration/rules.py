@@ -1,4 +1,4 @@
-"""What is wrong with the rules that webhooks and policies match by.
+"""Validation of the rules that webhooks and policies match by.
 
 Upstream: pkg/apis/admissionregistration/validation/validation.go (validateRuleWithOperations).
 """

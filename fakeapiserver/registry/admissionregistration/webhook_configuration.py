@@ -50,7 +50,7 @@ class WebhookConfigurationStrategy(Strategy, kw_only=True):
 
 
 def reserved_name_errors(obj: Object, features: FeatureGates) -> ErrorList:
-    """Of a new object, where such names are for files of the server's
+    """The errors in the name of a new object: some names are reserved for objects of manifest files
     (upstream: pkg/apis/admissionregistration/validation/static_suffix.go)."""
     name = metadata(obj).get("name", "")
     if not features.enabled(_STATIC_MANIFESTS) or not name.endswith(_RESERVED_SUFFIX):
@@ -75,7 +75,7 @@ def _default_webhook(webhook: Object) -> None:
 
 
 def default_matching(obj: Object) -> None:
-    """What webhooks and policies match by, in place."""
+    """Sets the defaults of the fields that webhooks and policies match by, in place."""
     obj.setdefault("matchPolicy", "Equivalent")
     obj.setdefault("namespaceSelector", {})
     obj.setdefault("objectSelector", {})

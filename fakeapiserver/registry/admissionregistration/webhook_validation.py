@@ -1,4 +1,4 @@
-"""What is wrong with the webhooks of a configuration.
+"""Validation of the webhooks of a configuration.
 
 Upstream: pkg/apis/admissionregistration/validation/validation.go (validateValidatingWebhook, validateMutatingWebhook). What it lets
 pass on update because it is stored already can't be stored here.

@@ -1,4 +1,4 @@
-"""Which of a definition's names it gets: each one alone, as long as no other definition of its group has it.
+"""The names that a definition gets: each name alone is accepted if no other definition of the group has it.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/controller/status/naming_controller.go.
 """

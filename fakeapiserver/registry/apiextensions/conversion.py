@@ -90,7 +90,7 @@ class Converter:
         return conversion_review.converted(answer, uid, version, obj, gvk.group_version)
 
     async def settled(self, step: Callable[[], Object]) -> Object:
-        """What `step` gives, a pure function that converts with `at_once`."""
+        """Returns the result of `step`, a pure function that converts with `at_once` and is run again after each conversion."""
         known: dict[tuple[bytes, str], Object | ConversionError] = {}
         while True:
             self._known = known
@@ -106,7 +106,7 @@ class Converter:
                 known[missing_conversions.key] = error
 
     def at_once(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        """As `convert`, for a step of `settled`; ValueError where it fails."""
+        """Converts an object within a step of `settled`. Raises ValueError if the conversion fails."""
         if self._known is None:
             raise new_internal_error(f"no conversion to {gvk} without waiting")
         key = (json.encode(obj), gvk.version)
@@ -122,8 +122,8 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     """The storage as the version `gvk` sees it, which may be the one that is written (`stored`).
 
     Objects say in their index which version they are stored in. `kinds` are all versions', `index` makes an object's index;
-    what this version has stored before the revision `outdated_before` was stored under an earlier schema. `running` is where
-    conversions are found that outlive who asked for them. Upstream fills its cache with what there is at the revision `since`, and
+    what this version has stored before the revision `outdated_before` was stored under an earlier schema. `running` has the
+    conversions that outlive the request that began them. Upstream fills its cache with what there is at the revision `since`, and
     follows the events from there on."""
 
     inner: Storage
@@ -171,7 +171,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return _at(converted, removed.mod_revision)
 
     async def rehearsed(self, encoded: Encoded) -> Encoded:
-        """What a write of these bytes would be answered with, for a dry run."""
+        """Returns the stored form that a write of these bytes would be answered with, for a dry run."""
         encoded, index = await self._encoded(encoded, Index(version=self.stored.version))
         unstored = StoredObject("", stamp(encoded.value, encoded.offset, 0), 0, 0, index, encoded.offset)
         read_back = canonical.decode((await self._read(unstored)).value, self.gvk)
@@ -190,7 +190,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return encode_custom(obj), replace(self.index(obj), version=self.stored.version)
 
     def _is_same(self, current: StoredObject, value: bytes) -> bool:
-        """Nothing would change but what only this version knows."""
+        """Whether a write would change nothing, or only fields that the stored version lacks."""
         if self.gvk == self.stored or current.index.version != self.stored.version:
             return False
         stored = canonical.decode(current.value, self.stored)
@@ -218,7 +218,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return stored and await self._read(stored)
 
     async def get_for_update(self, key: str) -> StoredObject | None:
-        """What was converted before, but only if the way back is open, too: upstream goes it to compare what is stored."""
+        """Returns the object if it can be converted back as well, which upstream does to compare with the stored object."""
         stored = await self.inner.get(key)
         if stored is None or self._at_hand(stored) is stored:
             return stored and await self._read(stored)
@@ -253,7 +253,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return ListResult(page, stored.revision)
 
     def _unready(self, error: NotConverted) -> StatusError | None:
-        """What upstream answers as long as its cache isn't filled; None while that still tries to take an event in."""
+        """Returns upstream's error while its cache isn't filled, or None while the cache still retries an event."""
         now = self.clock.monotonic()
         if error.revision > self.since and now - self._failures.get(error.revision, now) <= _RETRIED:
             return None
@@ -275,7 +275,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return _ConvertedWatcher(self, self.inner.watch(prefix, revision=revision, predicate=None), predicate)
 
     def get_now(self, key: str) -> StoredObject | None:
-        """What can't be converted within the turn is as it is stored."""
+        """Returns the object, in its stored version if it isn't converted yet."""
         stored = self.inner.get_now(key)
         return stored and self._at_hand(stored)
 
@@ -290,7 +290,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return self.inner.changes_now(revision)
 
     def close(self) -> None:
-        """Does nothing: whoever made the storage closes it."""
+        """Does nothing: the inner storage is closed by its owner."""
 
     async def event(self, event: Event, *, selects: bool) -> Event:
         """The event in this version, one for all watchers. `selects`: the state before is looked at as well."""

@@ -101,7 +101,7 @@ def converted(data: bytes, uid: str, version: str, obj: Object, group_version: G
 
 
 def shown(obj: Object) -> str:
-    """How messages begin."""
+    """The beginning of messages about the conversion of an object."""
     gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
     return f"conversion webhook for {gvk.group}/{gvk.version}, Kind={gvk.kind}"
 
@@ -126,7 +126,7 @@ def _objects(data: bytes, uid: str, version: str) -> list[msgspec.Raw]:
 
 
 def _unstructured(raw: msgspec.Raw) -> Object:
-    """The object in its own words (upstream: Unstructured.UnmarshalJSON), which are shown where it is none."""
+    """Decodes an object. Raises an error that shows the text if it isn't an object (upstream: Unstructured.UnmarshalJSON)."""
     document = json.decode(bytes(raw))
     if document is None:
         raise ConversionError("unexpected end of JSON input")

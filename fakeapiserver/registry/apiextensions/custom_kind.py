@@ -94,7 +94,7 @@ class CustomKind:
         self.structural.default(obj)
 
     def default(self, obj: Object) -> None:
-        """What says that it is of another kind gets none: it is refused."""
+        """An object that names another kind gets no defaults, because it is going to be refused."""
         if obj.get("kind") == self.gvk.kind:
             self.structural.default(obj)
 

@@ -23,7 +23,7 @@ _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubern
 
 
 class CustomResourceStrategy(Strategy, kw_only=True):
-    """One served version. `scale` is its scale subresource (specReplicasPath, statusReplicasPath, labelSelectorPath), empty
+    """The strategy of one served version. `scale` is its scale subresource (specReplicasPath, statusReplicasPath, labelSelectorPath), empty
     without one. selectable_fields are those of all served versions, `served_fields` those that selectors of this one may
     name."""
 

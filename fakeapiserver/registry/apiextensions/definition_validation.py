@@ -1,4 +1,4 @@
-"""What is wrong with a CustomResourceDefinition.
+"""Validation of CustomResourceDefinitions.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/{v1/conversion.go,validation/validation.go},
 pkg/apihelpers/helpers.go (API approval)
@@ -94,7 +94,7 @@ def _immutable(path: Path, new: str, old: str) -> ErrorList:
 
 
 def _end_errors(obj: Object, old: Object | None) -> ErrorList:
-    """What comes after the spec."""
+    """The errors outside the spec."""
     errors = validate_status(obj) + _stored_version_errors(obj) + _approval_errors(obj, old)
     if obj["spec"].get("preserveUnknownFields") and not (old and old["spec"].get("preserveUnknownFields")):
         detail = (
@@ -217,7 +217,7 @@ def _deprecation_errors(version: Mapping[str, Any], path: Path) -> ErrorList:
 
 
 def _versions_errors(internal: _Internal) -> ErrorList:
-    """What the versions must be as a whole."""
+    """The errors in the list of versions as a whole."""
     path, versions = _SPEC.child("versions"), internal.versions
     errors: ErrorList = []
     version_names = [version.get("name", "") for version in versions]
@@ -230,7 +230,7 @@ def _versions_errors(internal: _Internal) -> ErrorList:
 
 
 def _shared_errors(internal: _Internal, decode: DecodeMetadata) -> ErrorList:
-    """What all versions have in common."""
+    """The errors in the fields that all versions share."""
     errors: ErrorList = []
     schema = _schema_of(internal.common("schema"))
     subresources = [internal.common("subresources"), *(version.get("subresources") for version in internal.versions)]

@@ -1,4 +1,4 @@
-"""How the metadata of custom resources, and of resources in them, is decoded: as every kind's."""
+"""Decodes the metadata of custom resources and of embedded resources, as that of every other kind."""
 
 from functools import cache
 from typing import Final

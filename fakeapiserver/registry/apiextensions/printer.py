@@ -24,7 +24,7 @@ _ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 
 def row_printer(declared: Sequence[Mapping[str, Any]]) -> Callable[[Object, float], list[object]]:
     """Prints the cells of the declared columns behind the name; without any there is an age, as upstream has it. The first
-    column whose path is none ends them."""
+    column with an invalid path ends the row."""
     readers = []
     for column in list(declared) or [_AGE]:
         try:
@@ -48,7 +48,7 @@ def _first(read: Callable[[Any], list[Any]], obj: Object) -> Any:
 
 
 def _cell(kind: str, value: Any, now: float) -> object:
-    """The value in its column's type; null if there is none or it is of another type."""
+    """The value in its column's type; null for a missing value and for a value of another type."""
     if value is _NOTHING:
         return None
     if kind == "string":
@@ -71,7 +71,7 @@ def _age(text: str, now: float) -> str:
 
 
 def _text(value: Any) -> str:
-    """As Go prints a JSON value without a format."""
+    """A JSON value as Go prints it without a format."""
     if value is None:
         return "<no value>"
     if not isinstance(value, dict | list):

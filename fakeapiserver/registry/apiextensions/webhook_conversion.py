@@ -1,4 +1,4 @@
-"""What is wrong with a definition's conversion.
+"""Validation of a definition's conversion.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go (validateCustomResourceConversion)
 """

@@ -91,7 +91,7 @@ def _server_errors(server: Object, path: Path) -> ErrorList:
 
 
 def _common_errors(servers: Sequence[Object], said: str | None) -> ErrorList:
-    """What the servers agree on is for everyone to know."""
+    """The errors in commonEncodingVersion, which must be the version that all servers encode in, if they agree."""
     encoding_versions = {server.get("encodingVersion", "") for server in servers}
     common, path = (
         encoding_versions.pop() if len(encoding_versions) == 1 else None,
@@ -107,7 +107,7 @@ def _common_errors(servers: Sequence[Object], said: str | None) -> ErrorList:
 
 
 def _condition_errors(conditions: Sequence[Object]) -> ErrorList:
-    """Upstream doesn't tell the name of their list."""
+    """The errors in conditions, whose field upstream doesn't name."""
     errors, seen = ErrorList(), dict[str, int]()
     for i, condition in enumerate(conditions):
         kind, path = condition.get("type", ""), _STATUS.index(i)

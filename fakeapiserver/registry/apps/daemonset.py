@@ -48,7 +48,7 @@ class DaemonSetStrategy(WithPods, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
         spec = obj["spec"]
         default_pod_template(spec["template"], image_volumes=self.pod_options.image_volumes)
-        # Upstream's conversion puts a zero there, so whoever writes the object owns the annotation.
+        # Upstream's conversion puts a zero there, so every writer of the object owns the annotation.
         _set_template_generation(obj, _template_generation(obj))
         strategy = spec.setdefault("updateStrategy", {})
         if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
@@ -125,7 +125,7 @@ class DaemonSetStrategy(WithPods, kw_only=True):
 
 
 def _template_generation(obj: Object) -> int:
-    """How often the template changed: what was a field before apps/v1 is an annotation since."""
+    """The number of changes of the template: an annotation in apps/v1, a field before."""
     return int((metadata(obj).get("annotations") or {}).get(TEMPLATE_GENERATION, 0))
 
 

@@ -37,7 +37,7 @@ _NAME_ADVICE = (
 
 class DeploymentStrategy(WithPods, kw_only=True):
     def convert_decoded(self, obj: Object, empties: "Empties") -> None:
-        """Which revision to go back to was a field before apps/v1, and is an annotation since."""
+        """Normalizes the annotation with the revision to roll back to, which was a field before apps/v1."""
         if (value := (metadata(obj).get("annotations") or {}).get(_ROLLBACK_TO)) is None:
             return
         other_annotations = {key: text for key, text in annotations(obj).items() if key != _ROLLBACK_TO}
@@ -131,7 +131,7 @@ def pod_name_warnings(obj: Object) -> list[str]:
 
 
 def go_strategy(strategy: Object, shown_rolling: Callable[[Object], Object]) -> Object:
-    """How messages show an update strategy: as Go's internal type, which has no names for JSON."""
+    """An update strategy as messages show it: as Go's internal type, which has no names for JSON."""
     rolling: Object | None = strategy.get("rollingUpdate")
     return {"Type": strategy["type"], "RollingUpdate": None if rolling is None else shown_rolling(rolling)}
 

@@ -95,7 +95,7 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         return errors
 
     def _options_beside(self, template: Object | None) -> PodOptions | None:
-        """None: 1.33 doesn't look into templates, of pods and of claims."""
+        """The options for an update; None for 1.33, which doesn't validate the templates of pods and claims."""
         return self.pod_options.beside(template) if self.features.at_least("v1.34") else None
 
     def validate_status(self, obj: Object) -> ErrorList:
@@ -134,7 +134,7 @@ def _immutable_part(spec: Object) -> dict[str, Any]:
 
 
 def _spec_errors(spec: Object, options: PodOptions | None, *, is_new: bool = False) -> ErrorList:
-    """What is fixed from the start is looked at in new ones only; templates' specs only with `options` for them."""
+    """The errors in a spec. Fields that can't change are checked if `is_new`, the specs of templates if there are `options` for them."""
     errors: ErrorList = []
     order = spec["podManagementPolicy"]
     if order not in _ORDERS:

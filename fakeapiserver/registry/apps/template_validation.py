@@ -1,4 +1,4 @@
-"""What the kinds that make pods from a template check of it and of their selector.
+"""Validation of pod templates and selectors, for the kinds that create pods.
 
 Upstream: pkg/apis/apps/validation/validation.go.
 """
@@ -39,7 +39,7 @@ def mismatch_errors(spec: Object, *, match_all: bool = False) -> ErrorList:
 
 
 def _sorted(labels: dict[str, str] | None) -> dict[str, str] | None:
-    """As Go prints a map."""
+    """Labels in the order in which Go prints a map."""
     return dict(sorted(labels.items())) if labels else None
 
 

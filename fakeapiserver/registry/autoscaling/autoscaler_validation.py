@@ -1,4 +1,4 @@
-"""What a horizontal pod autoscaler's spec may say, in v2's words.
+"""Validation of a horizontal pod autoscaler's spec, in the form of v2.
 
 Upstream: pkg/apis/autoscaling/validation/validation.go, pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go.
 """
@@ -26,8 +26,8 @@ _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 def spec_errors(
     spec: Object, old: Object | None = None, *, to_zero: bool = False, judges_versions: bool = True
 ) -> ErrorList:
-    """`old`: the spec before an update. What was accepted then stays: no replicas at all (which `to_zero` allows anyway),
-    versions that are none (of what is scaled or described, which `judges_versions` looks at)."""
+    """The errors in a spec. `old`: the spec before an update, whose values stay allowed: zero replicas (which `to_zero` allows anyway)
+    and invalid versions of the targets and metrics (which `judges_versions` checks)."""
     had_none = old is not None and old.get("minReplicas") == 0
     errors = _replica_errors(spec, lowest=0 if to_zero or had_none else 1)
     target, before = spec.get("scaleTargetRef") or {}, (old or {}).get("scaleTargetRef") or {}
@@ -77,7 +77,7 @@ def _reference_errors(reference: Object, path: Path) -> ErrorList:
 
 
 def _segment_errors(value: str, path: Path, detail: str = "") -> ErrorList:
-    """What must be given, and fit into one segment of a path."""
+    """The errors in a required text that must fit into one segment of a path."""
     return name_errors(value, names.path_segment_name, path) if value else [field.required(path, detail)]
 
 
@@ -191,7 +191,7 @@ def _identified_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _used_errors(source: Object, path: Path) -> ErrorList:
-    """How much of a resource is to be used: an amount or a share."""
+    """The errors in the target usage of a resource: an amount or a percentage."""
     target, at = source.get("target") or {}, path.child("target")
     errors = _target_errors(target, at)
     given = [name for name in ("averageUtilization", "averageValue") if target.get(name) is not None]

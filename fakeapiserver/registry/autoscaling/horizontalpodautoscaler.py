@@ -45,7 +45,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         spec = obj["spec"]
         spec.setdefault("minReplicas", 1)
         if version == "v1":
-            # What v1 has no field for travels in annotations, which the way through the internal version reads and writes anew.
+            # Values that v1 has no field for are in annotations, which conversion to the internal version and back writes again.
             if type(obj.get("apiVersion")) is str and obj.get("kind"):
                 returned = conversion_autoscaling.there_and_back(obj)
                 obj.clear()
@@ -117,7 +117,7 @@ def _default_behavior(spec: Object) -> None:
 
 
 def _meant(obj: Object) -> Object:
-    """As v2 says it, which is what is judged in every version."""
+    """The object in the form of v2, in which every version is validated."""
     return conversion_autoscaling.to_v2(obj) if str(obj.get("apiVersion", "")).endswith("/v1") else obj
 
 

@@ -118,12 +118,12 @@ class JobStrategy(WithPods, kw_only=True):
 
 
 def default_job_spec(spec: Object, *, image_volumes: bool) -> None:
-    """What jobs and the templates of cron jobs have in common."""
+    """Sets the defaults that jobs and the templates of cron jobs share."""
     default_pod_template(spec["template"], image_volumes=image_volumes)
 
 
 def default_failure_policy(spec: Object) -> None:
-    """Of a job, and since 1.34 of a cron job's template."""
+    """Sets the defaults of spec.podFailurePolicy of a job, and since 1.34 of a cron job's template."""
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):
@@ -150,7 +150,7 @@ def _generate_selector(obj: Object) -> None:
 
 
 def _state(obj: Object, ending: Sequence[str]) -> str:
-    """`ending`: conditions of a job that is over soon, as far as the version tells them."""
+    """A job's state as tables show it. `ending`: the conditions, known to the version, of a job that is about to end."""
     conditions: dict[str, bool] = {}
     for condition in (obj.get("status") or {}).get("conditions") or ():
         conditions.setdefault(condition.get("type", ""), condition.get("status") == "True")

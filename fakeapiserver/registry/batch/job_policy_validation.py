@@ -1,4 +1,4 @@
-"""What is wrong with a job's policies: for pods that fail, and for when it has succeeded.
+"""Validation of a job's policies: for failed pods, and for success.
 
 Upstream: pkg/apis/batch/validation/validation.go, validatePodFailurePolicy and validateSuccessPolicy.
 """
@@ -22,7 +22,7 @@ _MAX_INDEXES_LENGTH: Final = 64 * 1024
 
 
 def pod_failure_policy_errors(spec: Object, path: Path) -> ErrorList:
-    """Of spec.podFailurePolicy."""
+    """The errors in spec.podFailurePolicy."""
     rules, at = spec["podFailurePolicy"].get("rules") or [], path.child("rules")
     errors: ErrorList = [field.too_many(at, len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     pod = spec["template"]["spec"]
@@ -94,7 +94,7 @@ def _pattern_errors(patterns: Sequence[Object], path: Path) -> ErrorList:
 
 
 def success_policy_errors(spec: Object, path: Path) -> ErrorList:
-    """Of spec.successPolicy, of an indexed job."""
+    """The errors in spec.successPolicy of an indexed job."""
     rules, at = spec["successPolicy"].get("rules") or [], path.child("rules")
     errors: ErrorList = []
     if not rules:
@@ -171,7 +171,7 @@ def _success_rule_errors(completions: int, rule: Object, path: Path) -> ErrorLis
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many `0,2-5` are. ValueError worded as upstream words it."""
+    """The number of indexes in a text such as `0,2-5`. Raises ValueError in upstream's words."""
     total, last = 0, None
     for part in text.split(",") if text else ():
         first, end = index_interval(part, completions)

@@ -1,4 +1,4 @@
-"""What a job's status may say, and what of it may change: what is wrong already and stays as it is, is no reason to refuse.
+"""Validation of a job's status and of its changes; an invalid value that doesn't change is no reason to refuse an update.
 
 Upstream: pkg/apis/batch/validation/validation.go (ValidateJobStatusUpdate), pkg/registry/batch/job/strategy.go
 (getStatusValidationOptions).
@@ -68,7 +68,7 @@ def _uncounted_errors(pods: Object) -> ErrorList:
 
 
 def _end_errors(status: Object, before: Object) -> ErrorList:
-    """How a job has ended, and when."""
+    """The errors in the conditions and times of a job's end."""
     complete, failed = _is(status, "Complete"), _is(status, "Failed")
     # A time that is there and null is Go's zero time.
     has_completed, completed = "completionTime" in status, status.get("completionTime")
@@ -99,7 +99,7 @@ def _end_errors(status: Object, before: Object) -> ErrorList:
 
 
 def _finished_errors(status: Object, before: Object, spec: Object) -> ErrorList:
-    """What a job that has ended has no longer."""
+    """The errors in the fields that a job must not have after its end."""
     if not _finished(status):
         return []
     ended = not _finished(before)
@@ -172,7 +172,7 @@ def _intervals(text: str, completions: int) -> list[tuple[int, int]]:
         try:
             intervals.append(index_interval(part, completions))
         except ValueError:
-            continue  # told of the format
+            continue  # the format has its own error
     return intervals
 
 

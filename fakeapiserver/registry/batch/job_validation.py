@@ -1,4 +1,4 @@
-"""What is wrong with a job, or with the job that a cron job makes.
+"""Validation of jobs, and of the jobs that cron jobs create.
 
 Upstream: pkg/apis/batch/validation/validation.go.
 """
@@ -160,7 +160,7 @@ def _mode_errors(spec: Object, path: Path) -> ErrorList:
 
 
 def _index_limit_errors(spec: Object, path: Path) -> ErrorList:
-    """What keeps the text of a status' indexes short."""
+    """The errors in limits of indexes, which keep the list of indexes in the status short."""
     errors: ErrorList = []
     completions, parallelism, failed = spec["completions"], spec.get("parallelism", 0), spec.get("maxFailedIndexes")
     if parallelism > _MAX_INDEXES:

@@ -1,4 +1,4 @@
-"""What a client is warned of in jobs that are accepted all the same.
+"""Warnings about jobs that are accepted.
 
 Upstream: pkg/api/job/warnings.go.
 """

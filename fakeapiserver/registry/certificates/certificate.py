@@ -20,7 +20,7 @@ def parsed(content: bytes) -> "x509.Certificate":
         certificate.public_key()
     except (ValueError, KeyError, x509.InvalidVersion):
         raise ValueError("x509: malformed certificate") from None
-    except UnsupportedAlgorithm as error:  # a key of an unknown kind is none, but a curve has to be known
+    except UnsupportedAlgorithm as error:  # a key of an unknown type is ignored, but its curve must be known
         if "Unknown key type" not in str(error):
             raise ValueError("x509: unsupported elliptic curve") from None
     if certificate.serial_number < 0:
@@ -42,7 +42,7 @@ def _algorithm(sequence: bytes, *, inside: bool) -> bytes:
 
 
 def _header(data: bytes, at: int) -> tuple[int, int]:
-    """Where an element of DER's begins, and its size."""
+    """The offset at which the content of a DER element begins, and its size."""
     size = data[at + 1]
     if size < 0x80:
         return at + 2, size

@@ -1,4 +1,4 @@
-"""PKCS #10 requests whose parts are there (der.py tells): what is wrong with the key and the signature, in Go's words.
+"""Checks the key and the signature of a PKCS #10 request, in Go's words; der.py checks its structure before.
 
 Upstream: crypto/x509 (ParseCertificateRequest, CheckSignature), crypto/internal/fips140/nistec.
 """
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 _CURVES: Final = ("secp224r1", "secp256r1", "secp384r1", "secp521r1")
-# The names of curves in DER: a point that isn't on its curve doesn't tell the curve.
+# The names of curves in DER: a point that isn't on its curve doesn't show which curve it is.
 _NAMED: Final = {
     bytes.fromhex("06052b81040021"): "P224",
     bytes.fromhex("06082a8648ce3d030107"): "P256",
@@ -22,7 +22,7 @@ _UNKNOWN_CURVE: Final = "x509: unsupported elliptic curve"
 
 
 def problem(content: bytes) -> str:
-    """Of a DER text; empty for a request that is signed with its own key."""
+    """The error in a request in DER; empty for a request that is signed with its own key."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 

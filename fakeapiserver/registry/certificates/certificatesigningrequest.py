@@ -181,7 +181,7 @@ def _decoded(value: str | None) -> bytes:
 
 
 class _Block(Struct, frozen=True):
-    """Of a PEM file."""
+    """A block of a PEM file."""
 
     type: str
     has_headers: bool
@@ -189,7 +189,7 @@ class _Block(Struct, frozen=True):
 
 
 def _blocks(data: bytes) -> Iterator[_Block]:
-    """What is no base64 inside is passed over (upstream: encoding/pem)."""
+    """The blocks of a PEM file. Blocks whose content isn't base64 are ignored (upstream: encoding/pem)."""
     for match in _PEM.finditer(data):
         headers, _, body = match[2].rpartition(b"\n\n") if b":" in match[2] else (b"", b"", match[2])
         with suppress(binascii.Error):
@@ -198,7 +198,7 @@ def _blocks(data: bytes) -> Iterator[_Block]:
 
 
 def _request_problem(data: bytes) -> str:
-    """What is wrong with a PEM request; only its first block counts."""
+    """The error in a PEM request, of which only the first block counts; empty if it is valid."""
     from fakeapiserver.registry.certificates import certificate_request
 
     block = next(_blocks(data), None)
@@ -208,7 +208,7 @@ def _request_problem(data: bytes) -> str:
 
 
 def _certificate_problem(data: bytes) -> str:
-    """What is wrong with a chain of PEM certificates; nothing with none."""
+    """The error in a chain of PEM certificates; empty if it is valid or there is no certificate."""
     blocks = list(_blocks(data))
     if data and not blocks:
         return "must contain at least one CERTIFICATE PEM block"
@@ -223,7 +223,7 @@ def _certificate_problem(data: bytes) -> str:
 
 
 def _der_problem(rest: bytes) -> str:
-    """What is wrong with certificates one after the other."""
+    """The error in DER certificates that follow each other; empty if all are valid."""
     from fakeapiserver.registry.certificates.certificate import parsed
 
     if not rest:

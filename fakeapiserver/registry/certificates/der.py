@@ -36,7 +36,7 @@ def request_problem(der: bytes) -> str:
 
 
 class _Fields:
-    """The values of a structure, one after the other. ValueError: upstream's words for one that isn't there, without `asn1: `."""
+    """The values of a structure, in order. Raises ValueError for a missing value, in upstream's words without `asn1: `."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -24,7 +24,7 @@ class Block(Struct, frozen=True):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """What is no block is passed over."""
+    """The blocks of a PEM file. Anything else is ignored."""
     for match in _BLOCK.finditer(text):
         body = _HEADER.sub("", match[2])
         try:

@@ -1,4 +1,4 @@
-"""What requests for pods' certificates may say, and how they may be answered.
+"""Validation of PodCertificateRequests and of their status.
 
 Upstream: pkg/apis/certificates/validation/validation.go.
 """
@@ -121,7 +121,7 @@ def _stub_errors(request: bytes) -> ErrorList:
 
 
 def _key_problem(key: Any, curves: str) -> tuple[Any, str] | None:
-    """What is shown of a key that won't do, and why."""
+    """The value that the error for an unsupported key shows, and the reason; None for a supported key."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     if isinstance(key, ed25519.Ed25519PublicKey):
@@ -136,7 +136,7 @@ def _key_problem(key: Any, curves: str) -> tuple[Any, str] | None:
 
 
 def _key_errors(spec: Object) -> ErrorList:
-    """Of a key, and the proof that its secret half is known."""
+    """The errors in a public key, and in the proof that the client has its private key."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 

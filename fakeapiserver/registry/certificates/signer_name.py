@@ -34,7 +34,7 @@ def signer_name_errors(name: str, path: Path) -> ErrorList:
 
 
 def _first_wrong(labels: list[str], whole: str, path: Path, rule: Callable[[str], list[str]]) -> ErrorList:
-    """What is wrong with the first of the labels that is no good."""
+    """The errors in the first invalid label."""
     for label in labels:
         if problems := rule(label):
             return [field.invalid(path, whole, f"validating label {go_quote(label)}: {text}") for text in problems]

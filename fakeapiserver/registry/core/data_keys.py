@@ -1,4 +1,4 @@
-"""What config maps and secrets have in common: keys, a size, and that both can be frozen.
+"""The rules that config maps and secrets share: their keys, their size, and `immutable`.
 
 Upstream: pkg/apis/core/validation/validation.go, k8s.io/apimachinery/pkg/util/validation/validation.go (IsConfigMapKey).
 """
@@ -40,7 +40,8 @@ def key_errors(keys: Iterable[str], path: Path) -> ErrorList:
 
 
 def immutable_errors(obj: Object, old: Object, names: Iterable[str]) -> ErrorList:
-    """What a frozen object's update changes of these fields, or that it thaws. An empty map isn't none (upstream: reflect.DeepEqual)."""
+    """The errors in an update of an immutable object: it changes these fields, or is mutable again. An empty map differs from an absent one
+    (upstream: reflect.DeepEqual)."""
     if not old.get("immutable"):
         return []
     errors = [] if obj.get("immutable") else [field.forbidden("immutable", _FROZEN)]

@@ -42,7 +42,7 @@ class EventStrategy(Strategy, kw_only=True):
         return fields
 
     def validate(self, obj: Object) -> ErrorList:
-        """What events of both groups must say (legacyValidateEvent)."""
+        """The errors that events of both groups are checked for (legacyValidateEvent)."""
         errors = _namespace_errors(obj)
         return errors + _new_event_errors(obj, self.component) if obj.get("eventTime") else errors
 
@@ -80,7 +80,7 @@ class StrictEventStrategy(EventStrategy, kw_only=True):
     component = "reportingController"
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
-        """What only this group asks of a new event (`old` is empty) or of a changed one."""
+        """The errors that only this group checks for, in a new event (`old` is empty) or in an update."""
         return self._change_errors(obj, old) if old else self._creation_errors(obj)
 
     def _creation_errors(self, obj: Object) -> ErrorList:
@@ -129,7 +129,7 @@ _ABSENT: Final = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": No
 
 
 def _go_value(name: str, value: Any) -> Any:
-    """As messages show a field of Go's internal type, whose fields have no names for JSON."""
+    """A field of Go's internal type as messages show it; its fields have no names for JSON."""
     if name == "involvedObject" or (name == "related" and value is not None):
         return internal_form(value or {}, "ObjectReference")
     if name in _GO_NAMES:

@@ -118,7 +118,8 @@ def no_backsteps_errors(text: str, path: Path) -> ErrorList:
 
 
 def local_path_errors(text: str, path: Path) -> ErrorList:
-    """As descending_path_errors, without names that the kubelet reserves (ValidateLocalNonReservedPath)."""
+    """The errors in a path as `descending_path_errors` checks it, which also must not have a name that the kubelet reserves
+    (ValidateLocalNonReservedPath)."""
     errors = descending_path_errors(text, path)
     if text.startswith("..") and not text.startswith("../"):
         errors.append(field.invalid(path, text, "must not start with '..'"))
@@ -176,7 +177,7 @@ def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
 
 
 def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList:
-    """As ip_errors, of subnets."""
+    """The errors in a subnet, by the rules of `ip_errors`."""
     if text in known:
         return []
     if not is_cidr(text):
@@ -214,7 +215,7 @@ def canonical_ip_errors(ip: str, path: Path) -> ErrorList:
 
 
 def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
-    """As canonical_ip_errors, of subnets."""
+    """The errors in a subnet, by the rules of `canonical_ip_errors`."""
     errors = cidr_errors(text, path)
     return errors or _canonical_errors(text, str(ip_network(text)), path)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a certificate and its key, in Go's words.
+"""Checks a certificate and its key, in Go's words.
 
 Upstream: crypto/tls/tls.go (X509KeyPair).
 """

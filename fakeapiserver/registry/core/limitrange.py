@@ -118,7 +118,7 @@ def _item_errors(item: Object, path: Path) -> ErrorList:
 
 
 def _name_errors(item: Object, amounts: Sequence[str], path: Path) -> ErrorList:
-    """Of pods and containers, what can be given to those; of others every kind of resource."""
+    """The errors in names of resources: for pods and containers those that containers can request, for other types any resource."""
     of_pods = item.get("type") in ("Container", "Pod")
     check = container_resource_name_errors if of_pods else resource_name_errors
     return [
@@ -130,7 +130,7 @@ def _name_errors(item: Object, amounts: Sequence[str], path: Path) -> ErrorList:
 
 
 def _is_strict(name: str) -> bool:
-    """What can't be promised twice (IsOvercommitAllowed)."""
+    """Whether a resource can't be overcommitted (IsOvercommitAllowed)."""
     return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
 
 

@@ -36,7 +36,7 @@ class NamespaceStrategy(Strategy, kw_only=True):
         return [error for name in obj["spec"]["finalizers"] for error in names.finalizer_name_errors(name, path)]
 
     def canonicalize(self, obj: Object) -> None:
-        """Whoever lets the name be generated gets the label, too."""
+        """Adds the label of the name, which a generated name doesn't have before."""
         self.default(obj, "v1")
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:

@@ -1,4 +1,4 @@
-"""What the status of what runs many pods may count.
+"""Validation of the counters in the status of workloads.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateReplicationControllerStatus), pkg/apis/apps/validation/validation.go
 (Validate…Status).
@@ -17,12 +17,13 @@ _OF_REPLICA_SETS: Final = ("fullyLabeledReplicas", "readyReplicas", "availableRe
 
 
 def count_errors(status: Object, counts: Sequence[str]) -> ErrorList:
-    """Numbers of which there can't be less than none."""
+    """The errors for negative counters."""
     return [error for name in counts for error in non_negative_errors(status.get(name) or 0, _STATUS.child(name))]
 
 
 def replica_errors(status: Object, of_replicas: Sequence[str], ready: str = "readyReplicas") -> ErrorList:
-    """Counts of some of the replicas; `ready` is how the message calls the ready ones, of which the available ones are some."""
+    """The errors for counters that are larger than the count that they are part of. `ready` is the message's
+    name for the ready replicas."""
     replicas, available = status.get("replicas", 0), status.get("availableReplicas", 0)
     errors = [
         field.invalid(_STATUS.child(name), status.get(name, 0), "cannot be greater than status.replicas")
@@ -35,7 +36,7 @@ def replica_errors(status: Object, of_replicas: Sequence[str], ready: str = "rea
 
 
 def collision_errors(status: Object, old: Object) -> ErrorList:
-    """Collisions of hashes are counted for good."""
+    """The errors for a collisionCount that decreases."""
     now, then = status.get("collisionCount"), old.get("collisionCount")
     if then is None or (now is not None and now >= then):
         return []
@@ -43,6 +44,6 @@ def collision_errors(status: Object, old: Object) -> ErrorList:
 
 
 def replica_set_status_errors(status: Object) -> ErrorList:
-    """Of replica sets and replication controllers."""
+    """The errors in the status of a replica set or replication controller."""
     errors = count_errors(status, ("replicas", *_OF_REPLICA_SETS, "observedGeneration", "terminatingReplicas"))
     return errors + replica_errors(status, _OF_REPLICA_SETS)

@@ -1,4 +1,4 @@
-"""What the endpoints and ports of a slice may say.
+"""Validation of a slice's endpoints and ports.
 
 Upstream: pkg/apis/discovery/validation/validation.go.
 """
@@ -44,7 +44,7 @@ def endpoint_list_errors(obj: Object) -> ErrorList:
 
 
 def _address_errors(address: str, kind: str, path: Path, number: int) -> ErrorList:
-    """Of types that are unknown nothing is looked at."""
+    """The errors in an address; addresses of unknown types aren't checked."""
     at = path.index(number)
     if kind == "FQDN":
         return _domain_errors(address, at)

@@ -1,4 +1,4 @@
-"""What flow schemas and priority levels have in common: their status starts empty, and its writes keep all other metadata.
+"""The rules that flow schemas and priority levels share: their status starts empty, and its writes keep all other metadata.
 
 Upstream: pkg/registry/flowcontrol/{flowschema,prioritylevelconfiguration}/strategy.go.
 """

@@ -1,4 +1,4 @@
-"""What flow schemas and priority levels may say.
+"""Validation of flow schemas and priority levels.
 
 Upstream: pkg/apis/flowcontrol/validation/validation.go, k8s.io/apiserver/pkg/util/shufflesharding/shufflesharding.go.
 """
@@ -34,7 +34,7 @@ _NAMESPACE_INTRO: Final = "each member of this list must be '*' or a DNS-1123 la
 
 @cache
 def _fixed_specs() -> Mapping[tuple[str, str], Object]:
-    """(kind, name) -> the spec of those that can't be changed."""
+    """Returns (kind, name) -> spec of the mandatory objects, which can't be changed."""
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
     fixed_objects = (
         obj for obj in bootstrap.objects(load()) if obj["kind"] in kinds and obj["metadata"]["name"] in _MANDATORY
@@ -67,7 +67,7 @@ def flow_schema_errors(obj: Object) -> ErrorList:
 
 
 def conditions_errors(obj: Object) -> ErrorList:
-    """Of either kind's status: each type is given, and once."""
+    """The errors in the conditions of either kind's status: each type is required and must be unique."""
     errors: ErrorList = []
     seen: set[str] = set()
     for i, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
@@ -214,7 +214,7 @@ def priority_level_errors(obj: Object) -> ErrorList:
 
 
 def _fixed_level_errors(spec: Object, name: str) -> ErrorList:
-    """What the level for exempt requests may use is the administrator's choice."""
+    """The errors in a mandatory priority level, whose spec is fixed, but for `exempt` in the level for exempt requests."""
     fixed = _fixed_specs().get(("PriorityLevelConfiguration", name))
     if fixed is None:
         return []

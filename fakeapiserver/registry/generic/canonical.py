@@ -42,7 +42,7 @@ Encode = Callable[[Object], Encoded]
 
 
 def built_in_encoder(arrange: Arrange) -> Encode:
-    """For objects of a built-in kind, whose keys `arrange` brings into order."""
+    """Returns the encoder of a built-in kind, whose keys `arrange` brings into order."""
 
     def encode(obj: Object) -> Encoded:
         arranged = arrange(obj)
@@ -57,7 +57,7 @@ def built_in_encoder(arrange: Arrange) -> Encode:
 
 
 def encode_custom(obj: Object) -> Encoded:
-    """For custom resources, whose keys are all sorted."""
+    """The stored form of a custom resource, whose keys are all sorted."""
     members = {key: value for key, value in obj.items() if key not in _TYPE}
     meta = members.pop("metadata")
     before = {key: value for key, value in members.items() if key < "metadata"}

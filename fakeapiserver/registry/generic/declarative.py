@@ -83,7 +83,7 @@ def list_errors(items: Sequence[Object], most: int, check: Errors, path: Path) -
 def map_list_errors(
     items: Sequence[Object], most: int, check: Errors, path: Path, show: Callable[[Object], Any]
 ) -> ErrorList:
-    """As list_errors, for items with keys; `show` makes the value that the error for a duplicate shows."""
+    """The errors of `list_errors`, and those for repeated keys of items; `show` makes the value that the error for a duplicate shows."""
     if len(items) > most:
         return [field.too_many(path, len(items), most)]
     named = [item.get("name", "") for item in items]

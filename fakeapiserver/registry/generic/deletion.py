@@ -1,4 +1,4 @@
-"""What a DELETE asks of one object, as pure functions: finalizers, timestamps, preconditions.
+"""Plans the deletion of one object, as pure functions: finalizers, timestamps, preconditions.
 
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go (deletionFinalizersForGarbageCollection, markAsDeleting) and
 pkg/registry/rest/delete.go (BeforeDelete).
@@ -50,7 +50,7 @@ def check_preconditions(
 
 
 class Plan(Struct, frozen=True):
-    """What a DELETE does: `marked` is the object to store first (None: it stays as it is); `ends`: the object is then removed."""
+    """The steps of a DELETE: `marked` is the object to store first (None: it stays as it is); `ends`: the object is then removed."""
 
     marked: Object | None
     ends: bool

@@ -1,4 +1,4 @@
-"""What the generic store gets from outside: admission, a name generator; and the error of a failed conversion."""
+"""The interfaces of the generic store to admission and the name generator, and the error of a failed conversion."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,9 +11,9 @@ NameGenerator = Callable[[str], str]
 
 
 class NotConverted(StatusError):
-    """A stored object can't be converted to the version that was asked for. `revision` is the object's.
+    """A stored object can't be converted to the requested version. `revision` is the object's.
 
-    Upstream lists and watches from a cache, which such an object may keep from filling: `unready` is the answer then."""
+    Upstream lists and watches from a cache, which such an object may keep from filling; `unready` is the error of such a cache."""
 
     def __init__(self, why: str, revision: int) -> None:
         super().__init__(status_error(500, "", why).status)

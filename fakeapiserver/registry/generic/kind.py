@@ -28,7 +28,7 @@ ConvertDecoded = Callable[[Object, "Empties"], None]
 
 
 class Kind(Protocol):
-    """One kind in one served version.
+    """A kind in one served version.
 
     `definition` is its schema, `definitions` the schemas that this refers to, `definition_name` its own name among them (empty
     for custom resources). `custom`: a custom resource, which knows no strategic merge patch and whose list items carry their

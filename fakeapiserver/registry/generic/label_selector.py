@@ -65,7 +65,7 @@ def immutable_errors(new: object, old: object, path: Path) -> ErrorList:
 
 
 def immutable_selector_errors(new: Object | None, old: Object | None, path: Path) -> ErrorList:
-    """As immutable_errors, for a selector, which is shown in Go's order."""
+    """The errors of `immutable_errors` for a selector, which is shown in Go's order."""
     return [] if new == old else [field.invalid(path, shown_selector(new), IMMUTABLE)]
 
 

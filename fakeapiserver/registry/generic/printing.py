@@ -1,4 +1,4 @@
-"""How table cells show times and counts (upstream: k8s.io/apimachinery/pkg/util/duration/duration.go, pkg/printers)."""
+"""Formats times and counts as table cells show them (upstream: k8s.io/apimachinery/pkg/util/duration/duration.go, pkg/printers)."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ _LONGEST: Final = (2**63 - 1) // 10**9
 
 
 def translate_timestamp_since(timestamp: str | None, now: float) -> str:
-    """An RFC 3339 time as its age; `<unknown>` where there is none (upstream: translateTimestampSince)."""
+    """An RFC 3339 time as its age; `<unknown>` without a time (upstream: translateTimestampSince)."""
     seconds = seconds_of(timestamp) if timestamp else None
     return "<unknown>" if seconds is None else duration_since(seconds, now)
 

@@ -50,7 +50,7 @@ _NAME_ATTEMPTS: Final = 8
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
-    """One stored resource, and what its store works with (upstream: generic.StoreOptions).
+    """A stored resource, and what its store works with (upstream: generic.StoreOptions).
 
     `versions` are the versions in which it is served, `prefix` is where its keys begin (`/registry/pods/`). `find` returns the
     store of another resource, for companions. `guard` may refuse writes, `allocation` hands out addresses and ports."""
@@ -217,7 +217,7 @@ class Store:
         return encoded.value, encoded.offset, self.index(obj)
 
     def index(self, obj: Object) -> Index:
-        """What is kept next to the bytes: labels and fields for selectors, the uid, the stored version."""
+        """The index that is kept next to the bytes: labels and fields for selectors, the uid, the stored version."""
         meta = obj["metadata"]
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
         return Index(labels, self.strategy.fields_of(obj), uid, self.versions.stored_version)

@@ -88,11 +88,11 @@ class Strategy(StrategyFacts, kw_only=True):
             obj.pop(name, None)
 
     def prepare_for_status_create(self, obj: Object) -> None:
-        """As prepare_for_create, for an object that a write to its status creates."""
+        """Does the same as prepare_for_create for an object that a write to its status creates."""
         self.prepare_for_create(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
-        """As prepare_for_create; fields that only subresources set are copied from `old`, the stored object."""
+        """Drops or computes fields that a client can't set. Fields that only subresources set are copied from `old`, the stored object."""
         for name in self.reset_fields or ():
             copy_field(name, old, obj)
 
@@ -160,7 +160,7 @@ class Strategy(StrategyFacts, kw_only=True):
         return ("create", "spec", *self.update_meta_checks) if twice else self.update_meta_checks
 
     def validation_warnings(self, obj: Object, old: Object, subresource: str) -> list[str]:
-        """What is wrong with an object but was before, so that an update is only warned of it; given with errors too."""
+        """Warnings about errors that the object had before an update; they are given with errors as well."""
         return []
 
     def warnings_on_create(self, obj: Object) -> list[str]:
@@ -192,7 +192,7 @@ class Strategy(StrategyFacts, kw_only=True):
         return False
 
     def with_unshown(self, old: Object) -> Object:
-        """A stored object with what upstream stores and never shows, where somebody owns it: what updates start from."""
+        """The stored object that updates start from: with the fields that upstream stores and never shows, if a field manager owns them."""
         return old
 
     def reset_paths(self, subresource: str) -> tuple[str, ...]:
@@ -200,11 +200,11 @@ class Strategy(StrategyFacts, kw_only=True):
         if subresource == "status":
             older = (paths for until, paths in self.status_disowned_until.items() if self.features.version <= until)
             return next(older, self.status_reset_fields)
-        # Another subresource may ignore what it isn't for; whoever sends it owns it all the same.
+        # Another subresource may ignore a field; the sender owns the field all the same.
         return () if subresource else self.reset_fields or ()
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
-        """As prepare_for_update, for a subresource other than status that writes the whole object."""
+        """Does the same as prepare_for_update for a subresource other than status that writes the whole object."""
 
     def check_deletion(self, obj: Object) -> StatusError | None:
         """A reason to refuse a deletion, if any."""

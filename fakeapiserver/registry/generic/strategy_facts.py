@@ -37,7 +37,7 @@ class StrategyFacts(Struct, kw_only=True):
     quantity_fields: QuantityFields = NO_QUANTITIES
     # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
-    # The rules for updates tell an empty list or map from an absent one (where upstream compares with nil).
+    # The rules for updates distinguish an empty list or map from an absent one (where upstream compares with nil).
     tells_empties: bool = False
     # A change of `disabled_fields`, which are then dropped, raises the generation too.
     generation_counts_disabled: bool = False
@@ -47,9 +47,9 @@ class StrategyFacts(Struct, kw_only=True):
     status_reset_fields: tuple[str, ...] = ("spec",)
     # For older servers: the last version (`v1.35`) in which status_reset_fields were others -> those.
     status_disowned_until: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # DELETE answers the object instead of a Status (upstream: Store.ReturnDeletedObject).
+    # DELETE returns the object instead of a Status (upstream: Store.ReturnDeletedObject).
     returns_deleted_object: bool = False
-    # Upstream keeps the objects in a watch cache, whose errors tell clients when to retry.
+    # Upstream keeps the objects in a watch cache, whose errors have a Retry-After header.
     cached: bool = True
     # Deleted objects get a grace period (upstream: RESTGracefulDeleteStrategy): see `grace_period`.
     graceful: bool = False

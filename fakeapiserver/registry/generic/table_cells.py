@@ -29,7 +29,7 @@ def or_none(value: object) -> str:
 
 
 def format_labels(labels: Mapping[str, str] | None) -> str:
-    """`a=b,c=d`, sorted by key; `<none>` when there are none."""
+    """`a=b,c=d`, sorted by key; `<none>` without labels."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 

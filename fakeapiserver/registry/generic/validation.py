@@ -31,7 +31,7 @@ class Validator(Struct, frozen=True):
     """The rules for objects of one kind in the version of the request: `strategy` is that version's (Strategy.in_version).
 
     `empties` are the empty lists and maps that decoding has dropped from an object: some rules, and the values in many errors,
-    tell them from absent ones."""
+    distinguish them from absent ones."""
 
     strategy: Strategy
     kind: Kind

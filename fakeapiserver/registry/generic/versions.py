@@ -57,11 +57,11 @@ class Versions:
     # ------------------------------------------------------------- conversions
 
     def convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        """The object in another version, with everything it has. ValueError if it can't be converted."""
+        """The object in another version, with all its fields. Raises ValueError if the object can't be converted."""
         return conversion.convert(obj, gvk)
 
     def converted(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        """The object in another version, with what that version knows. ValueError if it can't be converted."""
+        """The object in another version, with the fields of that version. Raises ValueError if the object can't be converted."""
         return self.convert(obj, gvk)
 
     def to_storage(self, obj: Object) -> Object:
@@ -100,7 +100,7 @@ class Versions:
         """Brings an object that was stored under an earlier schema up to date, in place."""
 
     def as_stored(self, obj: Object) -> Object:
-        """What is stored of an object in the version that storage takes."""
+        """The object as it is stored, in the version that storage takes."""
         return obj
 
     async def rehearsed(self, encoded: Encoded) -> Encoded:

@@ -44,7 +44,7 @@ _NO_ALLOCATION: Final = nullcontext()
 
 
 class WriteAttempt(Struct):
-    """One attempt: `current` is what is stored and `old` the same decoded (None: the write creates the object), `new` is the object on
+    """An attempt: `current` is the stored object and `old` the same decoded (None: the write creates the object), `new` is the object on
     its way into storage. `sent_type` is the apiVersion and kind that the client sent."""
 
     store: "Store"
@@ -55,7 +55,7 @@ class WriteAttempt(Struct):
     sent_type: tuple[str, str] = ("", "")
 
     async def read(self, create: bool) -> None:
-        """Reads the current object; there is none for a POST. Raises StatusError 404, unless `create`, and 409 for another uid."""
+        """Reads the current object, unless the write is a POST. Raises StatusError 404, unless `create`, and 409 for another uid."""
         store, request = self.store, self.request
         if not request.name:
             return

@@ -1,4 +1,4 @@
-"""A write as it is handed to the store, what the store answers, and the parties that take part: Guard, Allocation, View.
+"""The request and the result of a write to the store, and the interfaces that take part: Guard, Allocation, View.
 
 Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go (UpdatedObjectInfo, the options of writes) and
 k8s.io/apiserver/pkg/registry/generic/registry/store.go (BeginCreate, BeginUpdate, AfterDelete).
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.registry.generic.deleter import Marking
 
-# The new object, from the current one (None: there is none). Raises StatusError. Pure, because a lost race runs it again.
+# Makes the new object from the current one (None: the object doesn't exist). Raises StatusError. Pure, because a lost race runs it again.
 Transform = Callable[[Object | None], Object]
 
 
@@ -36,13 +36,13 @@ def posted(obj: Object) -> Transform:
 
 
 class WriteRequest(Struct):
-    """One write, without its transform.
+    """A write, without its transform.
 
     `kind` is the kind in the version of the request. `verb` is the one that was authorized. `applied`: the transform has
     updated managedFields itself (server-side apply). `empties` are the empty lists and maps that decoding has dropped.
-    `of_collection`: part of a deletecollection, so admission isn't told the object's name. `view`: the write goes through
-    a subresource of another kind. `warnings` are added to on the way. `marking`: the write is a DELETE, which this marks the
-    object for."""
+    `of_collection`: part of a deletecollection, so admission doesn't see the object's name. `view`: the write goes through
+    a subresource of another kind. `warnings` are added to on the way. `marking`: the write is a DELETE, and this
+    marks the object."""
 
     kind: Kind
     user: UserInfo
@@ -92,7 +92,7 @@ class Allocation(Protocol):
 
 
 class View(Protocol):
-    """How admission sees a write through a subresource of another kind, such as Scale."""
+    """A write through a subresource of another kind, such as Scale, as admission sees it."""
 
     kind: GroupVersionKind
 
@@ -107,8 +107,8 @@ class View(Protocol):
 
 
 class Written(Struct, frozen=True):
-    """The answer to a write. `value` is the object's stored form, `created`: it is new, `deleted`: it is gone, and `value` is
-    its last state."""
+    """The result of a write. `value` is the object's stored form. `created`: the object is new. `deleted`: the object is removed, and
+    `value` is its last state."""
 
     value: bytes
     created: bool = False

@@ -90,7 +90,7 @@ def _addresses(obj: Object) -> str:
 
 
 def _points(obj: Object) -> list[Object]:
-    """Where load balancers let traffic in."""
+    """The addresses of load balancers in the status."""
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
@@ -109,8 +109,8 @@ def _secret_errors(tls: Object, path: Path) -> ErrorList:
 
 
 def _spec_errors(spec: Object, old: Object | None, relaxed: bool) -> ErrorList:
-    """`old`: the spec before an update. What older servers accepted then is tolerated: names of secrets that are none, and
-    whatever follows a host with a star."""
+    """The errors in a spec. `old`: the spec before an update, whose values stay allowed: invalid names of secrets, and anything
+    after a wildcard host."""
     errors: ErrorList = []
     before = old or {}
     relaxed = relaxed or any(map(_is_relaxed, _services(before)))

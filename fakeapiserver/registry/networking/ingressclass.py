@@ -66,7 +66,7 @@ def _parameters_errors(parameters: Object, path: Path) -> ErrorList:
 
 
 def reference_errors(reference: Object, path: Path) -> ErrorList:
-    """Of an object that is named by its group, kind and name."""
+    """The errors in a reference to an object by group, kind and name."""
     errors: ErrorList = []
     if (group := reference.get("apiGroup")) is not None:
         errors += name_errors(group, names.is_dns1123_subdomain, path.child("apiGroup"))

@@ -61,7 +61,7 @@ class PodDisruptionBudgetStrategy(Strategy, kw_only=True):
 
 
 def _go_spec(spec: Object) -> Object:
-    """How messages show the spec: as Go's internal type, which has no names for JSON."""
+    """The spec as messages show it: as Go's internal type, which has no names for JSON."""
     return {
         "MinAvailable": spec.get("minAvailable"),
         "Selector": shown_selector(spec.get("selector")),

@@ -1,4 +1,4 @@
-"""Nobody may grant rights that they don't have: the check before a role or a binding is written.
+"""Prevents privilege escalation: users can grant only rights that they have, by roles and bindings.
 
 Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go, escalation_check.go, helpers.go.
 """
@@ -43,8 +43,8 @@ class RuleSource(Protocol):
 
 
 class PolicyBased(Guard):
-    """The guard of one of the four resources. Members of system:masters pass; so does who may `escalate` a role or `bind`
-    one; others must hold every right that the role has or the binding gives. `granted` is told of all that pass."""
+    """The guard of one of the four resources. Members of system:masters pass, and users who may `escalate` or `bind` the
+    role; others must hold every right that the role has or the binding grants. `granted` is called with each grant that passes."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class PolicyBased(Guard):
         kind, name = reference.get("kind", ""), reference.get("name", "")
         resource = _RESOURCES.get(kind)
         if resource is None:
-            return  # the binding isn't valid, as it is told later
+            return  # the binding is invalid, which validation reports later
         if await self._allowed(request, "bind", resource, name, reference.get("apiGroup", "")):
             return
         namespace = request.namespace if kind == "Role" else ""

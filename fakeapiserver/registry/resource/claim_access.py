@@ -26,7 +26,7 @@ _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 
 
 class ClaimAccess(Guard):
-    """The guard of claims and their templates. `authorizer` is asked who may tell of devices; None: everybody may. `version`
+    """The guard of claims and their templates. `authorizer` decides who may write the status of devices; None: every user. `version`
     is the server's."""
 
     def __init__(self, objects: Getter, authorizer: Authorizer | None, version: str = NEWEST) -> None:
@@ -70,7 +70,7 @@ class ClaimAccess(Guard):
     async def _driver_errors(
         self, request: WriteRequest, authorizer: Authorizer, status: Object, old: Object
     ) -> ErrorList:
-        """Whoever lives on the claim's node needs less."""
+        """The errors for drivers whose devices the user can't write; users on the claim's node need fewer permissions."""
         verbs = [f"arbitrary-node:{request.verb}"]
         if _lives_on(request.user, _node(status["allocation"])):
             verbs.insert(0, f"associated-node:{request.verb}")

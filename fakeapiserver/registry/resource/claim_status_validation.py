@@ -1,4 +1,4 @@
-"""What a claim's status may say of its allocation and its devices.
+"""Validation of the allocation and the devices in a claim's status.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -154,7 +154,7 @@ def _uid_errors(uid: str, path: Path) -> ErrorList:
 
 
 def _uuid_problem(uid: str) -> str:
-    """As github.com/google/uuid words it, which takes several ways of writing one."""
+    """The error in a UUID as github.com/google/uuid words it, which accepts several notations; empty for a valid one."""
     length = len(uid.encode())
     if length == 32:
         return "" if _IS_BARE_UUID.fullmatch(uid) else "invalid UUID format"

@@ -1,4 +1,4 @@
-"""What claims for devices, their templates and classes may say.
+"""Validation of device claims, their templates and classes.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -44,8 +44,8 @@ _NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" i
 
 
 class DeviceFeatures(Struct, frozen=True):
-    """What claims know of: devices that are shared (DRAConsumableCapacity), attributes that are lists
-    (DRAListTypeAttributes), effects of taints; and whether both are looked at where one of two may be given (until 1.34)."""
+    """The features of claims: shared devices (DRAConsumableCapacity), attributes that are lists (DRAListTypeAttributes), effects of
+    taints; `both`: both of two exclusive fields are validated (until 1.34)."""
 
     shared: bool = True
     lists: bool = False
@@ -66,7 +66,7 @@ def device_features(features: FeatureGates) -> DeviceFeatures:
 
 
 def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
-    """Of a new claim, or of a template's."""
+    """The errors in the spec of a claim or of a template's claim."""
     devices, at = spec.get("devices") or {}, path.child("devices")
     requests = request_names(devices)
     errors = set_errors(
@@ -88,7 +88,7 @@ def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures 
 
 
 def request_names(devices: Object) -> set[str]:
-    """What may be referred to: requests, and what they may be met by; of requests of one name the last counts."""
+    """The names that can be referred to: of requests and of their alternatives. Of requests with the same name the last counts."""
     choices = {
         request.get("name", ""): request.get("firstAvailable") or () for request in devices.get("requests") or ()
     }
@@ -125,7 +125,7 @@ def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> Erro
 
 
 def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> ErrorList:
-    """Which devices, and how many."""
+    """The errors in the class, the selectors and the number of requested devices."""
     name, at = wanted.get("deviceClassName", ""), path.child("deviceClassName")
     errors = name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
     errors += list_errors(
@@ -207,7 +207,7 @@ def raw_errors(value: object, path: Path, longest: int | None) -> ErrorList:
 
 
 def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> ErrorList:
-    """Of an expression that selects devices."""
+    """The errors in an expression that selects devices."""
     cel, at = selector.get("cel"), path.child("cel")
     if cel is None:
         return [field.required(at)]

@@ -1,4 +1,4 @@
-"""What claims, classes, slices and taint rules say in the same way: names, taints, lists.
+"""The rules that claims, classes, slices and taint rules share: names, taints, lists.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -30,7 +30,7 @@ EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 
 
 def effects_of(features: FeatureGates) -> Sequence[str]:
-    """None came with 1.35."""
+    """The effects of taints; the effect None is new in 1.35."""
     return EFFECTS if features.at_least("v1.35") else EFFECTS[:2]
 
 
@@ -127,7 +127,7 @@ def _identifier_errors(name: str, path: Path) -> ErrorList:
 
 
 def list_errors(items: Sequence[Any] | None, limit: int, check: Check, path: Path) -> ErrorList:
-    """Each item's; of too many only that. A limit below 0 is none."""
+    """The errors in each item, or only the error for too many items. A negative limit is no limit."""
     if items is None:
         return []
     if 0 <= limit < len(items):
@@ -138,7 +138,7 @@ def list_errors(items: Sequence[Any] | None, limit: int, check: Check, path: Pat
 def set_errors(
     items: Sequence[Any] | None, limit: int, check: Check, path: Path, key: Callable[[Any], Any]
 ) -> ErrorList:
-    """As list_errors, and what has the key of an earlier item."""
+    """The errors of `list_errors`, and those for items with the key of an earlier item."""
     errors = list_errors(items, limit, check, path)
     if items is None or 0 <= limit < len(items):
         return errors
@@ -153,7 +153,7 @@ def set_errors(
 def map_errors(
     items: Mapping[str, Any], limit: int, longest: int, check_key: Check, check: Check, path: Path
 ) -> ErrorList:
-    """Of keys at the map's place, of values at their key, which is shown in `longest` bytes at most."""
+    """The errors in the keys, at the map's path, and in the values, at their keys, which are shortened to `longest` bytes."""
     if 0 <= limit < len(items):
         return [field.too_many(path, len(items), limit)]
     errors: ErrorList = []

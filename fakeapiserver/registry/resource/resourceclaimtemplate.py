@@ -1,4 +1,4 @@
-"""What claims are made of.
+"""Templates of resource claims.
 
 Upstream: pkg/registry/resource/resourceclaimtemplate/strategy.go; what is valid is in claim_validation.py.
 """

@@ -86,7 +86,7 @@ def _ends(condition: Object) -> bool:
 
 
 def _status_errors(status: Object, old: Object) -> ErrorList:
-    """What has changed of it."""
+    """The errors in the changed fields of the status."""
     count, at = status.get("poolCount"), _STATUS.child("poolCount")
     errors: ErrorList = []
     if count is None:

@@ -1,4 +1,4 @@
-"""What slices of devices may say.
+"""Validation of resource slices.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -175,7 +175,7 @@ def _device_errors(
 
 
 def _mapping_errors(mappings: Object, capacity: Object, path: Path) -> ErrorList:
-    """What a device takes of its node's own resources."""
+    """The errors in a device's mappings to the node's allocatable resources."""
     errors: ErrorList = []
     for name, mapping in mappings.items():
         at, times, key = path.key(name), mapping.get("allocationMultiplier"), mapping.get("capacityKey")
@@ -257,14 +257,14 @@ _LIST_VALUES: Final[Mapping[str, Callable[[Any, Path], ErrorList]]] = {
 
 
 def _capacity_errors(capacity: Object, path: Path) -> ErrorList:
-    """Of a device that one claim has for itself."""
+    """The errors in a capacity of a device that isn't shared."""
     if capacity.get("requestPolicy") is None:
         return []
     return [field.forbidden(path.child("requestPolicy"), "allowMultipleAllocations must be true")]
 
 
 def _shared_capacity_errors(capacity: Object, path: Path) -> ErrorList:
-    """Of a device that claims share: by which amounts."""
+    """The errors in a capacity of a shared device, and in the amounts that claims can request."""
     policy, at = capacity.get("requestPolicy"), path.child("requestPolicy")
     if policy is None:
         return []

@@ -96,7 +96,7 @@ class PodGroupStrategy(Strategy, kw_only=True):
 
 
 def group_errors(group: Object, path: Path) -> ErrorList:
-    """What a pod group and its template have in common."""
+    """The errors in the fields that a pod group and its template share."""
     policy, at = group.get("schedulingPolicy") or {}, path.child("schedulingPolicy")
     errors = union_errors(policy, ("basic", "gang"), at)
     if (gang := policy.get("gang")) is not None:

@@ -59,7 +59,7 @@ def _node_driver_errors(driver: Object, seen: set[str], path: Path) -> ErrorList
 
 
 def _fixed_of_driver(driver: Object) -> Object:
-    """What of a node's driver can't change: all but how many volumes it takes. As Go's internal type prints it."""
+    """The immutable fields of a node's driver, all but the number of volumes, as Go prints its internal type."""
     return {
         "Name": driver.get("name", ""),
         "NodeID": driver.get("nodeID", ""),

@@ -1,4 +1,4 @@
-"""What storage there is left in a topology.
+"""Storage capacities, the free storage of a topology segment.
 
 Upstream: pkg/registry/storage/csistoragecapacity/strategy.go, pkg/apis/storage/validation/validation.go.
 """

@@ -115,7 +115,7 @@ def _attachment_status_errors(status: Object, path: Path) -> ErrorList:
 
 
 def _attachment_form(spec: Object) -> Object:
-    """As Go's internal type prints it."""
+    """The spec as Go prints its internal type."""
     source = spec.get("source") or {}
     inline = source.get("inlineVolumeSpec")
     return {

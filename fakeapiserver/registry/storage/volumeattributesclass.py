@@ -1,4 +1,4 @@
-"""Classes of what can be changed in a volume.
+"""Volume attributes classes: the mutable parameters of volumes.
 
 Upstream: pkg/registry/storage/volumeattributesclass/strategy.go, pkg/apis/storage/validation/validation.go.
 """

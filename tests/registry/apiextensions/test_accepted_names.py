@@ -22,7 +22,7 @@ GEARS = {"plural": "gears", "singular": "gear", "kind": "Gear", "listKind": "Gea
             '["wg" is already in use, "widget" is already in use]',
             GEARS,
         ),
-        # each name that is free is taken; the last conflict is told
+        # each name that is free is taken; the last conflict is reported
         (
             {**GEARS, "singular": "wg", "kind": "WidgetList"},
             {},

@@ -1,5 +1,5 @@
-"""What of a conversion webhook's answer is taken, and how the rest is refused; how answers are asked for is in area `conversion`
-of the recorded exchanges."""
+"""The parts of a conversion webhook's response that are used, and the refusals of others. Requests to webhooks are in the area
+`conversion` of the recorded exchanges."""
 
 import json
 from typing import Any

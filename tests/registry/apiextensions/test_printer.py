@@ -1,5 +1,5 @@
 """Cells of printer columns: for each JSON path of `printer_cases.json`, what a real kube-apiserver 1.36.3 prints of its object in
-columns of every type. A path that is none leaves the column out, and those after it."""
+columns of every type. An invalid path leaves out its column and those after it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an autoscaler may name as its target."""
+"""The targets of an autoscaler."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a job's status may say and how it may change."""
+"""Validation of a job's status and of its changes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a container may say of its resizes, its restarts and the claims that it uses, as the real server answers."""
+"""Validation of a container's resize policy, restart policy and claims, as the real server does it."""
 
 from typing import Any
 

@@ -71,7 +71,7 @@ class OneRange:
 
 
 def operation(*held: int) -> Operation:
-    """Of a server that has given out these ports."""
+    """The operation of a server that has allocated these ports."""
     ports = NodePorts()
     for port in held:
         ports.allocate(port)

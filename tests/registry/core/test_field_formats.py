@@ -1,4 +1,4 @@
-"""What fields hold that many kinds have."""
+"""Formats of fields that many kinds have."""
 
 import pytest
 

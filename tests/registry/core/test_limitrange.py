@@ -1,4 +1,4 @@
-"""What limit ranges are refused for."""
+"""Errors in limit ranges."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What nodes may say of what they have."""
+"""Validation of nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What pods may say with features switched (pkg/api/pod/util.go, pkg/apis/core/validation)."""
+"""Validation of pods with features switched (pkg/api/pod/util.go, pkg/apis/core/validation)."""
 
 import pytest
 

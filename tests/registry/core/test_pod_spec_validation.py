@@ -1,4 +1,4 @@
-"""What a pod's volumes, variables, probes, mounts, affinity and names may say, and what of a waiting pod may still change."""
+"""Validation of a pod's volumes, variables, probes, mounts, affinity and names, and of the changes of a gated pod."""
 
 from copy import deepcopy
 from typing import Any

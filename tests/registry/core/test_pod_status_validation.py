@@ -1,4 +1,4 @@
-"""What a pod's status can't be updated to."""
+"""Validation of updates of a pod's status."""
 
 from typing import Any
 

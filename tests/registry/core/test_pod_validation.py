@@ -1,4 +1,4 @@
-"""What pods may say of resources and security, and what of a running one may change."""
+"""Validation of pods' resources and security, and of the changes of a running pod."""
 
 from copy import deepcopy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a service may say of who reaches it, and its status of where its load balancer is."""
+"""Validation of services, and of the load balancers in their status."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What sources of persistent volumes are refused for."""
+"""Errors in sources of persistent volumes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the statuses of what runs many pods may count."""
+"""Validation of the counters in the status of workloads."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What endpoint slices are refused for, and what v1 leaves out of them."""
+"""Errors in endpoint slices, and the fields that v1 leaves out."""
 
 from typing import Any
 

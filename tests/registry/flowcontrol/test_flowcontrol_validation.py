@@ -1,4 +1,4 @@
-"""What flow schemas and priority levels may say."""
+"""Validation of flow schemas and priority levels."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a DELETE makes of an object: who waits for what, and for how long."""
+"""The plan of a DELETE: the finalizers and the grace period that an object waits for."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What ingresses and their classes, addresses and their ranges may say."""
+"""Validation of ingresses, their classes, IP addresses and service CIDRs."""
 
 from typing import Any
 

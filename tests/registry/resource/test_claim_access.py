@@ -1,4 +1,4 @@
-"""Who may claim devices that others use."""
+"""Permissions to claim devices that others use."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What claims, classes and slices of devices may say."""
+"""Validation of device claims, classes and slices."""
 
 from typing import Any
 

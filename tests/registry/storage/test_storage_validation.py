@@ -1,4 +1,4 @@
-"""What storage's own kinds are refused for."""
+"""Errors in the kinds of the storage group."""
 
 from typing import Any
 

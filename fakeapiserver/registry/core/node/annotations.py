@@ -42,7 +42,7 @@ def avoided_pods_errors(node: Object) -> ErrorList:
 
 
 def _read(node: Object, name: str, path: Path, kind: type, go_type: str) -> tuple[Any, ErrorList]:
-    """The JSON in an annotation; empty if there is none, or if it is of another type."""
+    """The decoded JSON of an annotation; empty without the annotation, and for JSON of another type."""
     if not (text := annotations(node).get(name)):
         return kind(), []
     try:

@@ -1,4 +1,4 @@
-"""What a client is warned of where it selects nodes by labels that have new names.
+"""Warnings about selectors that use deprecated labels of nodes.
 
 Upstream: pkg/api/node/util.go.
 """

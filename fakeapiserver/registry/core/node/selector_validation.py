@@ -1,4 +1,4 @@
-"""What selectors of nodes may say, by labels and by fields.
+"""Validation of node selectors, by labels and by fields.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateNodeSelector).
 """

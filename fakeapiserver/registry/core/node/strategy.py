@@ -189,7 +189,7 @@ def _address_errors(addresses: list[Object]) -> ErrorList:
 
 
 def _pod_cidr_errors(cidrs: list[str]) -> ErrorList:
-    """One range, or one of each IP family."""
+    """The errors in spec.podCIDRs: one range, or one of each IP family."""
     path = Path("spec.podCIDRs")
     errors = [error for i, cidr in enumerate(cidrs) for error in cidr_errors(cidr, path.index(i))]
     if len(cidrs) < 2:
@@ -205,7 +205,7 @@ def _pod_cidr_errors(cidrs: list[str]) -> ErrorList:
 
 
 def _family(cidr: str) -> int | None:
-    """4 or 6, None for what is no CIDR."""
+    """The IP family of a range, 4 or 6; None if the text isn't a CIDR."""
     try:
         return unzoned_network(cidr).version if "/" in cidr else None
     except ValueError:

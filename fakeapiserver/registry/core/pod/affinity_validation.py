@@ -1,4 +1,4 @@
-"""What a pod may say of where it wants to run, and what of that may change while it waits.
+"""Validation of a pod's affinity and topology spread, and of their changes while the pod is gated.
 
 Upstream: pkg/apis/core/validation/validation.go (validateAffinity, validateTopologySpreadConstraints,
 validateNodeAffinityMutation and what they call).
@@ -162,7 +162,7 @@ def _min_domains_errors(domains: int | None, action: str, path: Path) -> ErrorLi
 
 
 def narrowed_errors(spec: Object, before: Object, path: Path) -> ErrorList:
-    """A pod behind scheduling gates may ask for less: nodes are added to what it wants of them only."""
+    """The errors in an update of a gated pod's node selector and affinity, which may only become narrower."""
     errors: ErrorList = []
     now, then = spec.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if not then.items() <= now.items():

@@ -22,7 +22,7 @@ def add_apparmor_annotations(pod: Object) -> None:
 
 
 def _annotation(profile: Object) -> str:
-    """What says the same as a field; nothing for a profile that no annotation can name."""
+    """The annotation's value for a profile field; empty for a profile that no annotation can name."""
     match profile.get("type"):
         case "Unconfined":
             return "unconfined"

@@ -1,4 +1,4 @@
-"""What a pod may say of the devices that it claims, and what its status may say of them.
+"""Validation of a pod's resource claims, in its spec and its status.
 
 Upstream: pkg/apis/core/validation/validation.go (validatePodResourceClaims, validatePodResourceClaimStatuses,
 validatePodExtendedResourceClaimStatus, validateNodeAllocatableResourceClaimStatus).
@@ -102,7 +102,7 @@ def extended_claim_status_errors(status: Object | None, spec: Object, path: Path
 
 
 def node_allocatable_status_errors(status: Object, claims: Sequence[Object], path: Path) -> ErrorList:
-    """Of what claims take of a node's own resources. A claim is the pod's, or was made for it from a template."""
+    """The errors in the node resources that claims take. A claim is the pod's, or was created for the pod from a template."""
     known = [claim.get("resourceClaimName") for claim in (*claims, *(status.get("resourceClaimStatuses") or ()))]
     errors: ErrorList = []
     for i, row in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):

@@ -1,4 +1,4 @@
-"""What a container may say of how it is probed, started and stopped.
+"""Validation of a container's probes and lifecycle hooks.
 
 Upstream: pkg/apis/core/validation/validation.go (validateProbe, validateLifecycle and what they call).
 """

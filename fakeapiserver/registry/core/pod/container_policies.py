@@ -1,4 +1,4 @@
-"""What a container may say of its resizes, its restarts and the claims that it uses.
+"""Validation of a container's resize policy, restart policy and claims.
 
 Upstream: pkg/apis/core/validation/validation.go (validateResizePolicy, validateContainerRestartPolicy, validateResourceClaimNames).
 """
@@ -42,7 +42,7 @@ def resize_policy_errors(policies: list[Object], pod_policy: str, path: Path) ->
 
 
 def init_resize_policy_errors(container: Object, path: Path) -> ErrorList:
-    """Of an init container that isn't a sidecar."""
+    """The errors in the resize policy of an init container that isn't a sidecar."""
     detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return [
         field.invalid(path.child("resizePolicy").index(i).child("restartPolicy"), "RestartContainer", detail)
@@ -54,7 +54,7 @@ def init_resize_policy_errors(container: Object, path: Path) -> ErrorList:
 def restart_policy_errors(
     container: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS, *, is_init: bool = False
 ) -> ErrorList:
-    """Of containers and init containers: a policy of their own, and rules that go before it."""
+    """The errors in the restart policy of a container or init container, and in its rules, which precede the policy."""
     rules = container.get("restartPolicyRules") or []
     policy = container.get("restartPolicy")
     errors: ErrorList = []

@@ -1,4 +1,4 @@
-"""What a container's variables may say, and where they may come from.
+"""Validation of a container's environment variables and their sources.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidateEnv, ValidateEnvFrom, validateFileKeyRefVolumes).
 """

@@ -1,4 +1,4 @@
-"""Which pull policy an image's name asks for.
+"""The default pull policy by an image's name.
 
 Upstream: pkg/util/parsers/parsers.go, github.com/distribution/reference.
 """

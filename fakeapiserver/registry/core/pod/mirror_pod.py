@@ -48,6 +48,6 @@ def mirror_update_errors(pod: Object, old: Object) -> ErrorList:
 
 
 def subresource_errors(old: Object, subresource: str) -> ErrorList:
-    """What can be done to other pods, and not to these."""
+    """The error for an update of a mirror pod through a subresource that mirror pods don't support."""
     detail = _UNSUPPORTED.get(subresource)
     return [field.forbidden(NOWHERE, detail)] if detail is not None and is_mirror(old) else []

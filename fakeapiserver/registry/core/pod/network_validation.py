@@ -1,4 +1,4 @@
-"""What a pod may say of names: those it looks up, and its own.
+"""Validation of a pod's DNS settings, host aliases and host names.
 
 Upstream: pkg/apis/core/validation/validation.go (validatePodDNSConfig, ValidateHostAliases, validatePodHostName).
 """

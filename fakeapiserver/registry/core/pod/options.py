@@ -1,4 +1,4 @@
-"""Which features of pods a server allows: made once for each kind that is a pod or has a template of pods.
+"""The features of pods that a server allows, for each kind that is a pod or has a pod template.
 
 Upstream: pkg/api/pod/util.go (GetValidationOptionsFromPodSpecAndMeta).
 """
@@ -38,7 +38,7 @@ GATES: Final = {
 
 
 class PodOptions(Struct, frozen=True, kw_only=True):
-    """Which of the features in `GATES` are on, by default those that upstream has on; `version` is the server's, for changes without
+    """The features in `GATES` that are on, by default those that upstream has on. `version` is the server's, for changes without
     a gate."""
 
     version: str = NEWEST

@@ -1,4 +1,4 @@
-"""What a pod's resources make of it: its quality of service, and the defaults of resources for all of it.
+"""A pod's quality of service, and the defaults of pod-level resources.
 
 Upstream: pkg/apis/core/helper/qos/qos.go, pkg/apis/core/v1/defaults.go, k8s.io/component-helpers/resource/helpers.go.
 """
@@ -16,7 +16,7 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def qos_class(spec: Object, options: PodOptions = DEFAULT_OPTIONS) -> str:
-    """Guaranteed: everything is limited to what it asks for; BestEffort: nothing asks; else Burstable."""
+    """Guaranteed if all limits equal their requests, BestEffort if nothing is requested, else Burstable."""
     if "resources" in spec and options.pod_level_resources:
         owners = [spec["resources"]]
     else:
@@ -73,7 +73,7 @@ def _is_pod_level(name: str) -> bool:
 
 
 def _aggregate(spec: Object, kind: str) -> dict[str, str]:
-    """What all containers take together: the sum of those that run on, or the largest of those that run before them."""
+    """The resources of all containers together: the sum of the containers that keep running, or the largest init container's."""
     running: list[Mapping[str, str]] = [_of(container, kind) for container in spec.get("containers") or ()]
     before: list[Mapping[str, str]] = []
     sidecars: list[Mapping[str, str]] = []

@@ -1,4 +1,4 @@
-"""What containers and pods may ask for.
+"""Validation of the resources that containers and pods request.
 
 Upstream: pkg/apis/core/validation/validation.go (validateResourceRequirements),
 pkg/apis/core/helper/helpers.go.

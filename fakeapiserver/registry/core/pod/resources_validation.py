@@ -1,4 +1,4 @@
-"""What a pod may say of resources for all of it, and what a resize may change.
+"""Validation of pod-level resources, and of resizes.
 
 Upstream: pkg/apis/core/validation/validation.go (validatePodResources, ValidatePodResize).
 """

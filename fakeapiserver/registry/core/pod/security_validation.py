@@ -111,7 +111,7 @@ def security_context_errors(context: Object | None, path: Path, host_users: bool
 
 
 def pod_security_context_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
-    """That of a whole pod; `path` is the spec's."""
+    """The errors in a pod's security context; `path` is the spec's."""
     context: Object = spec.get("securityContext") or {}
     at = path.child("securityContext")
     errors = id_errors(context, ("fsGroup", "runAsUser", "runAsGroup"), at)
@@ -301,7 +301,7 @@ def _host_process_errors(spec: Object, path: Path) -> ErrorList:
 
 
 def system_errors(spec: Object, path: Path) -> ErrorList:
-    """What the pod's operating system doesn't have."""
+    """The errors for fields that the pod's operating system doesn't support."""
     if (system := spec.get("os")) is None:
         return []
     name = system.get("name", "")
@@ -334,7 +334,7 @@ def system_errors(spec: Object, path: Path) -> ErrorList:
 
 
 def annotation_errors(annotations: Mapping[str, str], spec: Object, path: Path, options: PodOptions) -> ErrorList:
-    """Those of a pod or template that aren't a mirror's; `path` is the annotations'."""
+    """The errors in the annotations of a pod or template, except those of mirror pods; `path` is the annotations'."""
     errors: ErrorList = []
     cost = annotations.get(_DELETION_COST) if options.deletion_cost else None
     if cost is not None and not _is_int32(cost):
@@ -375,7 +375,7 @@ def _seccomp_annotation_errors(profile: str, path: Path) -> ErrorList:
 
 
 def annotations_and_fields_errors(annotations: Mapping[str, str], spec: Object, path: Path) -> ErrorList:
-    """Where both say which profile, they must say the same; `path` is the spec's."""
+    """The errors for annotations and fields that name different profiles; `path` is the spec's."""
     context: Object = spec.get("securityContext") or {}
     errors: ErrorList = []
     if (profile := context.get("seccompProfile")) is not None and _SECCOMP_POD in annotations:

@@ -1,4 +1,4 @@
-"""What a pod's status can't be updated to.
+"""Validation of updates of a pod's status.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodStatusUpdate), pkg/api/v1/pod/util.go (ContainerShouldRestart).
 """
@@ -242,7 +242,7 @@ def _health_errors(resources: Sequence[Object], path: Path) -> ErrorList:
 
 
 def _digest_errors(status: Object) -> ErrorList:
-    """Of mounted images, what they are."""
+    """The errors in the references of mounted images."""
     errors: ErrorList = []
     for name, _ in _LISTS:
         for i, row in enumerate(status.get(name) or ()):

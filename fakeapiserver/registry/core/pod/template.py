@@ -85,7 +85,7 @@ def gated_pod_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
 
 
 def gated_whole_pod() -> dict[str, Sequence[FieldPath]]:
-    """As gated_pod_fields, of a pod with its status."""
+    """The fields of `gated_pod_fields` for a whole pod, with those of its status."""
     spec = gated_pod_fields("spec")
     return {gate: [*spec.get(gate, ()), *_GATED_STATUS.get(gate, ())] for gate in {**spec, **_GATED_STATUS}}
 
@@ -95,7 +95,7 @@ def volume_names(spec: Object) -> set[str]:
 
 
 def drop_mounts(spec: Object, volumes: set[str]) -> None:
-    """Of these volumes, in place."""
+    """Removes the mounts of these volumes, in place."""
     for container in containers_of(spec):
         if mounts := container.get("volumeMounts"):
             kept = [mount for mount in mounts if mount.get("name") not in volumes]
@@ -134,7 +134,7 @@ def containers_of(spec: Object) -> Iterator[Object]:
 
 
 def drop_init_container_annotations(obj: Object) -> None:
-    """They are dropped from whatever carries them."""
+    """Removes the annotations in which old versions kept init containers."""
     meta = obj.get("metadata") or {}
     annotations = meta.get("annotations")
     if not annotations or not any(key in annotations for key in _INIT_CONTAINER_ANNOTATIONS):

@@ -1,4 +1,4 @@
-"""What a client is warned of in pods and templates that are accepted all the same.
+"""Warnings about pods and templates that are accepted.
 
 Upstream: pkg/api/pod/warnings.go, pkg/api/persistentvolumeclaim/util.go.
 """
@@ -115,7 +115,7 @@ def _spread(spec: Object, path: Path) -> Iterator[str]:
 
 
 def _grace(spec: Object, path: Path) -> Iterator[str]:
-    """Of a template: a pod's own is made 1 as it is read."""
+    """Warns of a template's negative grace period; a pod's own is set to 1 when it is decoded."""
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path.child('terminationGracePeriodSeconds')}: {text}"
@@ -354,7 +354,7 @@ def _ports(placed: Iterable[tuple[Object, Path]]) -> Iterator[str]:
 
 
 def _shown_port(port: Object) -> str:
-    """As Go prints the struct."""
+    """The port as Go prints the struct."""
     values = (port.get("name", ""), port.get("hostPort", 0), port.get("containerPort", 0))
     name, host_port, container_port = values
     numbers = f"HostPort:{host_port} ContainerPort:{container_port}"

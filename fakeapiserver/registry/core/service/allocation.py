@@ -1,4 +1,4 @@
-"""Which addresses, address families and ports a service gets, and what it gives back.
+"""Allocates the addresses, IP families and ports of services, and releases them.
 
 Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are Invalid by themselves, before validation.
 """
@@ -55,7 +55,7 @@ class Writer(Protocol):
 
 
 class Operation(msgspec.Struct):
-    """What one write takes and gives up: addresses, and a share of the ports."""
+    """The addresses and ports that one write allocates and releases."""
 
     families: tuple[str, ...]
     ips: ClusterIPs
@@ -85,7 +85,7 @@ class Operation(msgspec.Struct):
 
 
 class ServiceAllocation:
-    """Of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
+    """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
 
     def __init__(
         self, families: Sequence[str], objects: Objects, writer: Writer, node_ports: range = DEFAULT_RANGE
@@ -169,7 +169,7 @@ def allocate_for_create(operation: Operation, obj: Object) -> None:
 
 
 def allocate_for_update(operation: Operation, obj: Object, old: Object) -> None:
-    """As for create; what the client left out stays what it is."""
+    """Allocates as for a create; fields that the client left out keep their values."""
     spec, before = obj["spec"], old.get("spec") or {}
     _keep_allocated(spec, before)
     _match_singular(spec, before)
@@ -328,7 +328,7 @@ def _check_cluster(families: Sequence[str], spec: Object) -> ErrorList:
 
 
 def _allocate_addresses(operation: Operation, obj: Object) -> None:
-    """One address a family."""
+    """Allocates one address for each IP family."""
     spec = obj["spec"]
     addresses: list[str] = list(spec.get("clusterIPs") or ())
     if addresses[:1] == ["None"]:

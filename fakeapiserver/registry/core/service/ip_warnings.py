@@ -1,4 +1,4 @@
-"""What a client is warned of in addresses that are accepted all the same.
+"""Warnings about addresses that are accepted.
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/ip.go (GetWarningsForIP, GetWarningsForCIDR).
 """
@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.message import Message
 
 
 def ip_warnings(value: str, path: Path) -> Iterator[str]:
-    """Of an address with leading zeros, an IPv4 address in IPv6's clothes, or IPv6 not in its canonical form."""
+    """Warns of an address with leading zeros, an IPv4-mapped address, or an IPv6 address that isn't in canonical form."""
     preferred = _plain(value)
     if preferred:
         yield f"{path}: non-standard IP address {go_quote(value)} " + _use(preferred)
@@ -21,7 +21,7 @@ def ip_warnings(value: str, path: Path) -> Iterator[str]:
 
 
 def cidr_warnings(value: str, path: Path) -> Iterator[str]:
-    """As ip_warnings, of a subnet; and of one whose address goes on beyond its prefix."""
+    """Warns of a subnet by the rules of `ip_warnings`, and if its address has bits beyond the prefix."""
     address, _, length = value.partition("/")
     preferred = _plain(address)
     try:
@@ -40,7 +40,7 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
 
 
 def _plain(value: str) -> str:
-    """What an IPv4 address with leading zeros or mapped to IPv6 means; empty for any other text."""
+    """The plain form of an IPv4 address with leading zeros or mapped to IPv6; empty for any other text."""
     if ":" in value:
         try:
             address = IPv6Address(value)

@@ -36,7 +36,7 @@ class FullError(AllocationError):
 
 
 class Objects(Protocol):
-    """What is stored now; resources are called by their plural and group."""
+    """Reads stored objects; resources are named by plural and group."""
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
 
@@ -133,7 +133,7 @@ class ClusterIPs:
 
 
 def family_of(ip: str) -> str:
-    """`IPv4` or `IPv6`; `unknown` for what is no address."""
+    """`IPv4` or `IPv6`; `unknown` if the text isn't an address."""
     try:
         return f"IPv{unzoned_address(ip).version}"
     except ValueError:
@@ -141,8 +141,8 @@ def family_of(ip: str) -> str:
 
 
 def candidates(first: int, upper: int, last: int) -> Iterator[int]:
-    """All of `first..last` in the order in which they are tried: the upper part, then the lower one, which is left to those who
-    ask for a number as long as can be; each from a random place on."""
+    """The numbers from `first` to `last` in the order in which they are tried: the upper part, then the lower part, which is left as
+    long as possible for services that request a number; each part begins at a random number."""
     for low, high in ((upper, last), (first, upper - 1)):
         size = high - low + 1
         if size > 0:
@@ -179,7 +179,7 @@ def _range(cidr: str, ready: bool) -> Range | None:
 
 
 def _is_ready(obj: Object) -> bool:
-    """As its condition says; without one it is, in case no controller runs."""
+    """Whether the Ready condition is true; without the condition the range is ready, because maybe no controller runs."""
     if is_terminating(obj):
         return False
     conditions = (obj.get("status") or {}).get("conditions") or ()
@@ -187,5 +187,5 @@ def _is_ready(obj: Object) -> bool:
 
 
 def _offset(size: int) -> int:
-    """How much of a range is reserved for services that request an address (calculateRangeOffset)."""
+    """The size of the part of a range that is reserved for services that request an address (calculateRangeOffset)."""
     return 0 if size <= 16 else max(16, min(256, size // 16))

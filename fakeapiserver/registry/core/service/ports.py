@@ -18,7 +18,7 @@ _BEFORE_DRY_RUN: Final = 32768
 
 
 class NodePorts:
-    """Those of one server, out of `ports` (--service-node-port-range)."""
+    """The node ports of one server, from `ports` (--service-node-port-range)."""
 
     def __init__(self, ports: range = DEFAULT_RANGE) -> None:
         self._ports = ports
@@ -50,12 +50,12 @@ class NodePorts:
         return port in self._held
 
     def restore(self, services: Iterable[Object]) -> None:
-        """Those of these services are held, and no others."""
+        """Holds the ports of these services, and no others."""
         self._held = {port for service in services for port in held_ports(service) if port in self._ports}
 
 
 class PortOperation(Struct):
-    """One write's share: what it takes it has at once, what it gives back it gives back at the end. A dry run takes nothing."""
+    """The ports of one write: allocated at once, released when the write ends. A dry run allocates nothing."""
 
     ports: NodePorts
     dry_run: bool
@@ -107,5 +107,5 @@ def held_ports(service: Object) -> list[int]:
 
 
 def _offset(size: int) -> int:
-    """How much of the range is reserved for services that request a port (calculateRangeOffset)."""
+    """The size of the part of the range that is reserved for services that request a port (calculateRangeOffset)."""
     return 0 if size <= 16 else max(16, min(128, size // 32))

@@ -1,4 +1,4 @@
-"""What a client is warned of in services that are accepted all the same.
+"""Warnings about services that are accepted.
 
 Upstream: pkg/api/service/warnings.go.
 """
@@ -43,7 +43,7 @@ def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> lis
 
 
 def load_balancer_warnings(obj: Object) -> list[str]:
-    """Of the addresses in the status of a service or an ingress."""
+    """Warnings about the addresses in the status of a service or an ingress."""
     points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     path = Path("status").child("loadBalancer", "ingress")
     return [text for i, point in enumerate(points) for text in ip_warnings(point.get("ip", ""), path.index(i))]

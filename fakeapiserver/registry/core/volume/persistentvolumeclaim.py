@@ -91,7 +91,8 @@ class PersistentVolumeClaimStrategy(Strategy, kw_only=True):
 
 
 def claim_spec_errors(spec: Object, path: Path, *, any_api_group: bool = False) -> ErrorList:
-    """What every claim must say (ValidatePersistentVolumeClaimSpec). `any_api_group`: data sources had groups before."""
+    """The errors in a claim's spec (ValidatePersistentVolumeClaimSpec). `any_api_group`: API groups of data
+    sources aren't checked, because the old claim has some."""
     modes = spec.get("accessModes") or ()
     at = path.child("accessModes")
     errors: ErrorList = [] if modes else [field.required(at, "at least 1 access mode is required")]

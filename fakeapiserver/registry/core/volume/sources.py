@@ -1,4 +1,4 @@
-"""What the sources of volumes may say: those that persistent volumes and pods' own volumes share, and those of persistent volumes.
+"""Validation of volume sources: those that persistent volumes and pods' volumes share, and those of persistent volumes.
 
 Upstream: pkg/apis/core/validation/validation.go (validate…VolumeSource).
 """
@@ -87,7 +87,7 @@ def required_errors(source: Object, path: Path, *fields: str) -> ErrorList:
 
 
 def secret_errors(source: Object, path: Path, *fields: str) -> ErrorList:
-    """What a reference to a secret, if there is one, must name."""
+    """The errors in an optional reference to a secret."""
     secret = source.get("secretRef")
     return [] if secret is None else required_errors(secret, path.child("secretRef"), *fields)
 
@@ -221,7 +221,8 @@ def _glusterfs_errors(source: Object, path: Path) -> ErrorList:
 
 
 def iscsi_errors(source: Object, path: Path, *, says_how: bool = False, volume: str = "") -> ErrorList:
-    """`says_how`: pods' volumes are told how names begin. `volume`: a persistent one's name."""
+    """The errors in an iSCSI source. `says_how`: the message says how names begin, for pods' volumes. `volume`: a persistent
+    volume's name."""
     errors = required_errors(source, path, "targetPortal")
     if volume and iscsi_name_is_long(volume, source):
         at = path.child("targetportal")

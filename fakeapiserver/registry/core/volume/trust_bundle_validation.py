@@ -25,7 +25,7 @@ def trust_bundle_errors(source: Object, path: Path, taken: Callable[[str], Error
 
 
 def _choice_errors(source: Object, path: Path) -> ErrorList:
-    """Of the bundle's name, or of its signer's."""
+    """The errors in the choice of a bundle: by its name, or by its signer's name."""
     name, signer, selector = (source.get(key) for key in ("name", "signerName", "labelSelector"))
     if name is not None and signer is not None:
         go_form = internal_form(source, "ClusterTrustBundleProjection")

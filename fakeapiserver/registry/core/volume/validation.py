@@ -219,7 +219,7 @@ def _trust_bundle_errors(source: Object, places: set[str], path: Path, volume: P
 
 
 def _repeated_errors(place: str, places: set[str], path: Path) -> ErrorList:
-    """As _place_errors, of a place that may be empty, too."""
+    """The errors for a path that another item has; an empty path is allowed."""
     if place not in places:
         places.add(place)
         return []

@@ -1,4 +1,4 @@
-"""What a kubelet answers: logs, exec, attach, port-forward. Kubelets of simulated nodes are in this process; others are called at
+"""Requests to kubelets: logs, exec, attach, port-forward. Kubelets of simulated nodes are in this process; others are called at
 their addresses (server/proxies/kubelet_client.py).
 
 Upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (ValidatePodLogOptions).
@@ -39,12 +39,12 @@ _NODES: Final = GroupResource("", "nodes")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 # The streams of a container's log: all output, or one of the two.
 _STREAMS: Final = ("All", "Stdout", "Stderr")
-# A gate, and what a node declares whose kubelet needs nobody to translate.
+# A gate, and the feature that a node declares if its kubelet speaks WebSockets itself.
 _KUBELETS_WEBSOCKETS: Final = "ExtendWebSocketsToKubelet"
 
 
 async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """Answers a container's log; 204 for a pod without a node."""
+    """Returns a container's log; 204 for a pod without a node."""
     respond.accepted(request, scope)
     streams = scopes.table.scheme.features.enabled("PodLogsQuerySplitStreams")
     if errors := log_option_errors(request, streams=streams):
@@ -119,7 +119,7 @@ def _stands_between(scopes: RequestScopes, node: Object, gate: str) -> bool:
 async def in_container(
     request: Request, options: Object, pod: Object, container: str, runtime: Runtime, process: remote_command.Process
 ) -> Response:
-    """What the kubelet checks before it lets somebody in; its refusals are handed on as they stand."""
+    """Checks what the kubelet checks before it runs a process; its refusals are passed on unchanged."""
     if not any(options.get(name) for name in ("stdin", "stdout", "stderr")):
         return Response(400, b"you must specify at least 1 of stdin, stdout, stderr", "text/plain; charset=utf-8")
     try:
@@ -242,7 +242,7 @@ async def found_node(name: str, scopes: RequestScopes, told: GroupResource) -> O
 
 
 def _log_path(request: Request, pod: Object, container: str, *, streams: bool) -> str:
-    """What the kubelet is asked for (upstream: LogLocation); `streams`: also for which of its streams."""
+    """Returns the kubelet's path for a log (upstream: LogLocation); `streams`: with the requested stream."""
     metadata = pod["metadata"]
     flags = {name: "true" for name in ("follow", "previous", "timestamps") if is_true(request.query.get(name, []))}
     given = {name: request.param(name) for name in ("limitBytes", "sinceSeconds", "sinceTime", "tailLines")}
@@ -267,7 +267,10 @@ def log_options(request: Request, now: float) -> LogOptions:
 
 
 def log_option_errors(request: Request, *, streams: bool = False) -> ErrorList:
-    """`streams`: whether one may be asked for (PodLogsQuerySplitStreams). StatusError 400 for what is no number and no time."""
+    """Returns the errors of a log's options. `streams`: whether a stream may be chosen (PodLogsQuerySplitStreams).
+
+    Raises StatusError 400 for invalid numbers and times.
+    """
     since, since_time = _integer(request, "sinceSeconds"), request.param("sinceTime")
     if since_time:
         try:

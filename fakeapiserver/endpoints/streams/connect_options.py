@@ -1,4 +1,4 @@
-"""What a client asks of a connection (exec, attach, port-forward, proxies) in its query and path, as the object that admission sees.
+"""The options of a connection (exec, attach, port-forward, proxies) from its query and path, as the object that admission sees.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{rest.go ConnectResource, get.go getRequestOptions}, k8s.io/apimachinery/pkg/
 runtime/converter.go, k8s.io/api/core/v1/types.go.
@@ -18,7 +18,7 @@ _STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
 
 
 async def admitted(request: Request, scope: RequestScope, scopes: RequestScopes) -> Object:
-    """The options, as admission leaves them. StatusError 400 for those that can't be read, and what admission refuses with."""
+    """Returns the options after admission. Raises StatusError 400 for invalid ones, and admission's refusals."""
     if request.query.get("dryRun"):
         raise new_bad_request("dryRun is not supported")
     info = request.info
@@ -60,7 +60,7 @@ def _options(request: Request) -> Object:
 
 
 def proxied_path(request: Request) -> str:
-    """What follows `proxy` in the path, with its slashes."""
+    """Returns the part of the path after `proxy`, with its slashes."""
     info = request.info
     parts = info.path.strip("/").split("/")
     below = "/".join(parts[7 if info.namespace else 5 :])

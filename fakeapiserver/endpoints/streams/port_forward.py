@@ -29,7 +29,7 @@ Forward = Callable[[int, Pipe, Write], Awaitable[None]]
 
 
 async def serve(request: Request, options: Mapping[str, Any], pod: str, uid: str, forward: Forward) -> Response:
-    """`options`: PodPortForwardOptions. StatusError 400 for those that lack ports."""
+    """Serves port-forward. `options`: PodPortForwardOptions. Raises StatusError 400 without ports."""
     forwarding = _Forwarding(pod, uid, forward)
     if not is_websocket_request(request):
         return spdy_response(request, _PROTOCOLS, lambda session, _: forwarding.over_spdy(session))
@@ -44,7 +44,10 @@ async def serve(request: Request, options: Mapping[str, Any], pod: str, uid: str
 
 
 def tunnelled_protocols(request: Request) -> list[str]:
-    """What a client wants to speak inside of SPDY inside of a WebSocket (upstream: spdyProtocolsFromWebsocketProtocols)."""
+    """Returns the protocols that a client offers within SPDY within a WebSocket (upstream:
+
+    spdyProtocolsFromWebsocketProtocols).
+    """
     offered = protocols(request.headers) if is_websocket_request(request) else []
     return [name.removeprefix(TUNNEL) for name in offered if name.startswith(TUNNEL) and name.endswith(".k8s.io")]
 

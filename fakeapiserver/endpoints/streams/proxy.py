@@ -37,8 +37,10 @@ _NOT_ALLOWED: Final = "address not allowed"
 
 
 class Location(Struct, frozen=True):
-    """Where a proxied request goes. `path` has no escapes and may be empty; `port` None: the scheme's; `dial`: how to connect; None: by
-    TCP."""
+    """The target of a proxied request.
+
+    `path` is unescaped and may be empty; `port` None: the scheme's; `dial`: opens the connection; None: by TCP.
+    """
 
     scheme: str
     host: str
@@ -76,7 +78,9 @@ async def pod_proxy(request: Request, scope: RequestScope, scopes: RequestScopes
 
 
 async def service_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
-    """To one of its endpoints that are pods; a port is told by its name, or its number in the service."""
+    """Proxies to one of a service's endpoints that are pods; a port is given by its name, or its number in the
+    service.
+    """
     path = await _path(request, scope, scopes)
     info, asked = request.info, _asked("service", request.info.name)
     port = asked.port
@@ -121,7 +125,7 @@ async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScope
 
 
 async def _path(request: Request, scope: RequestScope, scopes: RequestScopes) -> str:
-    """What follows `proxy` as admission leaves it, cleaned as path.Join does; a slash at its end stays."""
+    """Returns the path after `proxy` as admission leaves it, cleaned as path.Join does; a slash at its end stays."""
     options = await admitted(request, scope, scopes)
     path = str(options.get("path") or "")
     clean = posixpath.normpath(path).replace("//", "/") if path else ""
@@ -179,7 +183,10 @@ def _around(rows: list[Object]) -> list[Object]:
 
 
 async def _pod_at(address: Object, namespace: str, scopes: RequestScopes) -> Object | None:
-    """The pod that an endpoint names, if it is there and has the endpoint's address: nobody is led anywhere else."""
+    """Returns the pod that an endpoint names, if it exists and has the endpoint's address:
+
+    no request is proxied anywhere else.
+    """
     target = address.get("targetRef") or {}
     if target.get("namespace", "") != namespace or not target.get("name"):
         return None
@@ -192,7 +199,7 @@ def _pod_addresses(pod: Object) -> list[str]:
 
 
 def _through_script(location: Location, pod: Object, scopes: RequestScopes) -> Location:
-    """As it stands but for a simulated pod, whose ports are scripted."""
+    """Returns the location unchanged, or for a simulated pod the server of its script."""
     node = pod["spec"].get("nodeName")
     if not node or scopes.kubelets is None:
         return location

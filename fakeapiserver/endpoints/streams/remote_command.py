@@ -36,12 +36,15 @@ _CREATION_SECONDS: Final = 30.0
 _PROTOCOL_VERSION: Final = b"x-stream-protocol-version"
 _SUCCESS: Final[Object] = {"metadata": {}, "status": "Success"}
 
-# Works with the streams and answers an exit code. KubeletError: it couldn't begin.
+# Uses the streams and returns an exit code. Raises KubeletError if it can't begin.
 Process = Callable[[Streams], Awaitable[int]]
 
 
 async def serve(request: Request, options: Mapping[str, Any], process: Process) -> Response:
-    """`options`: PodExecOptions or PodAttachOptions. 400 and 403 for a handshake that is none."""
+    """Serves exec and attach.
+
+    `options`: PodExecOptions or PodAttachOptions. Returns 400 and 403 for invalid handshakes.
+    """
     if is_websocket_request(request):
         offered = protocols(request.headers)
         supported = (_CLOSING,) if _CLOSING in offered else _WEBSOCKET_PROTOCOLS
@@ -57,7 +60,7 @@ def closes_streams(request: Request) -> bool:
 
 
 def translated(process: Process) -> Process:
-    """Who translates tells of a kubelet's error as one of its own."""
+    """Words errors of the kubelet as the API server does that translates its protocol."""
 
     async def run(streams: Streams) -> int:
         try:
@@ -120,7 +123,10 @@ async def converse(session: Session, talk: Callable[[Session], Awaitable[None]])
 
 
 async def _status(process: Process, streams: Streams, protocol: str) -> Object:
-    """How it has ended, as the error channel tells. Upstream's kubelets don't speak v5 themselves: who translates it has other words."""
+    """Returns the result for the error channel.
+
+    Upstream's kubelets don't speak v5: the API server that translates has other words.
+    """
     try:
         code = await process(streams)
     except KubeletError as error:
@@ -145,7 +151,7 @@ async def _status(process: Process, streams: Streams, protocol: str) -> Object:
 
 
 def _told(status: Object, protocol: str) -> bytes:
-    """Before v4 only failures are told, in words."""
+    """Encodes the result; before v4 only failures are sent, as text."""
     if protocol.startswith(("v4.", "v5.")):
         return json.dumps(status, separators=(",", ":")).encode()
     return str(status.get("message", "")).encode()
@@ -172,7 +178,7 @@ class Channels:
         return b"%d" % channel + base64.b64encode(data) if self._base64 else bytes([channel]) + data
 
     async def messages(self) -> AsyncGenerator[tuple[int, bytes], None]:
-        """What can't be decoded is left out."""
+        """Yields the messages; those that can't be decoded are skipped."""
         async for message in self._socket.messages():
             if not message:
                 continue
@@ -197,7 +203,7 @@ async def _over_websocket(socket: WebSocket, options: Mapping[str, Any], process
         writer(_STDERR) if _has_stderr(options) else None,
         bool(options.get("tty")),
     )
-    # the client is told that the connection stands
+    # an empty message confirms the connection to the client
     await channels.write(_STDOUT if streams.stdout else _STDERR if streams.stderr else _ERROR, b"")
 
     async def listen() -> None:
@@ -229,7 +235,7 @@ def _has_stderr(options: Mapping[str, Any]) -> bool:
 
 
 def _resize(streams: Streams, data: bytes) -> None:
-    """What is no size is passed over."""
+    """Sets the terminal's size; ignores invalid ones."""
     try:
         size = json.loads(data)
         streams.size = (int(size["Width"]), int(size["Height"]))

@@ -2,8 +2,9 @@
 
 Upstream: k8s.io/streaming/pkg/httpstream/wsstream, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS).
 
-A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is lenient where golang.org/x/net/
-websocket is: reserved bits and opcodes, codes of closes and texts that are none pass; each frame is a message, whole or a piece.
+A handler answers with `accept(request, serve)`; `serve` then talks through a `WebSocket`. Framing is lenient where
+golang.org/x/net/
+websocket is: reserved bits and opcodes, invalid close codes and invalid texts pass; each frame is a message, whole or a piece.
 """
 
 import asyncio
@@ -33,10 +34,11 @@ def is_websocket_request(request: Request) -> bool:
 
 
 def accept(request: Request, serve: Serve, supported: Sequence[str] | None = None) -> Response:
-    """101 and then `serve`, or the refusal of a handshake that is none. Neither has more headers than Go sends.
+    """Returns 101 and runs `serve`, or refuses an invalid handshake. Both have only the headers that Go sends.
 
-    `supported`: of the subprotocols that the client offers, the first that is among them is chosen ("": none needs to be offered); None:
-    one at most is offered, and it is that."""
+    `supported`: the first of the client's subprotocols in this list is chosen ("": none is required); None: the
+    client may offer one at
+    most, which is chosen."""
     if request.method != "GET":
         return _refused(405, b"bad method")
     key = request.header(b"sec-websocket-key")
@@ -93,11 +95,11 @@ class WebSocket:
         self._closed = False
 
     async def send(self, message: bytes, *, text: bool) -> None:
-        """One message. ConnectionError when the client is gone."""
+        """Sends a message. Raises ConnectionError when the client is gone."""
         await self._write(_TEXT if text else _BINARY, message)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """What the client sends, frame by frame, until it closes, breaks a rule or sends too much at once; pings are answered."""
+        """Yields the client's frames until it closes, breaks a rule or sends too much at once; pings are answered."""
         while await self._reaches(2):
             opcode, masked, size = self._received[0] & 15, self._received[1] & 128, self._received[1] & 127
             width = 2 if size == 126 else 8 if size == 127 else 0
@@ -130,7 +132,7 @@ class WebSocket:
         await self._put(_frame(_CLOSE, _NORMAL.to_bytes(2)), last=True)
 
     async def _reaches(self, size: int) -> bool:
-        """So many bytes have come; False when the client is gone before."""
+        """Waits until so many bytes have arrived; returns False if the client is gone before."""
         while len(self._received) < size:
             received = await self._receive()
             if received["type"] == "http.disconnect":

@@ -133,7 +133,7 @@ def _spares_unready(budget: Object) -> bool:
 
 
 def _with_disruption(budget: Object, pod: str, now: str) -> Object:
-    """The budget's status after one more disruption; StatusError 429 and 403 where there can be none."""
+    """Returns the budget's status after one more disruption. Raises StatusError 429 and 403 if none is allowed."""
     name, status = metadata(budget)["name"], budget.get("status") or {}
     allowed = status.get("disruptionsAllowed", 0)
     if status.get("observedGeneration", 0) < metadata(budget).get("generation", 0):

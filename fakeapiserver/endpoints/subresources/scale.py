@@ -94,7 +94,7 @@ def _row(obj: Object, now: float) -> list[object]:
 
 
 def _custom_row(obj: Object, now: float) -> list[object]:
-    """Of a custom resource's Scale, which upstream prints by paths: there is no zero in its spec."""
+    """Returns the row of a custom resource's Scale, which upstream prints by paths: its spec has no zero."""
     name, desired, *rest = _row(obj, now)
     return [name, desired or None, *rest]
 
@@ -111,7 +111,7 @@ async def _decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions,
 
 
 def _scale(scope: RequestScope, obj: Object) -> Object:
-    """As `scale_of`; StatusError 500 for a custom resource whose fields are of other types, as a conversion may leave them."""
+    """Does what `scale_of` does; raises StatusError 500 for fields of other types, which a conversion may leave."""
     paths = scope.scale_paths
     if scope.kind.custom:
         from fakeapiserver.registry.apiextensions.customresource import nested
@@ -235,7 +235,7 @@ class _Through:
         changed = _with_replicas(current, self._paths, after)
         parent = self._paths.spec_replicas.rpartition(".")[0]
         if self._scope.kind.custom and value_at(current, parent) is None:
-            # A spec that there was none of gets its defaults when it is read.
+            # A missing spec gets its defaults when it is read.
             self._scope.kind.default(changed)
         entries, scale_entries = metadata(current).get("managedFields"), metadata(after).get("managedFields")
         version = str(self._scope.gvk.group_version)
@@ -247,7 +247,7 @@ class _Through:
 
 
 def _replicas_paths(scope: RequestScope) -> dict[str, tuple[str, ...] | None]:
-    """Where each version that may have written the object keeps its replicas."""
+    """Returns the path of the replicas for each version that may have written the object."""
     if scope.kind.custom:
         return scope.replicas_paths
     group, path = scope.gvk.group, tuple("f:" + part for part in scope.scale_paths.spec_replicas.split("."))
@@ -256,7 +256,7 @@ def _replicas_paths(scope: RequestScope) -> dict[str, tuple[str, ...] | None]:
 
 
 def _check(after: Object, current: Object, scope: RequestScope) -> None:
-    """What upstream's storages say about a new Scale. StatusError 400, 409 or 422."""
+    """Checks a new Scale as upstream's storages do. Raises StatusError 400, 409 or 422."""
     meta, name = metadata(after), metadata(current).get("name", "")
     replicas = (after.get("spec") or {}).get("replicas", 0)
     if scope.kind.custom:

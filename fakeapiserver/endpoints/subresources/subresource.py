@@ -1,4 +1,4 @@
-"""Subresources: status and the others that write the whole object, and those that answer a kind of their own.
+"""Subresources: status and others that write the whole object, and those with a kind of their own.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/<resource>/storage.
 """

@@ -101,7 +101,10 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
 def token_claims(
     issuer: TokenIssuer, private: Mapping[str, Any], audiences: Sequence[str], now: float, lifetime: int
 ) -> dict[str, Any]:
-    """What a token says: `private` names the account and what the token is bound to (upstream: serviceaccount.Claims)."""
+    """Returns a token's claims:
+
+    `private` has the account and the object that the token is bound to (upstream: serviceaccount.Claims).
+    """
     account = private["serviceaccount"]["name"]
     return {
         "aud": list(audiences),

@@ -30,7 +30,7 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = {
 
 
 async def read_delete_options(request: Request, definitions: Definitions) -> DeleteOptions:
-    """From the body, or from the query where there is none. StatusError 400, 413, 415 and 422."""
+    """Reads the options from the body, or from the query without a body. Raises StatusError 400, 413, 415 and 422."""
     data = await request.body()
     if not data:
         return delete_options(request.query, None)

@@ -11,8 +11,10 @@ from fakeapiserver.registry.generic.write_request import WriteRequest
 
 
 async def deletecollection(request: Request, scope: RequestScope) -> Response:
-    """Deletes each object as a DELETE by name would; an object that is gone meanwhile is no error. Answers the list of the objects as
-    they were found."""
+    """Deletes each object as a DELETE by name would; objects that are gone meanwhile are ignored.
+
+    Returns the list of the objects.
+    """
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)

@@ -80,7 +80,7 @@ async def answer(
 
 
 def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
-    """The list's bytes: a join of what is stored."""
+    """Returns the list's bytes, joined from stored bytes."""
     api_version, kind = json.encode(str(scope.gvk.group_version)), json.encode(scope.list_kind)
     items = scope.listed([item.value for item in found.items])
     if scope.kind.custom:  # whose keys are all sorted
@@ -104,8 +104,10 @@ def _converted(request: Request, scope: RequestScope, accept: Accept, found: Lis
 
 
 class Position(Struct, frozen=True):
-    """What of the collection is asked for: at `revision` (0: now), which must be at least `minimum`, from the key `start`
-    on, `limit` objects at most (0: all)."""
+    """The requested part of the collection:
+
+    at `revision` (0: now), at least `minimum`, from the key `start` on, `limit` objects (0: all).
+    """
 
     revision: int = 0
     minimum: int = 0

@@ -145,7 +145,7 @@ def delete_options(query: Query, body: Object | None) -> DeleteOptions:
 
 
 def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOptions, StatusError | None]:
-    """As `delete_options`, but returns the error that refuses them, for callers that raise it later."""
+    """Does what `delete_options` does, but returns the refusal, for callers that raise it later."""
     options = _delete_options_of_body(body) if body is not None else _delete_options_of_query(query)
     dry_run = options.pop("dry_run_values")
     result = DeleteOptions(dry_run=bool(dry_run), **options)
@@ -204,8 +204,12 @@ def _delete_options_of_body(body: Object) -> dict[str, Any]:
 
 
 def list_options(query: Query, *, watch: bool = False, watch_list: bool = True) -> ListOptions:
-    """`watch`: of a path that always watches, whose options are checked as a list's all the same; `watch_list`: whether watches
-    may begin with what there is (WatchList). StatusError 400 for numbers that are none, 422 for combinations upstream forbids."""
+    """Reads the options of a list or watch.
+
+    `watch`: the path always watches, and its options are checked as a list's; `watch_list`: whether watches may
+    begin with the present state
+    (WatchList). Raises StatusError 400 for invalid numbers, 422 for combinations that upstream forbids.
+    """
     if not query:
         return ListOptions(watch=watch)
     options = ListOptions(

@@ -154,8 +154,10 @@ class _Change(Struct, frozen=True):
     merged: bytes = b""
 
     def ordered(self, current: Object, patched: Any) -> Callable[[], Any]:
-        """What is shown of the document, to be asked for before or after it was decoded: the document as its text has it, or
-        what is left of a strategic merge patch."""
+        """Returns a function for the document in messages, which may be called before or after decoding.
+
+        The result is the document in its text's order, or what is left of a strategic merge patch.
+        """
         kind, merged = self.scope.kind, self.strategic
         if merged is not None:
             return lambda: _merged_away(merged, current)
@@ -175,7 +177,7 @@ class _Change(Struct, frozen=True):
         return patched_text.ordered(patched, operations, current, definition, definitions)
 
     def shown(self, ordered: Callable[[], Any]) -> str:
-        """What the message about a document that can't be decoded shows."""
+        """Returns the document for the message that it can't be decoded."""
         if self.strategic is not None:
             return go_value(ordered())
         return go_text(ordered()).decode()
@@ -325,7 +327,10 @@ def _by_name(value: Any) -> Any:
 
 
 def _merged_away(patch: Object, current: Object) -> Object:
-    """What merging leaves of a patch: no nulls in what is new to the object, or there of another type. Those of lists stay."""
+    """Returns what merging leaves of a patch: no nulls in values that are new to the object, or have another type there.
+
+    Those in lists stay.
+    """
     return {
         key: item
         if item is None or (isinstance(item, list) and isinstance(current.get(key), list))

@@ -86,7 +86,7 @@ class _Lazy:
         return self._members
 
     def look_through(self) -> None:
-        """As comparing it does."""
+        """Parses all members, as comparing does."""
         if self._members is not None or isinstance(self._raw, dict | list):
             members = self.members()
             for member in members.values() if isinstance(members, dict) else members:

@@ -24,8 +24,11 @@ _NAMESPACE = "metadata.namespace"
 
 
 def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> Predicate | None:
-    """None selects everything. StatusError 400 for fields this kind doesn't select by, and for a selector that
-    contradicts the name in the path."""
+    """Returns the predicate of a list or watch; None selects everything.
+
+    Raises StatusError 400 for fields that the kind can't be selected by, and for a selector that contradicts the
+    name in the path.
+    """
     label_selector, field_selector = options.label_selector, _fields(options, info, scope)
     sharding = shard(options, scope)
     if label_selector is None and field_selector is None and sharding is None:

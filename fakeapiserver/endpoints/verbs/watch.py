@@ -237,7 +237,10 @@ class Form:
 
 
 def _lifetime(timeout_seconds: int | None, minimum: int) -> float:
-    """How many seconds a watch lasts; negative for one that ends before it begins. Go counts nanoseconds in 64 bits."""
+    """Returns the seconds that a watch lasts; negative if it ends before it begins.
+
+    Go counts nanoseconds in 64 bits.
+    """
     nanoseconds = (timeout_seconds or 0) * 1_000_000_000
     nanoseconds = (nanoseconds + 2**63) % 2**64 - 2**63
     # Not a secret: the random spread only keeps clients from reconnecting all at once.

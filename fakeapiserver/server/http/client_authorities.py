@@ -1,4 +1,4 @@
-"""Whom client certificates are checked against.
+"""The authorities for client certificates.
 
 Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates/dynamic_cafile_content.go.
 """
@@ -27,7 +27,7 @@ class ClientAuthorities:
 
     @property
     def bundle(self) -> bytes:
-        """PEM; empty when there is nobody."""
+        """Returns the authorities as PEM; b"" without any."""
         return self._own + self._content
 
     def subscribe(self, use: Callable[[bytes], None]) -> None:

@@ -1,4 +1,4 @@
-"""One request of a connection and its answer: ASGI on one side, HTTP/1.1 on the other, streamed both ways.
+"""A request of a connection and its response: ASGI on one side, HTTP/1.1 on the other, streamed both ways.
 
 Upstream: net/http (server.go, transfer.go).
 """
@@ -35,7 +35,7 @@ class ClientDisconnected(ConnectionError):
 
 
 class Exchange:
-    """One request and its response. `receive` and `send` are the application's; the protocol fills in the body."""
+    """A request and its response. `receive` and `send` are the application's; the protocol fills in the body."""
 
     def __init__(
         self, protocol: "EdgeProtocol", scope: dict[str, Any], expects_continue: bool, keep_alive: bool
@@ -193,8 +193,8 @@ class Exchange:
         elif b"transfer-encoding" in names:
             self._chunked = True
         if self.expects_continue and self.more_body:
-            self.keep_alive = False  # the peer may or may not send the body nobody asked for
-        old = self.scope["http_version"] == "1.0"  # it closes unless told otherwise
+            self.keep_alive = False  # the peer may or may not send the body without being asked to
+        old = self.scope["http_version"] == "1.0"  # HTTP/1.0 closes by default
         if self.keep_alive == old and b"connection" not in names:
             lines.append(b"connection: keep-alive\r\n" if old else b"connection: close\r\n")
 

@@ -39,15 +39,15 @@ logger = logging.getLogger("fakeapiserver.server")
 
 
 class Limits(Struct, frozen=True):
-    """What one connection may cost. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
+    """The limits of a connection. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
 
     header_timeout: float = 32.0  # silent peers, unfinished handshakes and headers
     body_timeout: float = 90.0  # unfinished bodies; longer than a request may take, so that it is answered
     idle_timeout: float = 90.0  # between two requests of a kept connection
     write_timeout: float = 60.0  # a reader that takes nothing for so long is cut
-    linger_timeout: float = 0.5  # how long a body nobody wants is swallowed, so that the answer is not lost to a reset
+    linger_timeout: float = 0.5  # how long an unwanted body is read, so that the answer is not lost to a reset
     max_header_bytes: int = (1 << 20) + 4096  # request line and headers
-    max_body_bytes: int = 3 << 20  # told to the application, which answers 413
+    max_body_bytes: int = 3 << 20  # passed to the application, which answers 413
     max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
 
 
@@ -64,7 +64,7 @@ _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"conten
 
 
 class EdgeState(ServerState):
-    """What the connections of one server share."""
+    """The state that all connections of a server share."""
 
     def __init__(self, limits: Limits) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ async def _server_options(scope: Any, receive: Any, send: Any) -> None:
 
 
 class EdgeProtocol(HttpToolsProtocol):
-    """One connection. Deadlines are plain numbers here; the server's sweep compares them with the time."""
+    """A connection. Deadlines are plain numbers; the server's sweep compares them with the time."""
 
     server_state: EdgeState
 
@@ -176,7 +176,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self.data_received(b"POST / HTTP/1.1\r\n%b\r\n\r\n%b" % (self._framing, data))
 
     def _receive_rest(self, exchange: Exchange, data: bytes) -> None:
-        """What follows a request for another protocol: only the application knows what it is."""
+        """Passes bytes after a request for another protocol on to the application, which knows the protocol."""
         if exchange is self._taken_over:
             exchange.receive_raw(data)
             return
@@ -211,7 +211,9 @@ class EdgeProtocol(HttpToolsProtocol):
         return cause if isinstance(cause, Refusal) else self._judged()
 
     def _judged(self) -> Refusal:
-        """What Go says about the head; of one that came behind another request in the same piece we don't know the start."""
+        """Returns Go's refusal of the head; the start of a head that came after another request in the same piece is
+        unknown.
+        """
         return judge(self._head) if self._in_headers and self._begun <= 1 else BAD_REQUEST
 
     def refuse(self, refusal: Refusal) -> None:
@@ -239,7 +241,7 @@ class EdgeProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def answer_broken(self, exchange: Exchange, refusal: Refusal) -> None:
-        """The application wants the body that is none."""
+        """Answers a request whose body turned out to be malformed, once the application reads it."""
         if not (exchange.response_started or exchange.disconnected):
             self.transport.write(refusal.encode())
         exchange.disconnect()
@@ -432,7 +434,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
 
 class _BodyCallbacks:
-    """A parser's callbacks where the head of the first request is none: only its body, and what follows, counts."""
+    """The parser's callbacks after an invalid first head: only the body and what follows count."""
 
     def __init__(self, protocol: EdgeProtocol) -> None:
         self._protocol = protocol
@@ -459,7 +461,7 @@ class _BodyCallbacks:
 
 
 def _new_parser(callbacks: Any) -> httptools.HttpRequestParser:
-    """As uvicorn makes its own: bytes after a last request are no error."""
+    """Creates a parser as uvicorn does: bytes after a last request are no error."""
     parser = httptools.HttpRequestParser(callbacks)
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser

@@ -80,7 +80,7 @@ def _headers(lines: bytes) -> Headers | None:
 
 
 def check_transfer(headers: Headers, version: str | bytes) -> None:
-    """Raises Refusal for lengths that are none, more than one of them, and codings that nobody knows."""
+    """Raises Refusal for invalid or repeated lengths, and unknown codings."""
     codings = headers.get(b"transfer-encoding", [])
     lengths = headers.get(b"content-length", [])
     if codings and version not in ("1.0", b"1.0") and (len(codings) > 1 or codings[0].lower() != b"chunked"):
@@ -101,7 +101,10 @@ def check_hosts(headers: Headers, method: bytes, version: str | bytes) -> None:
 
 
 def split_target(target: bytes) -> tuple[bytes, bytes]:
-    """Path and query of a request target, undecoded. Raises Refusal for one that is neither a path nor a URL."""
+    """Returns the path and query of a request target, undecoded.
+
+    Raises Refusal for one that is neither a path nor a URL.
+    """
     if target[:1] != b"/" and target != b"*":
         absolute = _ABSOLUTE.match(target)
         if absolute is None:

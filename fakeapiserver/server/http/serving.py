@@ -25,7 +25,9 @@ RECORD = 16384  # a TLS record never carries more plain text
 
 
 class TLSConnection:
-    """What asyncio and uvloop ask of an ssl.SSLObject, answered by a pyOpenSSL connection over the same two memory BIOs."""
+    """The methods of an ssl.SSLObject that asyncio and uvloop use, on a pyOpenSSL connection over the same two
+    memory BIOs.
+    """
 
     def __init__(self, context: "RequestingContext", incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
         from OpenSSL import SSL
@@ -78,7 +80,7 @@ class TLSConnection:
         return int(self._connection.pending()) or int(self._undigested)
 
     def getpeercert(self, binary_form: bool = False) -> None:
-        """Not the certificate: nobody has verified it. See peer_certificates."""
+        """Returns None: the certificate is not verified yet. See peer_certificates."""
 
     def cipher(self) -> tuple[str, str, int] | None:
         name = self._connection.get_cipher_name()
@@ -144,8 +146,10 @@ class RequestingContext(ssl.SSLContext):
     announced: frozenset[bytes] = frozenset()
 
     def announce(self, client_ca: bytes) -> None:
-        """Tell clients from now on whose certificates (PEM) are known: many send none that nobody listed here has issued.
-        Whoever was announced once stays so: there is no harm in being sent too much."""
+        """Announces to clients whose certificates (PEM) are known:
+
+        many send none from other authorities. Announcements are not withdrawn.
+        """
         from cryptography.x509 import load_pem_x509_certificates
 
         found = {authority.subject.public_bytes(): authority for authority in load_pem_x509_certificates(client_ca)}
@@ -213,7 +217,7 @@ def plain_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 
 
 class _Listener(socket.socket):
-    """Remembers what it accepted: before the handshake is over asyncio shows a connection to nobody."""
+    """Remembers accepted sockets: asyncio does not expose a connection before the end of its handshake."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -286,7 +290,7 @@ class Server:
         return listener
 
     def _sweep(self) -> None:
-        """One timer for all connections: no request arms one of its own."""
+        """Checks the deadlines of all connections with one timer, so that no request needs its own."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         for connection in list(self._state.connections):

@@ -1,1 +1,1 @@
-"""What flags and configuration files ask for: authenticators, authorizers and the admission chain are built here."""
+"""Flags and configuration files, and the authenticators, authorizers and the admission chain that they configure."""

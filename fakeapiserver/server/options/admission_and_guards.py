@@ -34,7 +34,7 @@ _ACCOUNTS: Final = "serviceaccount-controller"
 
 
 class Objects(Getter, ObjectReader, Protocol):
-    """What plugins and authorizers read through."""
+    """The reader of objects for plugins and authorizers."""
 
 
 _WITH_PARAMS: Final = (
@@ -55,9 +55,14 @@ def guards(
     features: FeatureGates,
     log: "AccessLog | None",
 ) -> Callable[[GroupResource], "Guard | None"]:
-    """Who else looks at writes to a resource: who grants rights must have them, whichever modes are on, who names params must be
-    allowed to read them, who claims devices that others use must be in a namespace for that, telling which devices a claim
-    has takes a right of its own, and so does answering a request for a pod's certificate. `log` is told which rights that took."""
+    """Returns further checks of writes to a resource, in all authorization modes.
+
+    Users who grant permissions must have them; users who name params must be allowed to read them; claims of
+    shared devices must be in a
+    namespace for that; writing a claim's devices and answering a request for a pod's certificate need permissions
+    of their own. `log` records
+    the permissions used.
+    """
     asked = log.beside(lambda _: True) if log is not None else authorizer
 
     def guard(resource: GroupResource) -> "Guard | None":

@@ -52,8 +52,10 @@ _LONGEST_BOUNDS: Final = (3600, 1 << 32)  # seconds
 
 
 class Authentication(Struct, frozen=True):
-    """`authenticator` tells who a request comes from, `tokens` whose a token is (TokenReview); `background` is what has to run
-    while the server does."""
+    """The configured authentication.
+
+    `authenticator` finds a request's user, `tokens` a token's (TokenReview); `background` has to run while the server does.
+    """
 
     authenticator: Authenticator
     tokens: TokenReviewer
@@ -107,7 +109,7 @@ def authentication(
 
 
 class _OwnFrontProxy(Struct, frozen=True):
-    """The front proxy that this server has without being told of one: certificates of others are no concern of its."""
+    """The server's own front proxy: other certificates don't concern it."""
 
     proxy: RequestHeader
 
@@ -119,7 +121,7 @@ class _OwnFrontProxy(Struct, frozen=True):
 
 
 class _Structured(Struct, frozen=True):
-    """What an AuthenticationConfiguration decides, or flags in its place."""
+    """The authenticators of an AuthenticationConfiguration, or of flags in its place."""
 
     anonymous: Anonymous | None
     tokens: TokenAuthenticator | None = None
@@ -187,7 +189,7 @@ def _allows_anonymous(config: Config) -> bool:
 
 
 def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None:
-    """As the file says, or the flag where it doesn't."""
+    """Returns the anonymous authenticator of the file, or by default that of the flag."""
     found = decoded.get("anonymous")
     if found is None:
         return otherwise
@@ -196,7 +198,10 @@ def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None
 
 
 def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
-    """OSError; ValueError for an unusable kubeconfig or a version that nobody speaks."""
+    """Returns the webhook's authenticator.
+
+    Raises OSError; ValueError for an unusable kubeconfig or an unknown version.
+    """
     from fakeapiserver.auth.authenticators.webhook import VERSIONS, WebhookTokens
     from fakeapiserver.server.options.webhook_clients import remote
 
@@ -222,7 +227,7 @@ def service_account_keys(config: Config) -> ServiceAccountKeys:
 
 
 def api_audiences(config: Config) -> tuple[str, ...]:
-    """Whom tokens are for if they don't say: the issuers, unless --api-audiences."""
+    """Returns the default audiences of tokens: --api-audiences, or the issuers."""
     return config.api_audiences or config.service_account_issuer
 
 

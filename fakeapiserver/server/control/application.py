@@ -31,7 +31,7 @@ class Controlled(control_controllers.Controlled, control_metrics.Controlled, Pro
 
 
 class State(BaseModel):
-    """Where the storage stands."""
+    """The revisions of the storage."""
 
     revision: int = Field(description="The resourceVersion of the newest write")
     compacted: int = Field(description="The oldest resourceVersion that a list can show and a watch can start from")
@@ -46,13 +46,13 @@ class SnapshotTaken(BaseModel):
 
 
 class Compaction(Body):
-    """What is forgotten: the history up to `revision`, by default all of it."""
+    """Drops the history up to `revision`, by default all of it."""
 
     revision: int | None = Field(default=None, ge=1)
 
 
 class WatchesLost(BaseModel):
-    """How many watches were ended."""
+    """The number of watches that were ended."""
 
     watches: int
 
@@ -77,7 +77,7 @@ def control(server: Controlled) -> FastAPI:
 
     @app.get(f"{PREFIX}/state")
     async def state() -> State:
-        """Where the storage stands."""
+        """Returns the revisions of the storage."""
         return state_now()
 
     @app.post(f"{PREFIX}/snapshots", status_code=201)
@@ -94,7 +94,10 @@ def control(server: Controlled) -> FastAPI:
 
     @app.post(f"{PREFIX}/snapshots/{{number}}/restore")
     async def restore_snapshot(number: SnapshotId) -> State:
-        """Brings that state back. Revisions go on rising; every open watch ends, so its client lists anew."""
+        """Restores the state of a snapshot.
+
+        Revisions keep rising; all open watches end, so that their clients list again.
+        """
         await server.restore(found(number)[1])
         return state_now()
 

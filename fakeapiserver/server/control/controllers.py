@@ -50,19 +50,19 @@ class ControllerState(BaseModel):
 
 
 class ControllerMode(Body):
-    """What a controller is to do from now on."""
+    """The new mode of a controller."""
 
     mode: Literal["run", "step", "off"]
 
 
 class Stepped(BaseModel):
-    """How many requests the controller has worked on."""
+    """The number of requests that the controller has processed."""
 
     requests: int
 
 
 class Settled(BaseModel):
-    """What still moves, in words; nothing for a cluster at rest."""
+    """What still moves, in words; empty for a cluster at rest."""
 
     moving: list[str]
 
@@ -75,7 +75,7 @@ class Time(BaseModel):
 
 
 class TimeChange(Body):
-    """What is to become of the clock: first it is stopped or started, then moved on."""
+    """A change of the clock: first it is stopped or started, then advanced."""
 
     stopped: bool | None = None
     advance: str = Field(
@@ -97,7 +97,10 @@ class NodeChange(Body):
 
 
 class NodePressure(Body):
-    """What a node runs low of, and how many pods are evicted until it doesn't any more; none: until it is relieved."""
+    """A resource that a node is short of, and how many pods are evicted until it no longer is; null:
+
+    until it is relieved.
+    """
 
     resource: Literal["memory", "ephemeral-storage", "pids"]
     evicts: int | None = Field(default=None, ge=1)
@@ -111,7 +114,7 @@ class NodeShutdown(Body):
 
 
 class CommandOutput(Body):
-    """What a command prints, and its exit code."""
+    """A command's output and exit code."""
 
     stdout: str = ""
     stderr: str = ""
@@ -134,15 +137,19 @@ class FailingProbe(Body):
 
 
 class LifecycleHook(Body):
-    """It takes so many seconds, and fails where it has an error."""
+    """The behaviour of a hook: it takes so many seconds, and fails if it has an error."""
 
     seconds: float = Field(default=0.0, ge=0)
     error: str = ""
 
 
 class Script(Body):
-    """What containers do: of pods in `namespace`, called `name`, selected by `selector`, of containers called `container`; what isn't
-    said is any. Of several scripts that match, the last one that says something counts. Times in seconds."""
+    """The behaviour of containers of matching pods.
+
+    Pods match by `namespace`, `name` and `selector`, containers by `container`; what is left out matches all. Of
+    several scripts that match,
+    the last one that sets a value counts. Times in seconds.
+    """
 
     namespace: str = ""
     name: str = ""
@@ -188,7 +195,7 @@ class Script(Body):
         raise PydanticCustomError("only_in_python", text)
 
     def changes(self) -> dict[str, Any]:
-        """As Behaviours.add takes them. null is None, as in Python."""
+        """Returns the values as Behaviours.add takes them. null is None, as in Python."""
         from fakeapiserver.nodes.behaviour import Failing, Hook
 
         changes = self.model_dump(exclude_unset=True)
@@ -280,7 +287,7 @@ def router(server: Controlled) -> APIRouter:
 
     @found.get("/clock")
     async def get_clock() -> Time:
-        """What time it is here."""
+        """Returns the cluster's time."""
         return time_now()
 
     @found.put("/clock")
@@ -332,13 +339,13 @@ def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
 
     @found.put("/nodes/{name}/pressure", status_code=204)
     async def press_node(name: str, pressure: NodePressure) -> None:
-        """A node runs low of a resource: its condition tells, and pods are evicted."""
+        """Makes a node short of a resource: its condition becomes true, and pods are evicted."""
         with refused():
             simulation().press(name, pressure.resource, pressure.evicts)
 
     @found.delete("/nodes/{name}/pressure", status_code=204)
     async def relieve_node(name: str) -> None:
-        """A node has enough of everything; its conditions tell so five minutes later."""
+        """Relieves a node of all pressure; its conditions become false five minutes later."""
         with refused():
             simulation().relieve(name)
 
@@ -357,7 +364,7 @@ def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
 
     @found.delete("/scripts", status_code=204)
     async def clear_scripts() -> None:
-        """Nothing is scripted any more."""
+        """Removes all scripts."""
         simulation().clear_scripts()
 
     return found

@@ -1,4 +1,4 @@
-"""What all applications of the test control have in common: strict bodies, and errors that are metav1.Status objects.
+"""Shared code of the test control's applications: strict bodies, and errors that are metav1.Status objects.
 
 kubectl shows the message of a Status (`kubectl create --raw`, `get --raw`); it sends bodies without a Content-Type.
 """

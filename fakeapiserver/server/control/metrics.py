@@ -22,13 +22,13 @@ class Controlled(Protocol):
 
 
 class Served(Body):
-    """Which metrics APIs there are: resource (metrics.k8s.io), custom, external; `*` is all."""
+    """The metrics APIs that are served: resource (metrics.k8s.io), custom, external; `*` is all."""
 
     served: list[str]
 
 
 class PodUsage(Body):
-    """What each of these pods uses; in all, or in one container. Of what is said of a pod, the last word counts."""
+    """The usage of each matching pod, in all or in one container. Of several settings for a pod the last one counts."""
 
     namespace: str = ""
     name: Name = ""
@@ -39,7 +39,7 @@ class PodUsage(Body):
 
 
 class NodeUsage(Body):
-    """What each of these nodes uses; else it is what their pods do, and a little."""
+    """The usage of each matching node; by default a little more than that of its pods."""
 
     name: Name = ""
     selector: Selector = ""
@@ -75,7 +75,7 @@ def router(server: Controlled) -> APIRouter:
 
     @found.get("")
     async def get_served() -> Served:
-        """Which metrics APIs there are."""
+        """Returns the metrics APIs that are served."""
         return Served(served=[*apis.served])
 
     @found.put("")

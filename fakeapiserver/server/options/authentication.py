@@ -306,7 +306,7 @@ def _request_header_errors(config: Config, features: FeatureGates) -> Iterator[s
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Whether both bundles hold the same certificate; files that can't be read are told of elsewhere."""
+    """Whether both bundles have a certificate in common; unreadable files are reported elsewhere."""
     from cryptography.x509 import load_pem_x509_certificates
 
     try:

@@ -61,14 +61,16 @@ def load(data: bytes, disallowed: Collection[str], before: Object) -> Object:
 
 
 def check(config: Object) -> None:
-    """ValueError in upstream's words, everything at once. That an issuer is this server itself is told by who makes its
-    authenticator."""
+    """Validates the configuration. Raises ValueError with all errors in upstream's words.
+
+    That an issuer is this server itself is checked where its authenticator is created.
+    """
     if errors := validate(config):
         raise ValueError(f"invalid authentication configuration: {aggregated(errors)}")
 
 
 def decode(data: bytes) -> Object:
-    """ValueError for what is no AuthenticationConfiguration, or has fields that it hasn't."""
+    """Decodes an AuthenticationConfiguration. Raises ValueError for another kind and for unknown fields."""
     if not data:
         raise ValueError("empty config data")
     return _KIND.decode(data)

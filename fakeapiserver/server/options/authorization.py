@@ -97,7 +97,7 @@ def authorization(
     reloads.loaded(data)
 
     async def reload(content: bytes) -> None:
-        """What can't be used changes nothing."""
+        """Applies a changed file; an invalid one is logged and ignored."""
         try:
             found.current = builder.union(authorization_config.read(content, needed))
             reloads.succeeded(content)
@@ -155,7 +155,10 @@ class _Builder(Struct):
     _kept: dict[str, Authorizer] = field(default_factory=dict)
 
     def plain(self) -> Union | None:
-        """Of modes that take no file: what is needed at most starts, without a look at the configuration's module."""
+        """Returns the authorizers if no mode needs a file, without importing the configuration's module:
+
+        enough for most starts.
+        """
         modes = self.config.authorization_mode
         if not {"ABAC", "Webhook"}.isdisjoint(modes):
             return None
@@ -229,7 +232,7 @@ def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instrume
 
 
 def _node_rules(scheme: Scheme) -> list[dict[str, list[str]]]:
-    """What every node may do: the recorded role has the rules that upstream compiles in."""
+    """Returns the permissions of all nodes: the recorded role has the rules that upstream compiles in."""
     for obj in bootstrap.objects(scheme):
         if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == _NODE_ROLE:
             rules: list[dict[str, list[str]]] = obj["rules"]

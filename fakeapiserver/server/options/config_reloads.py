@@ -1,4 +1,4 @@
-"""What is counted of configuration files that are read again when they change.
+"""The metrics of configuration files that are read again when they change.
 
 Upstream: k8s.io/apiserver/pkg/server/options/{authentication,authorization}config/metrics/metrics.go.
 """
@@ -15,7 +15,7 @@ _SERVER: Final = "apiserver_id_hash"
 
 
 class ConfigReloads:
-    """Of one file; `what` is `authentication` or `authorization`."""
+    """The metrics of one file; `what` is `authentication` or `authorization`."""
 
     def __init__(self, what: str, instruments: Instruments, clock: Clock) -> None:
         prefix = f"apiserver_{what}_config_controller"
@@ -28,7 +28,7 @@ class ConfigReloads:
         self._server = _hash(api_server_id(socket.gethostname()).encode())
 
     def loaded(self, content: bytes) -> None:
-        """What is in use from now on."""
+        """Records the content that is in use from now on."""
         self._instruments.numbers.pop(self._info, None)
         self._instruments.set(self._info, 1, self._server, _hash(content))
 

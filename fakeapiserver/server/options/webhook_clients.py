@@ -1,4 +1,4 @@
-"""Webhooks that a kubeconfig leads to, asked as whomever it names: also those whose credentials change.
+"""Clients of webhooks by kubeconfigs, including credentials that change.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go, k8s.io/client-go/{transport/token_source.go,plugin/pkg/client/auth/exec}.
 """
@@ -22,7 +22,10 @@ def remote(path: Path, timeout: float, clock: Clock) -> Remote:
 
 
 def credentials_of(path: Path, endpoint: Endpoint, clock: Clock) -> Credentials | None:
-    """None where the endpoint's identity is all there is. ValueError and OSError."""
+    """Returns the changing credentials of a kubeconfig, or None if the endpoint's identity is all.
+
+    Raises ValueError and OSError.
+    """
     if not endpoint.has_changing_credentials:
         return None
     from fakeapiserver.client.credentials import source_of
@@ -32,7 +35,7 @@ def credentials_of(path: Path, endpoint: Endpoint, clock: Clock) -> Credentials 
 
 
 class _Changing:
-    """What a source gives, besides what the kubeconfig says itself."""
+    """Credentials from a source, in addition to the kubeconfig's own."""
 
     def __init__(self, source: "CredentialSource", own: Identity) -> None:
         self._source = source

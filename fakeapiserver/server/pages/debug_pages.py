@@ -30,12 +30,12 @@ full flags configurable<br>
 </body>
 </html>
 """
-# klog's verbosity as a level of this process' log: from here on everything is told.
+# klog's verbosity as a level of this process' log: from here on everything is logged.
 _VERBOSE: Final = 4
 
 
 async def page(request: Request) -> Response | None:
-    """None for what nobody registered."""
+    """Returns the page, or None for unknown paths."""
     path = request.path
     if path == f"{_FLAGS}/v":
         return await _verbosity(request)

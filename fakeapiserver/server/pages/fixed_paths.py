@@ -45,7 +45,7 @@ _OWN_GROUP: Final = "apiregistration.k8s.io"
 
 
 class ServingState(Protocol):
-    """What changes while a server runs: `address` is host:port as clients reach it."""
+    """The state that changes while a server runs: `address` is host:port as clients reach it."""
 
     address: str
     shutting_down: bool
@@ -114,7 +114,7 @@ class FixedPaths:
         }
 
     async def answer(self, request: Request) -> Response:
-        """404 as text, as Go's mux answers what nobody registered."""
+        """Answers a request; 404 as text, as Go's mux does for unknown paths."""
         first = request.path[1:].partition("/")[0]
         if first == CONTROL:
             return await self._control(request)

@@ -1,4 +1,4 @@
-"""What others need to know to check service account tokens themselves: /.well-known/openid-configuration and /openid/v1/jwks.
+"""The documents for verifying service account tokens elsewhere: /.well-known/openid-configuration and /openid/v1/jwks.
 
 Upstream: k8s.io/kubernetes/pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go.
 """
@@ -35,7 +35,7 @@ def jwks(request: Request, issuer: TokenIssuer) -> Response:
 
 
 def below(request: Request) -> None:
-    """StatusError 404 below the two documents; None for what nobody registered."""
+    """Raises StatusError 404 for paths below the two documents."""
     if request.path.startswith((f"{CONFIGURATION_PATH}/", f"{JWKS_PATH}/")):
         raise new_generic_not_found()
 

@@ -64,7 +64,7 @@ def statusz(
 
 
 def text_only() -> Response:
-    """What those who don't ask for text got until 1.34 (upstream: k8s.io/component-base/zpages/httputil)."""
+    """Returns the refusal of other media types until 1.34 (upstream: k8s.io/component-base/zpages/httputil)."""
     return Response(406, b"media type not acceptable, must be: text/plain\n", "text/plain; charset=utf-8")
 
 

@@ -24,8 +24,8 @@ from fakeapiserver.transport.certificates import create_authority, issue_server,
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = (_HOST, "localhost", "::1")
-# Below those that a system gives to connections, and to who asks for any: nobody else gets one of these before the webhook server is
-# started, and nobody who looks whether it is there yet connects to itself.
+# Below the ephemeral ports of systems: no other process gets one of these by chance before the webhook server is
+# started, and a client that polls for the server can't connect to itself.
 _PORTS: Final = range(20_000, 30_000)
 _given: Final = itertools.count()
 _PAUSE: Final = 0.02  # seconds
@@ -66,7 +66,7 @@ class LocalWebhooks:
         return f"https://{self.host}:{self.port}"
 
     def close(self) -> None:
-        """Removes what it has written, unless it was told where to."""
+        """Removes the certificate's folder, unless the user chose it."""
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -101,15 +101,17 @@ class LocalWebhooks:
         if (service := client.get("service")) is not None:
             path = (service.get("path") or "").lstrip("/")
             return {**hook, "clientConfig": {"url": f"{self.url}/{path}", "caBundle": bundle}}
-        # Whoever names an address and no authority means this one.
+        # A webhook with an address but no authority gets this one.
         return {**hook, "clientConfig": {"caBundle": bundle, **client}}
 
 
 async def install(
     webhooks: LocalWebhooks, configurations: Sources, definitions: Sources, versions: Versions, writer: Writer
 ) -> None:
-    """Stores what files, folders and objects have of these, led to `webhooks`. OSError, ValueError with what the server says to
-    one that won't do."""
+    """Stores the configurations and definitions from files, folders and objects, led to `webhooks`.
+
+    Raises OSError, and ValueError with the server's refusal.
+    """
     objects = [*manifests.read(definitions, _DEFINITION), *manifests.read(configurations, *_CONFIGURATIONS)]
     for obj in objects:
         served = _VERSIONS[obj["kind"]]

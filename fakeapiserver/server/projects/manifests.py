@@ -20,8 +20,11 @@ _SEPARATOR: Final = re.compile(rb"^---.*$", re.MULTILINE)
 
 
 def read(sources: Sources, *kinds: str) -> list[Object]:
-    """The objects of these kinds; of the same kind and name the last. Folders are not searched in depth, and what else is in them
-    is no concern. OSError for files that aren't there, ValueError for those that can't be read."""
+    """Returns the objects of these kinds; of the same kind and name the last.
+
+    Folders are not searched recursively, and other files in them are ignored. Raises OSError for missing files,
+    ValueError for invalid ones.
+    """
     return list({title(obj): obj for obj in read_all(sources) if obj.get("kind") in kinds}.values())
 
 

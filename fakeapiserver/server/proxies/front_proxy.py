@@ -42,21 +42,26 @@ _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
 class FrontProxy(Struct, frozen=True):
-    """`headers`: whom this server believes, None: nobody. `client`: what it shows aggregated servers."""
+    """The front proxy's configuration.
+
+    `headers`: the accepted proxies, or None. `client`: this server's certificate for aggregated servers.
+    """
 
     headers: RequestHeaderConfig | None = None
     client: KeyPair | None = None
 
     def heeding(self, features: FeatureGates) -> "FrontProxy":
-        """One that believes no uids where their gate is off."""
+        """Returns a configuration without uids if their gate is off."""
         if self.headers is None or features.enabled(REQUEST_HEADER_UID):
             return self
         return replace(self, headers=replace(self.headers, uid_headers=()))
 
 
 class ClusterAuthenticationTrust:
-    """Keeps the ConfigMap that an aggregated server reads when it starts. What other servers of the cluster have put into it
-    stays; `client_ca` tells the bundle (PEM) of now."""
+    """Keeps the ConfigMap that an aggregated server reads when it starts.
+
+    Entries of other servers of the cluster stay; `client_ca` returns the current bundle (PEM).
+    """
 
     def __init__(
         self, scopes: RequestScopes, client_ca: Callable[[], bytes], headers: RequestHeaderConfig | None
@@ -122,7 +127,7 @@ class ClusterAuthenticationTrust:
 
 
 def trust(client_ca: bytes, headers: RequestHeaderConfig | None) -> dict[str, str]:
-    """What this server has to tell."""
+    """Returns this server's entries."""
     data = {"client-ca-file": client_ca.decode()} if client_ca else {}
     if headers is None:
         return data

@@ -46,7 +46,7 @@ from fakeapiserver.transport.spdy import SPDY
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _PORT: Final = 10250
 _MAX_TEXT: Final = 50_000
-# What a client's handshake says of its WebSocket, and what is said anew.
+# The headers of a client's WebSocket handshake, which are replaced.
 _HANDSHAKE: Final = frozenset(
     (
         b"sec-websocket-key",
@@ -133,7 +133,7 @@ class KubeletClient:
             connection, status, answered = await switched(self._transport, target, head_of("POST", path, headers))
         except UpgradeError as error:
             url = go_quote(f"https://{target.authority}{path}")
-            # who dials for SPDY tells of the connection alone
+            # for SPDY only the connection's error is reported
             raise KubeletError(500, f"error sending request: Post {url}: {error.__cause__ or error}") from None
         found = _by_name(answered)
         if status != SWITCHING or not kubelet_streams.speaks_spdy(found):

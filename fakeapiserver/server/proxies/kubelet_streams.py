@@ -54,8 +54,10 @@ async def refusal(connection: Connection, headers: Object) -> str:
 
 
 async def run(connection: Connection, protocol: str, streams: Streams) -> int:
-    """The exit code of what a kubelet runs at the other end of `connection`, which has become SPDY. KubeletError: what it tells
-    instead; ConnectionError: the client has left."""
+    """Returns the exit code of the process at the other end of `connection`, which has become SPDY.
+
+    Raises KubeletError for the kubelet's error, ConnectionError if the client has left.
+    """
     async with _session(connection) as session:
         try:
             error = await session.open({"streamtype": "error"})
@@ -127,7 +129,7 @@ async def _send_sizes(streams: Streams, stream: Stream) -> None:
 
 
 def _exit_code(message: bytes, protocol: str) -> int:
-    """What the error stream has told; KubeletError unless that is how a process has ended."""
+    """Returns the exit code in the error stream. Raises KubeletError for other errors."""
     text = message.decode("utf-8", "replace")
     if not text:
         return 0
@@ -163,7 +165,7 @@ def _told_code(causes: list[Object]) -> int:
 
 
 async def tunnel(connection: Connection, socket: WebSocket) -> None:
-    """What the kubelet says becomes messages, and messages go to it as they are, until one of them ends."""
+    """Passes data between the kubelet and a WebSocket unchanged until one of them ends."""
 
     async def to_client() -> None:
         while data := await connection.reader.read(_CHUNK):

@@ -73,7 +73,7 @@ class Links(Struct, frozen=True):
     asked: str
 
     def rewritten(self, text: str) -> str:
-        """ValueError for what is no URL."""
+        """Returns the link as this server serves it. Raises ValueError for an invalid URL."""
         url = parse(text)
         host = url.authority.rpartition("@")[2]
         if (host and host not in self.hosts) or not url.is_absolute:
@@ -166,7 +166,7 @@ def _spaced(text: str, at: int) -> int:
 
 
 def _end_of_text(text: str, tag: _Tag) -> int:
-    """Where what follows a tag is markup again."""
+    """Returns the place after a tag where markup begins again."""
     if tag.name not in _RAW:
         return tag.end
     if tag.name == "plaintext":

@@ -19,7 +19,7 @@ from fakeapiserver.server.proxies.proxied_links import CODINGS, Links
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH"))
-# Whom a page may be shown to is this server's to say.
+# This server decides which origins may see a page.
 _CORS: Final = frozenset(
     (
         b"access-control-allow-credentials",
@@ -33,7 +33,7 @@ _SMALL: Final = 1 << 15
 
 
 class ResourceProxy:
-    """`ca_bundle`: who signs the certificates of those it leads to; b"": anybody may have."""
+    """Proxies to pods, services and nodes. `ca_bundle`: the authority of their certificates; b"": any."""
 
     def __init__(self, transport: Transport, ca_bundle: bytes = b"") -> None:
         self._transport = transport
@@ -104,7 +104,7 @@ def _with_slash_of(path: str, asked: str) -> str:
 
 
 def _length(request: Request, told: str) -> Headers:
-    """How long the body is, where that is said: `told` by the client."""
+    """Returns the length of the body, if known: `told` is the client's."""
     if request.header(b"transfer-encoding") or not (told or request.method in _WITH_BODY):
         return []
     return [(b"content-length", told.encode("latin-1") or b"0")]
@@ -119,7 +119,7 @@ def _head(request: Request, path: str, query: str, own: Headers, foreign: Header
 
 
 def _upgrade_headers(request: Request) -> Headers:
-    """As they came, with how Go calls itself where the client has no name."""
+    """Returns the client's headers, with Go's user agent if there was none."""
     found = [(name, value) for name, value in reverse_proxy.credential_free(request.headers) if name != b"trailer"]
     return found if request.header(b"user-agent") else [(b"user-agent", b"Go-http-client/1.1"), *found]
 

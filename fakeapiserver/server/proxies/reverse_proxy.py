@@ -1,4 +1,4 @@
-"""What every proxy of this server does: hand a request on, and its answer back, streaming; or the whole connection.
+"""The core of all proxies of this server: forwards a request and its answer, streaming, or the whole connection.
 
 Upstream: net/http/httputil/reverseproxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go, net/http/{sniff,request}.go.
 """
@@ -39,8 +39,9 @@ _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def credential_free(headers: Headers, own: frozenset[bytes] = frozenset(), prefixes: tuple[bytes, ...] = ()) -> Headers:
-    """The client's headers (names in lower case) without its credentials and whatever claims to be somebody; `own` and `prefixes` are
-    more such names."""
+    """Returns the client's headers (names in lower case) without credentials and identities; `own` and `prefixes`
+    name more to drop.
+    """
     return [
         (name, value)
         for name, value in headers
@@ -96,7 +97,10 @@ def is_upgrade(request: Request) -> bool:
 
 
 def framed_body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes] | None:
-    """The body, framed as the request head says, BodyLost when the client leaves; None when there is none."""
+    """Returns the body in the framing of the request's head, or None without one.
+
+    It raises BodyLost when the client leaves.
+    """
     chunked = bool(request.header(b"transfer-encoding"))
     if not chunked and request.header(b"content-length") in ("", "0"):
         read.set()
@@ -155,7 +159,7 @@ def _canonical(name: bytes) -> bytes:
 
 
 def without_hops(headers: Headers) -> Headers:
-    """What isn't only for the next hop."""
+    """Returns the headers that are not only for the next hop."""
     named = {
         part.strip().lower() for name, value in headers if name.lower() == b"connection" for part in value.split(b",")
     }
@@ -202,7 +206,9 @@ async def body_chunks(answer: Answer, end: float | None) -> AsyncGenerator[bytes
 
 
 def sniffed(data: bytes) -> str:
-    """What Go's server calls a body that comes without a Content-Type (net/http/sniff.go), of what an API server may answer."""
+    """Returns the type that Go's server detects for a body without a Content-Type (net/http/sniff.go), for types
+    that API servers return.
+    """
     start = data[:512].lstrip(b" \t\r\n\f").lower()
     if not data:
         return ""

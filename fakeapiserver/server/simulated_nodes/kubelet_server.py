@@ -1,4 +1,4 @@
-"""What the kubelets of simulated nodes answer over HTTPS, to an API server in another process: all of them behind one port.
+"""The HTTPS server of the kubelets of all simulated nodes, for an API server in another process.
 
 Upstream: pkg/kubelet/server/server.go, k8s.io/cri-streaming/pkg/streaming/remotecommand/httpstream.go (NewOptions).
 """
@@ -119,7 +119,7 @@ class KubeletServer:
         return [pod for pod in known if pod is not None]
 
     def _pod(self, namespace: str, name: str) -> Object | None:
-        """One that a node has taken."""
+        """Returns a pod that is bound to a simulated node, or None."""
         pod = self._simulation.pod(PodKey(namespace, name))
         return pod if pod is not None and pod["spec"].get("nodeName") in self._simulation.nodes else None
 
@@ -129,7 +129,7 @@ class KubeletServer:
         return runtime
 
     def _stats(self, node: str) -> NodeStats:
-        """Of the node, or of all together, which answer at one port."""
+        """Returns the statistics of a node, or of all nodes together, which share a port."""
         pods = [pod for pod in self._pods() if node in ("", pod["spec"]["nodeName"])]
         name = node or next(iter(self._simulation.nodes), "")
         return node_stats(name, self._started, pods, self._simulation.behaviours, self._values)

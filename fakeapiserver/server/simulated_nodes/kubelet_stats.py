@@ -1,6 +1,6 @@
-"""What a simulated node reports of its usage: /stats/summary and /metrics/resource. Pure.
+"""The usage of simulated nodes: /stats/summary and /metrics/resource. Pure.
 
-A container uses what its script's `usage` says, else what a test has set in the metrics APIs, else 1m of processor time and 10Mi of
+A container's usage is its script's `usage`, else what a test has set in the metrics APIs, else 1m of processor time and 10Mi of
 memory. Counters of processor time grow at that rate from the container's start.
 
 Upstream: k8s.io/kubelet/pkg/apis/stats/v1alpha1/types.go, pkg/kubelet/metrics/collectors/resource_metrics.go.
@@ -39,7 +39,7 @@ class PodStats(Struct, frozen=True):
     containers: tuple[ContainerStats, ...]
 
     def total(self, resource: str) -> float:
-        """What all containers use."""
+        """Returns the sum of the containers' usage."""
         return sum(container.usage.get(resource, 0.0) for container in self.containers)
 
     def core_seconds(self, now: float) -> float:

@@ -78,7 +78,7 @@ class AutoRegistration:
         return scope
 
     async def _sync(self, gv: GroupVersion) -> None:
-        """Makes it, or brings back its spec, or removes it; one without the label is somebody's own."""
+        """Creates, restores or removes the APIService; one without the label belongs to a user."""
         scope = self._scope()
         assert scope.store is not None
         name = f"{gv.version}.{gv.group}"

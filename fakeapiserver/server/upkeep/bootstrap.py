@@ -1,4 +1,4 @@
-"""What a fresh server holds: namespaces, roles, priority classes, the service `kubernetes` ..., recorded from the real one.
+"""The objects of a fresh server: namespaces, roles, priority classes, the service `kubernetes` ..., recorded from the real one.
 
 Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/registry/flowcontrol/rest.
 """
@@ -26,8 +26,10 @@ _FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 
 
 def wanted(scheme: Scheme, config: Config) -> Iterator[Object]:
-    """What a server has from the start; fresh copies. The service `kubernetes` leads to its port (0: upstream's default) and has
-    the first address of the first range."""
+    """Yields fresh copies of the objects that a server has from the start.
+
+    The service `kubernetes` leads to its port (0: upstream's default) and has the first address of the first range.
+    """
     address = ipaddress.ip_network(config.service_ranges[0])[1]
     family = f"IPv{address.version}"
     for obj in bootstrap.objects(scheme):
@@ -45,7 +47,7 @@ def wanted(scheme: Scheme, config: Config) -> Iterator[Object]:
 
 
 def _give_node_port(service: Object, port: int) -> None:
-    """As its creator has asked for it."""
+    """Sets a node port, as if the service's creator had asked for it."""
     service["spec"] |= {"type": "NodePort", "externalTrafficPolicy": "Cluster"}
     service["spec"]["ports"][0]["nodePort"] = port
     fields = service["metadata"]["managedFields"][0]["fieldsV1"]
@@ -70,7 +72,10 @@ async def store_objects(scopes: RequestScopes, now: float, config: Config) -> No
 
 
 def _endpoints(address: str, port: int, stamp: str) -> list[Object]:
-    """Where the service `kubernetes` leads (upstream: pkg/controlplane/reconcilers/endpointsadapter.go)."""
+    """Returns the endpoints of the service `kubernetes` (upstream:
+
+    pkg/controlplane/reconcilers/endpointsadapter.go).
+    """
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     endpoints: Object = {
         "kind": "Endpoints",
@@ -121,7 +126,7 @@ async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float
 
 
 async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
-    """One object as it is, with a fresh identity and `stamp` for its times."""
+    """Stores an object as it is, with a fresh identity and `stamp` for its times."""
     assert scope.store is not None
     _stamp(obj, stamp)
     meta = metadata(obj)

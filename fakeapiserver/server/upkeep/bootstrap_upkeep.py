@@ -1,9 +1,9 @@
-"""Brings back what a server is not to be without: system namespaces, the service `kubernetes` and the range of its address, flow
+"""Restores objects that a server must have: system namespaces, the service `kubernetes` and the range of its address, flow
 schemas and priority levels.
 
 Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr},
-pkg/registry/flowcontrol/rest/storage_flowcontrol.go and pkg/registry/flowcontrol/ensurer/strategy.go. Each of these looks now and
-then; here somebody looks at the same time, but only when one of these objects was written.
+pkg/registry/flowcontrol/rest/storage_flowcontrol.go and pkg/registry/flowcontrol/ensurer/strategy.go. Each of these
+checks from time to time; here the checks happen at the same times, but only after one of these objects was written.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _BOOLEANS: Final = {
 
 
 class _Upkeep(Struct, frozen=True):
-    """What is looked after: every `period` seconds, if there was an event of the resource that `touches` says yes to."""
+    """A check every `period` seconds, if there was an event of the resource that `touches` accepts."""
 
     resource: GroupResource
     period: float
@@ -58,7 +58,7 @@ class _Upkeep(Struct, frozen=True):
 
 
 class BootstrapUpkeep:
-    """objects: fresh copies of what a fresh server has."""
+    """Restores default objects. objects: returns fresh copies of them."""
 
     def __init__(self, scopes: RequestScopes, objects: Callable[[], Iterable[Object]], clock: Timers) -> None:
         self._scopes = scopes
@@ -116,7 +116,7 @@ class BootstrapUpkeep:
             await self._ensure_present(SERVICES, obj, _SERVER)
 
     async def _ensure_service_cidr(self) -> None:
-        """It is ready unless somebody says that it isn't."""
+        """Restores the default ServiceCIDR; it is ready unless its status says otherwise."""
         for name, obj in self._wanted(SERVICE_CIDRS).items():
             await self._ensure_present(SERVICE_CIDRS, obj, _SERVER)
             scope, store = self._found(SERVICE_CIDRS)
@@ -131,7 +131,9 @@ class BootstrapUpkeep:
             await apply_status(scope, name, {"conditions": [condition]}, user=SERVER, manager=_SERVICE_CIDR_CONTROLLER)
 
     async def _ensure_priority_and_fairness(self) -> None:
-        """Suggested objects before mandatory ones, whose spec nobody changes; what upstream had in earlier versions goes."""
+        """Restores suggested objects before mandatory ones, whose spec is fixed; objects of earlier versions are
+        removed.
+        """
         for mandatory in (False, True):
             for resource in (PRIORITY_LEVELS, FLOW_SCHEMAS):
                 for name, obj in self._wanted(resource).items():
@@ -212,13 +214,13 @@ def _is_own_service(event: Event) -> bool:
 
 
 def _new(wanted: Object) -> Object:
-    """As somebody would send it; the spec is the write's own."""
+    """Returns the object as a client would send it; the spec is a copy."""
     meta = {name: value for name, value in metadata(wanted).items() if name not in ("managedFields", "generation")}
     return {**wanted, "metadata": meta, "spec": {**wanted["spec"]}, "status": {}}
 
 
 def _kept_spec(wanted: Object, current: Object) -> Object:
-    """As upstream has it, but for the share of the level `exempt`, which is the operator's."""
+    """Returns upstream's spec, except for the share of the level `exempt`, which the operator sets."""
     spec: Object = wanted["spec"]
     if "exempt" in spec and current["spec"].get("exempt"):
         return {**spec, "exempt": current["spec"]["exempt"]}
@@ -226,12 +228,12 @@ def _kept_spec(wanted: Object, current: Object) -> Object:
 
 
 def _updates_spec(obj: Object) -> bool:
-    """Whether a suggested object stays as upstream has it: as its annotation says, or while nobody has changed the spec."""
+    """Whether a suggested object keeps upstream's spec: by its annotation, or as long as its spec was never changed."""
     flag = _flag(obj)
     return metadata(obj).get("generation") == 1 if flag is None else flag
 
 
 def _flag(obj: Object) -> bool | None:
-    """What its annotation says; None: nothing that is a boolean."""
+    """Returns the annotation's value, or None if it is no boolean."""
     text = (metadata(obj).get("annotations") or {}).get(_AUTO_UPDATE)
     return _BOOLEANS.get(text) if isinstance(text, str) else None

@@ -59,7 +59,7 @@ def api_server_id(hostname: str) -> str:
 
 
 class IdentityLease:
-    """`address` tells host:port of this server as it is now; `name` is the server's ID."""
+    """The server's Lease. `address` returns the current host:port of this server; `name` is the server's ID."""
 
     def __init__(self, scopes: RequestScopes, address: Callable[[], str]) -> None:
         self._scopes = scopes
@@ -95,7 +95,7 @@ class IdentityLease:
                 await self.collect()
 
     async def renew(self) -> None:
-        """Makes it again where somebody has removed it."""
+        """Renews the Lease, and creates it again if it was removed."""
         scope = self._scope()
         assert scope.store is not None
 

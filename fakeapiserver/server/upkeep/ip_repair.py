@@ -37,7 +37,7 @@ _SERVICES: Final = GroupResource("", "services")
 _ADDRESSES: Final = GroupResource("networking.k8s.io", "ipaddresses")
 _NAME: Final = "ipallocator-repair-controller"
 _INTERVAL: Final = 180.0
-# Seconds in which a service that was promised an address must have come to be; and, of one that there is, must have it.
+# Seconds within which a service with an allocated address must exist; and within which an existing one must have it.
 _CREATION: Final = 60.0
 _UPDATE: Final = 5.0
 # As Go prints it.
@@ -227,7 +227,7 @@ class ServiceIPRepair:
 
 
 def _addresses(service: Object) -> list[str]:
-    """As their IPAddresses are called."""
+    """Returns the names of the service's IPAddresses."""
     return [canonical_ip(ip) for ip in service["spec"].get("clusterIPs") or () if ip != "None"]
 
 

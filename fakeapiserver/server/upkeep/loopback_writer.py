@@ -1,5 +1,4 @@
-"""What admission plugins and the allocator of addresses write themselves: through the whole write path, as the API server's own
-user.
+"""Writes by admission plugins and the allocator of addresses: through the whole write path, as the API server's own user.
 
 Upstream: the loopback client that k8s.io/apiserver/pkg/server/options/admission.go and pkg/registry/core/rest/storage_core.go give
 them.
@@ -34,7 +33,10 @@ class LoopbackWriter:
         await store.write(_request(scope, obj["metadata"].get("namespace", ""), "", ""), posted(obj), create=True)
 
     async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
-        """`change` gets the current object and gives a new one, again if somebody was faster. StatusError as PUT has it."""
+        """Writes a status: `change` gets the current object and returns a new one, again after a lost race.
+
+        Raises StatusError as PUT does.
+        """
         scope, store = self._found(resource)
 
         def transform(current: Object | None) -> Object:

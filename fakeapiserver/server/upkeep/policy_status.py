@@ -82,7 +82,7 @@ class PolicyStatus:
             log.exception("policy %s: its status was not written", metadata(policy)["name"])
 
     def _kinds_for(self, group: str, version: str, resource: str) -> Iterator[GroupVersionKind]:
-        """As discovery tells them, by the resource's plural or singular name."""
+        """Yields the kinds of a resource as discovery has them, by its plural or singular name."""
         for row in self._scopes.table:
             names = (row.gvr.resource, row.singular or row.gvk.kind.lower())
             if row.gvr.version == version and resource.lower() in names and group in ("", row.gvr.group):

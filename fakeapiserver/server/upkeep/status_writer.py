@@ -1,4 +1,4 @@
-"""How controllers within the server write a status: by server-side apply, as upstream's do."""
+"""Writes of status by controllers within the server: server-side apply, as upstream's do."""
 
 from typing import Final
 

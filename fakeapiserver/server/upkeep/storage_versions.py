@@ -1,6 +1,7 @@
-"""What this server stores each built-in resource as, told in StorageVersions before it is ready (the gate StorageVersionAPI).
+"""The storage version of each built-in resource, published as StorageVersions before the server is ready (the gate
+StorageVersionAPI).
 
-Nothing that waits for that is refused here, as upstream's filter does with writes that come earlier: there are none.
+Upstream's filter refuses writes that come earlier; here no write can.
 
 Upstream: k8s.io/apiserver/pkg/storageversion/{manager,updater}.go, pkg/endpoints/filters/storageversion.go.
 """
@@ -40,7 +41,9 @@ async def publish(scopes: RequestScopes, server_id: str) -> None:
 
 
 def storage_versions(scheme: Scheme, server_id: str) -> Iterator[Object]:
-    """One of each resource that is served; the table is recorded by conformance.record.storage_versions."""
+    """Yields a StorageVersion for each served resource, from the table that conformance.record.storage_versions
+    records.
+    """
     for name, row in read_table(scheme.version, "storage_versions.json").items():
         group, _, resource = name.rpartition(".")
         served = _served(scheme, GroupResource("" if group == _CORE else group, resource))

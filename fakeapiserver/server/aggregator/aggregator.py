@@ -28,7 +28,10 @@ _LONG: Final = 3600.0
 
 
 class Aggregator:
-    """`own` is this server's host and port; `tell` runs beside the controllers and tells other servers whom to believe."""
+    """Aggregates other API servers.
+
+    `own` is this server's host and port; `tell` runs next to the controllers and publishes whom to trust.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class Aggregator:
         metrics.api_services = lambda: self.api_services.available
 
     def for_path(self, path: str) -> RemoteService | MetricsAPIs | None:
-        """The APIService whose server answers a request; None where this server does."""
+        """Returns the APIService whose server answers a request, or None for this server."""
         if (found := self.api_services.for_path(path)) is not None:
             return found
         if self._metrics_apis.answers(path):
@@ -73,7 +76,10 @@ class Aggregator:
         return await self._proxy.serve(request, service)
 
     async def run(self) -> None:
-        """Until cancelled. The controllers run from the first remote APIService on, or a change to one that was there."""
+        """Runs until cancelled.
+
+        The controllers start with the first remote APIService, or the change of an existing one.
+        """
         store = self._scopes.store_for(_API_SERVICES)
         assert store is not None
         changed = False

@@ -1,4 +1,4 @@
-"""What the stored APIServices say: which group versions there are, and which of them another server answers.
+"""The stored APIServices: the group versions, and those that other servers serve.
 
 Upstream: k8s.io/kube-aggregator/pkg/apiserver/{apiserver.go,handler_proxy.go}, pkg/apis/apiregistration/v1/helper/helpers.go.
 """
@@ -39,7 +39,7 @@ class Objects(Protocol):
 
 
 class ServiceReference(Struct, frozen=True):
-    """Upstream: ServiceReference, the key of what is known of a server."""
+    """A Service reference (upstream: ServiceReference), the key of a server's data."""
 
     namespace: str
     name: str
@@ -50,7 +50,7 @@ class ServiceReference(Struct, frozen=True):
 
     @property
     def server_name(self) -> str:
-        """What its certificate must be for."""
+        """The name that its certificate must have."""
         return f"{self.name}.{self.namespace}.svc"
 
 
@@ -67,12 +67,12 @@ class RemoteService(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """What it answers, and everything below."""
+        """The path that it serves, with everything below."""
         return "/api" if self.gv == LEGACY else f"/apis/{self.gv}"
 
 
 class APIServices:
-    """A view of what is stored, never behind it: it follows what has changed since it was last asked."""
+    """A view of the stored APIServices that is never stale: it follows the changes since its last use."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -83,18 +83,18 @@ class APIServices:
 
     @property
     def generation(self) -> int:
-        """Changes with what is stored."""
+        """A number that changes with the stored APIServices."""
         return self._objects.generation((RESOURCE,))
 
     @property
     def remote(self) -> Mapping[str, RemoteService]:
-        """Those that another server answers, by name."""
+        """The APIServices of other servers, by name."""
         self._refresh()
         return self._remote
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
-        """Every registered group version, whoever answers it."""
+        """The priorities of all registered group versions."""
         self._refresh()
         return self._priorities
 
@@ -105,7 +105,7 @@ class APIServices:
         return self._available
 
     def for_path(self, path: str) -> RemoteService | None:
-        """The one whose server answers a request; None where this server does."""
+        """Returns the APIService whose server answers a request, or None for this server."""
         if self._generation != self.generation:
             self._refresh()
         if not self._remote:
@@ -144,7 +144,7 @@ def is_available(obj: FrozenObject) -> bool:
 
 
 def service_of(obj: FrozenObject) -> ServiceReference | None:
-    """None for one that this server answers itself."""
+    """Returns the Service of an APIService, or None if this server serves it itself."""
     service = obj["spec"].get("service")
     if service is None:
         return None
@@ -152,7 +152,7 @@ def service_of(obj: FrozenObject) -> ServiceReference | None:
 
 
 def _remote(obj: FrozenObject) -> Iterator[RemoteService]:
-    """None of one that this server answers."""
+    """Yields the remote service of an APIService; nothing if this server serves it itself."""
     spec, service = obj["spec"], service_of(obj)
     if service is not None:
         yield RemoteService(

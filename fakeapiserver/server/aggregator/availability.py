@@ -28,7 +28,7 @@ _TIMEOUT: Final = 5.0
 # An address may lead to several servers: one that answers will do.
 _ATTEMPTS: Final = 5
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
-# Whom the check comes from: it always has access.
+# The user of the check, which always has access.
 _CHECKER: Final = UserInfo("system:kube-aggregator", groups=("system:masters",))
 
 
@@ -72,7 +72,7 @@ class Availability:
         return RESYNC
 
     def _unreachable(self, service: RemoteService) -> Condition | None:
-        """What the stored Service and its endpoints tell already."""
+        """Returns the condition that follows from the stored Service and its endpoints, or None."""
         namespace, name, port = service.service.namespace, service.service.name, service.service.port
         place = f"service/{name} in {go_quote(namespace)}"
         found = self._objects.get("services", namespace, name)
@@ -93,8 +93,10 @@ class Availability:
         return None
 
     async def _discovery(self, service: RemoteService) -> Condition:
-        """Asks for the group version's document, several times at once; the first good answer counts. Retry where nobody can
-        be asked."""
+        """Requests the group version's document, several times at once; the first success counts.
+
+        Raises Retry if no request can be made.
+        """
         if problem := bundle_problem(service):
             raise Retry(problem)
         attempts = [asyncio.ensure_future(self._attempt(service)) for _ in range(_ATTEMPTS)]
@@ -111,7 +113,7 @@ class Availability:
         return Condition("False", "FailedDiscoveryCheck", message)
 
     async def _attempt(self, service: RemoteService) -> str:
-        """What is wrong, or nothing."""
+        """Returns the error of one request, or ""."""
         path = f"/api/{service.gv.version}" if service.path == "/api" else service.path
         try:
             url = f"https://{self._proxy.target(service).authority}{path}"

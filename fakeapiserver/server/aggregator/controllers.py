@@ -1,4 +1,4 @@
-"""What runs while there are remote APIServices: it follows them, their Services and their endpoints.
+"""The controllers that run while there are remote APIServices: they follow them, their Services and their endpoints.
 
 Upstream: k8s.io/kube-aggregator/pkg/apiserver/apiserver.go (the post-start hooks).
 """

@@ -1,4 +1,4 @@
-"""What remote group versions serve, for the aggregated discovery document: asked of each server, and again every minute.
+"""The resources of remote group versions for the aggregated discovery document, read from each server every minute.
 
 Upstream: k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go, k8s.io/apiserver/pkg/endpoints/discovery.go (the conversion
 of older servers' lists).
@@ -96,7 +96,7 @@ class DiscoveryManager:
         self._known = {reference: known for reference, known in self._known.items() if reference in used}
 
     async def _versions(self, service: RemoteService) -> Mapping[GroupVersion, Document]:
-        """What the server serves. TransportError, LookupError; ValueError for what can't be read."""
+        """Returns what the server serves. Raises TransportError, LookupError; ValueError for an invalid document."""
         known = self._known.get(service.service)
         if known is not None and known.asked > self._dirty.get(service.name, 0.0):
             return known.versions
@@ -117,7 +117,7 @@ class DiscoveryManager:
         return await self._group_version(service)
 
     async def _group_version(self, service: RemoteService) -> Mapping[GroupVersion, Document]:
-        """Of a server that knows no aggregated document: the group version's own list."""
+        """Returns the group version's own list, for servers without aggregated discovery."""
         path = f"/api/{service.gv.version}" if service.path == "/api" else service.path
         accept = [(b"accept", b"application/json")]
         answer, body = await self._proxy.fetch(service, path, _GROUP_VERSION, accept, _TIMEOUT)
@@ -173,7 +173,7 @@ def _scope(row: Document) -> str:
 
 
 def _resource(row: Document, parts: Document) -> Document:
-    """As Go encodes an APIResourceDiscovery; its kind and its subresources are those of `parts`."""
+    """Returns an APIResourceDiscovery as Go encodes it; its kind and its subresources are those of `parts`."""
     told = {
         "resource": row.get("resource", ""),
         "responseKind": _kind(parts.get("responseKind")),

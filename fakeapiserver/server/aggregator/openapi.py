@@ -27,7 +27,7 @@ _PREFIX: Final = "/openapi/v3/"
 
 
 class _Known(Struct):
-    """What one APIService's server publishes. `urls`: address by key (`apis/apps/v1`)."""
+    """The documents that one APIService's server publishes. `urls`: address by key (`apis/apps/v1`)."""
 
     urls: Mapping[str, str] = field(default_factory=dict)
     version_2: Document | None = None
@@ -86,7 +86,7 @@ class OpenAPIAggregation:
         return REFRESH
 
     def owner(self, path: str) -> RemoteService | None:
-        """Whose server has the document at `/openapi/v3/...`; None where it is this server's own."""
+        """Returns the APIService whose server has the document at `/openapi/v3/...`, or None for this server's own."""
         key = path.removeprefix(_PREFIX)
         spec = self._table.remote_openapi.get(key)
         return (
@@ -119,7 +119,7 @@ class OpenAPIAggregation:
             self._publish()
 
     def _publish(self) -> None:
-        """Of the keys that several servers have, an APIService's own group version is its server's."""
+        """Publishes the keys; if several servers have a key, an APIService's own group version is its server's."""
         specs: dict[str, RemoteSpec] = {}
         for service in self._in_order():
             for key, url in (known.urls if (known := self._known.get(service.name)) else {}).items():
@@ -134,7 +134,7 @@ class OpenAPIAggregation:
 
 
 def _urls(body: bytes) -> dict[str, str]:
-    """Where an index says that documents are. Retry."""
+    """Returns the documents' addresses in an index. Raises Retry."""
     try:
         paths = json.decode(body).get("paths") or {}
         return {key: str(item["serverRelativeURL"]) for key, item in paths.items()}

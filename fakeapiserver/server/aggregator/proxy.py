@@ -33,9 +33,13 @@ _URL: Final = re.compile(rb"(?:(?:https?:)?//(?P<host>[^/?#]*))?(?P<rest>.*)")
 
 
 class Proxy:
-    """`resolve` finds a Service; `request_timeout` (seconds) ends what isn't a watch; `believed` are the headers that this
-    server takes identities from, `tells_uids` whether others are told the uids of users. A redirect is handed on only if it isn't
-    rejected."""
+    """Proxies to aggregated servers.
+
+    `resolve` finds a Service; `request_timeout` (seconds) limits requests other than watches; `believed` are the
+    headers that this server
+    accepts identities from, `tells_uids` whether other servers get the uids of users. A redirect is forwarded
+    only if it isn't rejected.
+    """
 
     def __init__(
         self,
@@ -82,15 +86,17 @@ class Proxy:
             return _unreachable(_DEADLINE_EXCEEDED) if limit < end else timed_out(request)
 
     def target(self, service: RemoteService) -> Target:
-        """Where its server is now. LookupError."""
+        """Returns the current address of its server. Raises LookupError."""
         host, port = self._resolve(service.service.namespace, service.service.name, service.service.port)
         return Target(host, port, service.service.server_name, service.ca_bundle, service.insecure)
 
     async def fetch(
         self, service: RemoteService, path: str, user: UserInfo, headers: Headers, timeout: float
     ) -> tuple[Answer, bytes]:
-        """What its server answers to a GET of this server's own, whether it is thought available or not, with the body.
-        TransportError, also where that takes longer than `timeout` seconds; LookupError."""
+        """Returns the answer to a GET of this server's own, with the body, whether or not the APIService is available.
+
+        Raises TransportError, also after `timeout` seconds; LookupError.
+        """
         target = self.target(service)
         lines = [(b"Host", target.authority.encode()), *headers, *self._identity(user)]
         connected = asyncio.Event()
@@ -107,7 +113,7 @@ class Proxy:
             raise TransportError(f"{late} (Client.Timeout exceeded while awaiting headers)") from None
 
     def _identity(self, user: UserInfo) -> Headers:
-        """Who the caller is, in the headers that an aggregated server trusts."""
+        """Returns the caller's identity in the headers that an aggregated server trusts."""
         found = [(b"x-remote-user", _value(user.name))]
         if user.uid and self._tells_uids:
             found.append((b"x-remote-uid", _value(user.uid)))
@@ -159,7 +165,7 @@ def bundle_problem(service: RemoteService) -> str:
 
 
 def redirected(value: bytes, target: Target) -> bytes:
-    """Where a redirect leads: on the server it comes from, if it names no other."""
+    """Returns the target of a redirect: on the server that it comes from, if it names no other."""
     authority = target.authority.encode()
     found = _URL.fullmatch(value)
     if found is None or found["host"] not in (None, b"", authority) or not found["rest"].startswith(b"/"):
@@ -212,7 +218,7 @@ def _value(text: str) -> bytes:
 
 
 def _query(request: Request) -> str:
-    """As net/url encodes what it has read: sorted by name."""
+    """Returns the query as net/url encodes what it has read: sorted by name."""
     values: dict[bytes, list[bytes]] = {}
     for key, value in query_pairs(request.scope["query_string"]):
         name, text = (unquote_to_bytes(part.replace("+", " ").encode("latin-1")) for part in (key, value))

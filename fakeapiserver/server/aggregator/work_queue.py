@@ -16,7 +16,7 @@ _LONG: Final = 3600.0
 
 
 class Retry(Exception):
-    """What a sync raises to be called again, the later the more often it has failed."""
+    """Raised by a sync to be called again; the delay grows with each failure."""
 
 
 class WorkQueue:

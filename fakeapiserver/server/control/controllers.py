@@ -62,7 +62,7 @@ class Stepped(BaseModel):
 
 
 class Settled(BaseModel):
-    """What still moves, in words; empty for a cluster at rest."""
+    """The work that is still moving, in words; empty for a cluster at rest."""
 
     moving: list[str]
 

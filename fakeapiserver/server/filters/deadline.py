@@ -1,4 +1,4 @@
-"""How long a request may take.
+"""The deadline of requests.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, pkg/server/filters/timeout.go.
 """
@@ -17,7 +17,7 @@ from fakeapiserver.transport.deadline import ends_after
 Serve = Callable[[Request], Awaitable[Response]]
 
 _TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
-# Of the test control: it has a time of its own, and tells what it has waited for.
+# A path of the test control, which has its own time-out and reports what it waited for.
 _SETTLE: Final = "/fakeapiserver/settle"
 _BODILESS: Final = frozenset(("GET", "HEAD"))
 # Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
@@ -32,7 +32,7 @@ async def within_deadline(request: Request, serve: Serve, longest: float) -> Res
     asked = request.param("timeout")
     if request.path == _SETTLE:
         return await serve(request)
-    # a request without a body waits for nobody but the storage, which has its own limit
+    # a request without a body waits only for the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
         return await serve(request)
     seconds = seconds_for(request, longest)
@@ -48,7 +48,7 @@ async def within_deadline(request: Request, serve: Serve, longest: float) -> Res
 
 
 def seconds_for(request: Request, longest: float) -> float:
-    """What the client asks for, `longest` at most. StatusError 400."""
+    """Returns the seconds that the client allows, at most `longest`. Raises StatusError 400."""
     asked = request.param("timeout")
     if not asked:
         return longest

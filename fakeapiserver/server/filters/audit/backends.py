@@ -1,4 +1,4 @@
-"""Where events go: a log, rotated, and a webhook; at once or in batches.
+"""The backends of events: a log, rotated, and a webhook; at once or in batches.
 
 Upstream: k8s.io/apiserver/plugin/pkg/audit/{log,webhook,buffered,truncate}, gopkg.in/natefinch/lumberjack.v2.
 """
@@ -68,14 +68,14 @@ class Backend(Protocol):
         """Whether the events are safe: a request may be refused where they aren't."""
 
     async def run(self) -> None:
-        """What goes on beside requests, until cancelled."""
+        """Runs background work until cancelled."""
 
     async def flush(self) -> None:
         """Hands on what is held back."""
 
 
 class _Immediate:
-    """Nothing is held back."""
+    """Writes events at once."""
 
     async def run(self) -> None:
         pass
@@ -127,7 +127,7 @@ class LogFile:
         stamp = datetime.now(UTC).strftime(_STAMP)[:-3]
         mode = os.fstat(self._file).st_mode & 0o777
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # somebody else has put it aside
+        with suppress(FileNotFoundError):  # another process has moved it
             self._path.rename(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
         old, self._file, self._size = self._file, self._open(mode), 0
         os.close(old)
@@ -165,7 +165,7 @@ def clean_up(path: Path, rotation: Rotation) -> None:
 
 
 def backups(path: Path) -> list[Path]:
-    """Those of a log, oldest first."""
+    """Returns the backups of a log, oldest first."""
     found = [file for file in path.parent.iterdir() if _stamp_of(file, path) is not None and file.is_file()]
     return sorted(found, key=lambda file: file.name)
 
@@ -192,7 +192,7 @@ def _compress(file: Path) -> None:
 
 
 class StandardOutput:
-    """What `-` stands for."""
+    """Writes events to standard output (`-`)."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -253,8 +253,10 @@ class Webhook(_Immediate):
         return False
 
     async def _send(self, body: bytes) -> None:
-        """Whoever names a time is asked again then, some times (upstream: client-go's rest/with_retry.go). WebhookError, and
-        OSError and ValueError without credentials."""
+        """Sends a batch, again at the time that the server names, a few times (upstream: client-go's rest/with_retry.go).
+
+        Raises WebhookError, and OSError and ValueError without credentials.
+        """
         for _ in range(_POSTPONED):
             try:
                 await self._client.send(await self._as_now(), body, _TIMEOUT)
@@ -281,7 +283,7 @@ def _no_service(namespace: str, name: str, port: int) -> tuple[str, int]:
 
 
 class IgnoreErrors:
-    """What is lost refuses nobody's request."""
+    """Ignores errors, so that lost events refuse no request."""
 
     def __init__(self, delegate: Backend) -> None:
         self._delegate = delegate

@@ -1,4 +1,4 @@
-"""What is counted of auditing (upstream: k8s.io/apiserver/pkg/audit/metrics.go)."""
+"""The metrics of auditing (upstream: k8s.io/apiserver/pkg/audit/metrics.go)."""
 
 import logging
 from collections import Counter

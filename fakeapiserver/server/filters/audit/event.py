@@ -1,4 +1,4 @@
-"""One request's event, as it looks at each stage.
+"""The event of a request at each stage.
 
 Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/{request,format}.go.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_USER_AGENT: Final = 1024
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9])")
 _checked: Final = msgspec.json.Decoder(msgspec.Raw).decode
-# In upstream's order, and what of it an object tells.
+# The fields of a reference in upstream's order, and those that an object can complete.
 _REFERENCE: Final = (
     "resource",
     "namespace",
@@ -35,13 +35,13 @@ _REFERENCE: Final = (
     "subresource",
 )
 _TOLD: Final = ("namespace", "name", "uid", "resourceVersion")
-# What of a Status an event tells, in this order.
+# The fields of a Status in an event, in this order.
 _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 @dataclass(slots=True, kw_only=True)
 class Event:
-    """What is known of a request so far. Times are seconds since the epoch, objects JSON texts."""
+    """The event of a request so far. Times are seconds since the epoch, objects JSON texts."""
 
     level: Level
     audit_id: str
@@ -63,7 +63,7 @@ class Event:
     _received: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """What all stages' events begin with; the stage itself is put in its place there."""
+        """Prepares the fields that the events of all stages share; the stage is inserted later."""
         self._same = {
             "kind": "Event",
             "apiVersion": API_VERSION,
@@ -103,7 +103,7 @@ class Event:
         return found
 
     def complete_reference(self, obj: Object) -> None:
-        """What the path doesn't say of the object, its body may."""
+        """Completes the object's reference from its body."""
         reference, meta = self.object_ref, obj.get("metadata")
         if reference is None or not isinstance(meta, dict):
             return
@@ -218,7 +218,7 @@ def _user(user: UserInfo) -> Object:
 
 
 def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
-    """What a client has sent as a patch needn't be JSON. ValueError."""
+    """Returns a patch in one line. Raises ValueError for one that is no JSON."""
     if text is None:
         return None
     _checked(text)
@@ -226,7 +226,10 @@ def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
 
 
 def _address(text: str) -> str:
-    """As Go's net.IP shows it (upstream: netutils.ParseIPSloppy): zeros may lead, zones may not be."""
+    """Returns an address as Go's net.IP shows it (upstream:
+
+    netutils.ParseIPSloppy): leading zeros are allowed, zones are not.
+    """
     try:
         found = ipaddress.ip_address(_LEADING_ZEROS.sub("", text))
     except ValueError:

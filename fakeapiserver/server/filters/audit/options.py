@@ -77,7 +77,7 @@ class AuditOptions(Struct):
 
 
 def build(options: AuditOptions, clock: Clock, counts: AuditCounts) -> "Auditor | None":
-    """None where nothing is audited: without a policy, or without a place for events. ValueError, OSError."""
+    """Returns the auditor, or None without a policy or a backend. Raises ValueError, OSError."""
     problems = [*_log_problems(options.log), *_webhook_problems(options.webhook)]
     if problems:
         raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
@@ -121,7 +121,7 @@ def _ensure_log_file(path: Path) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    """Of the folders that can't be made the first one is named (upstream: os.MkdirAll)."""
+    """Creates a folder with its parents; an error names the first one that fails (upstream: os.MkdirAll)."""
     if path.is_dir():
         return
     if path.parent != path:

@@ -1,4 +1,4 @@
-"""Which requests are audited, and how much of them is told.
+"""The audit policy: which requests are recorded, and at which level.
 
 Upstream: k8s.io/apiserver/pkg/audit/policy/{reader,checker}.go, pkg/apis/audit/{v1/types,validation/validation}.go.
 """
@@ -27,7 +27,7 @@ STAGES: Final = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Pani
 
 
 class Level(IntEnum):
-    """Each tells what the one before does, and more."""
+    """The levels; each records what the one before does, and more."""
 
     NONE = 0
     METADATA = 1
@@ -64,7 +64,7 @@ class GroupResources(Struct, frozen=True):
 
 
 class RequestAuditConfig(Struct, frozen=True):
-    """What a rule says about the requests it matches."""
+    """A rule's settings for the requests that it matches."""
 
     level: Level
     omit_stages: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ class RequestAuditConfig(Struct, frozen=True):
 
 
 class PolicyRule(Struct, frozen=True):
-    """What is empty matches everything."""
+    """A rule of the policy. Empty fields match everything."""
 
     config: RequestAuditConfig
     users: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class PolicyRule(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """The first rule that matches decides; without one nothing is told."""
+    """The first rule that matches decides; without one nothing is recorded."""
 
     rules: tuple[PolicyRule, ...]
     otherwise: RequestAuditConfig
@@ -159,7 +159,7 @@ _DEFINITIONS: Final[dict[str, dict[str, Any]]] = {
 
 
 def load_policy(path: Path) -> Policy:
-    """The policy in a file. ValueError in upstream's words for one that can't be used."""
+    """Reads the policy in a file. Raises ValueError in upstream's words for an invalid one."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -201,7 +201,7 @@ def read_policy(data: bytes) -> Policy:
 
 
 def _denied(rules: Any) -> list[bool]:
-    """Which rules say that managed fields are not omitted: decoding takes a false for nothing said."""
+    """Returns which rules say that managed fields are kept: decoding drops a false."""
     found = rules if isinstance(rules, list) else ()
     return [isinstance(rule, dict) and rule.get("omitManagedFields") is False for rule in found]
 

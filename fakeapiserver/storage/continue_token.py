@@ -16,12 +16,12 @@ from fakeapiserver.apimachinery.serializer import json
 _VERSION: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(ascii_letters + digits + "-_\r\n")
 _GO_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number", float: "number", dict: "object"}
-# The revision of a token that goes on at whatever is newest.
+# The revision of a token that goes on at the newest state.
 INCONSISTENT: Final = -1
 
 
 class Position(Struct, frozen=True):
-    """`revision` 0: go on at the newest state (an inconsistent continuation); keys from `start` on."""
+    """The position where a list goes on: at keys from `start` on, at `revision` (0: the newest state, an inconsistent continuation)."""
 
     revision: int
     start: str
@@ -50,7 +50,7 @@ def decode(token: str, prefix: str) -> Position:
 
 
 def _fields(document: dict[str, Any]) -> dict[str, Any]:
-    """Go's decoding into a struct: names in any case, null leaves a field as it is."""
+    """The fields of a token as Go decodes them into a struct: names in any case, null leaves a field as it is."""
     fields: dict[str, Any] = {"v": "", "rv": 0, "start": ""}
     for key, value in document.items():
         name = key.lower()

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class StorageError(Exception):
-    """Any refusal of a backend; the store turns it into a metav1.Status."""
+    """The base of a backend's errors, which the store turns into a metav1.Status."""
 
 
 class KeyNotFound(StorageError):
@@ -122,7 +122,7 @@ class Watcher(Protocol):
         closed, or has fallen too far behind), and the client must start again."""
 
     def end(self) -> None:
-        """Ends the watcher after what is buffered was handed out."""
+        """Ends the watcher once it has handed out what is buffered."""
 
     def close(self) -> None:
         """Ends the watcher at once. A second call does nothing."""
@@ -140,15 +140,17 @@ class Storage(Protocol):
         """The revision of the newest write below a resource's prefix. Cheap, for caches."""
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
-        """Stores a new object. KeyExists, RequestTooLarge."""
+        """Stores a new object. Raises KeyExists, RequestTooLarge."""
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        """Replaces an object. ResourceVersionConflict unless it is still at `expected_revision`; KeyNotFound, RequestTooLarge."""
+        """Replaces an object. Raises ResourceVersionConflict unless it is still at `expected_revision`, KeyNotFound,
+        RequestTooLarge."""
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
-        """Removes an object and returns its last state, stamped with the deletion's revision. KeyNotFound, ResourceVersionConflict."""
+        """Removes an object and returns its last state, stamped with the deletion's revision. Raises KeyNotFound,
+        ResourceVersionConflict."""
 
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
         """The object, or None if it doesn't exist. Raises ResourceVersionTooLarge if `minimum_revision` doesn't exist yet."""
@@ -160,7 +162,7 @@ class Storage(Protocol):
         """The objects below the prefix. Raises Compacted, ResourceVersionTooLarge."""
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
-        """A watcher that gets every event after `revision` (None: now) once and in order. Compacted if that is forgotten."""
+        """A watcher that gets every event after `revision` (None: now) once and in order. Raises Compacted if `revision` is forgotten."""
 
     async def delivered(self, key: str) -> None:
         """Returns when a client that reads its watches promptly has read what was written to the key: some milliseconds from now,
@@ -173,7 +175,7 @@ class Storage(Protocol):
         """`list` of everything below a prefix, without awaiting."""
 
     def changes_now(self, revision: int) -> Iterable[tuple[StoredObject | None, StoredObject | None]]:
-        """Every write after `revision`, in order, as the object before and after it; without awaiting. Compacted."""
+        """Every write after `revision`, in order, as the object before and after it; without awaiting. Raises Compacted."""
 
     def close(self) -> None:
         """Ends all watchers."""

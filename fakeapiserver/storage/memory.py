@@ -20,7 +20,7 @@ from fakeapiserver.storage.interface import (
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
 from fakeapiserver.storage.watch import BufferedWatcher, Hub
 
-# etcd's own limits, and what a transaction weighs beside the value (some of it; upstream's encoding differs too).
+# etcd's own limits, and the approximate size of a transaction without its value.
 _MAX_REQUEST_BYTES: Final = 3 << 19
 _MAX_MESSAGE_BYTES: Final = 2 << 20
 _TRANSACTION_BYTES: Final = 32

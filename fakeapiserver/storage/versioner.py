@@ -8,7 +8,7 @@ b'{"metadata":{"resourceVersion":"9","name":"a"}}'
 
 
 def stamp(value: bytes, offset: int, revision: int) -> bytes:
-    """`offset` is just behind the opening brace of metadata, which has at least one member."""
+    """Puts the revision into bytes at `offset`, which is within metadata, in front of another member."""
     return b'%b"resourceVersion":"%d",%b' % (value[:offset], revision, value[offset:])
 
 

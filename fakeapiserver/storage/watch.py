@@ -149,7 +149,7 @@ class BufferedWatcher:
             self._waiting.set_result(None)
 
     def end(self) -> None:
-        """The storage ends it: what is buffered is still handed out, then None."""
+        """Ends the watch for the storage: buffered events are still handed out, then None."""
         self._closed = True
         self.wake()
 
@@ -179,7 +179,8 @@ class Hub:
         return sum(map(len, self._watchers.values()))
 
     def watch(self, prefix: str, revision: int | None, predicate: Predicate | None) -> BufferedWatcher:
-        """Compacted when `revision` is forgotten. One from the future just waits for it, silently, as upstream does."""
+        """A watcher from `revision` on; one from the future waits silently, as upstream does. Raises Compacted if `revision` is
+        forgotten."""
         start = self.revision if revision is None else revision
         watcher = BufferedWatcher(self, prefix, start, predicate)
         if start < self.revision:
@@ -189,7 +190,7 @@ class Hub:
         return watcher
 
     def publish(self, change: Change) -> None:
-        """In the turn of the commit. One event object for all watchers, so that it is encoded once."""
+        """Offers the change to its watchers, in the turn of the commit: as one event object, so that it is encoded once."""
         event: Event | None = None
         for prefix in _prefixes(change.key):
             for watcher in self._watchers.get(prefix, ()):
@@ -207,7 +208,7 @@ class Hub:
         await asyncio.sleep(max(woken_in, 0.0) + _READING)
 
     def _wake_soon(self) -> None:
-        """At once for a lone write or few watchers; a little later, together, in a burst."""
+        """Wakes watchers at once after a single write or if they are few, and a little later, together, in a burst."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()

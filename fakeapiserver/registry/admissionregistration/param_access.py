@@ -20,7 +20,7 @@ ResourceOf = Callable[[GroupVersionKind], tuple[GroupVersionResource, bool] | No
 
 
 class ParamAccess(Guard):
-    """The guard of one of the four resources; it has a say once an object is found valid."""
+    """The guard of one of the four resources, which checks valid objects."""
 
     def __init__(self, resource: str, authorizer: Authorizer, objects: Getter, resource_of: ResourceOf) -> None:
         self.resource, self.authorizer, self.objects, self.resource_of = resource, authorizer, objects, resource_of

@@ -40,7 +40,7 @@ Spec = Mapping[str, Any]
 
 
 def validating_policy_errors(name: str, spec: Spec, path: Path) -> ErrorList:
-    """A ValidatingAdmissionPolicy's `spec`; `name` is the policy's."""
+    """The errors in a ValidatingAdmissionPolicy's `spec`; `name` is the policy's."""
     from fakeapiserver.apimachinery.cel.admission import Environment
 
     variables, validations = spec.get("variables") or (), spec.get("validations") or ()
@@ -76,7 +76,7 @@ def _common_errors(spec: Spec, path: Path, environment: "Environment", operation
 
 
 def condition_errors(conditions: Sequence[Spec], path: Path, *, has_params: bool = False) -> ErrorList:
-    """matchConditions, which know no variables."""
+    """The errors in matchConditions, which have no variables."""
     if not conditions:
         return []
     from fakeapiserver.apimachinery.cel.admission import Environment
@@ -110,7 +110,7 @@ def _compile_errors(
     has_authorizer: bool = True,
     makes_patches: bool = False,
 ) -> ErrorList:
-    """`shown` is what the error calls the expression if not itself."""
+    """The errors in an expression; `shown` is what the error shows in place of the expression."""
     try:
         environment.compile(expression, *wanted, has_authorizer=has_authorizer, makes_patches=makes_patches)
     except ValueError as error:
@@ -149,7 +149,7 @@ def _param_kind_errors(kind: Spec, path: Path) -> ErrorList:
 
 
 def _match_errors(resources: Spec | None, path: Path) -> ErrorList:
-    """MatchResources."""
+    """The errors in MatchResources."""
     if resources is None:
         return []
     errors = choice_errors(resources, "matchPolicy", ("Equivalent", "Exact"), path)
@@ -312,7 +312,7 @@ _MUTATING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 
 
 def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
-    """A MutatingAdmissionPolicy's `spec`."""
+    """The errors in a MutatingAdmissionPolicy's `spec`."""
     from fakeapiserver.apimachinery.cel.admission import Environment
 
     environment = Environment(spec.get("paramKind") is not None, composes=True)
@@ -329,7 +329,7 @@ def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
 
 
 def policy_status_errors(status: Spec, path: Path) -> ErrorList:
-    """A ValidatingAdmissionPolicy's `status`."""
+    """The errors in a ValidatingAdmissionPolicy's `status`."""
     errors: ErrorList = []
     at = path.child("typeChecking", "expressionWarnings")
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):

@@ -59,7 +59,7 @@ def reserved_name_errors(obj: Object, features: FeatureGates) -> ErrorList:
 
 
 def reserved_name_warnings(obj: Object, features: FeatureGates, *, new: bool) -> list[str]:
-    """A new object has such a name only where nothing reserves it yet."""
+    """Warns of a reserved name. A new object can have such a name only while the names aren't reserved yet."""
     if not features.at_least("v1.36") or (new and features.enabled(_STATIC_MANIFESTS)):
         return []
     return [f"metadata.name: {_RESERVED}"] if metadata(obj).get("name", "").endswith(_RESERVED_SUFFIX) else []

@@ -21,7 +21,7 @@ _NAME_SEGMENTS: Final = 3
 
 
 def webhooks_errors(webhooks: Sequence[Mapping[str, Any]], path: Path) -> ErrorList:
-    """All webhooks of a configuration. Fields that are absent have their defaults by now."""
+    """The errors in the webhooks of a configuration, which have their defaults."""
     errors: ErrorList = []
     seen: set[str] = set()
     for i, webhook in enumerate(webhooks):

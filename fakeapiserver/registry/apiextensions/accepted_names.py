@@ -12,7 +12,7 @@ _ORDER: Final = ("plural", "singular", "shortNames", "kind", "listKind", "catego
 
 
 class Acceptance(NamedTuple):
-    """The names that hold, and the condition NamesAccepted."""
+    """The accepted names, and the condition NamesAccepted."""
 
     names: dict[str, Any]
     status: str

@@ -47,7 +47,7 @@ from fakeapiserver.storage.versioner import restamp, stamp
 from fakeapiserver.storage.watch import selected_event
 from fakeapiserver.transport.webhook import Endpoint, WebhookError
 
-# Seconds that a webhook has (upstream leaves client-go's own).
+# The timeout of webhooks in seconds (upstream uses client-go's default).
 _TIMEOUT: Final = 30
 _AT_ONCE: Final = 16
 # How many converted events are kept for watchers that haven't read them yet.
@@ -61,14 +61,14 @@ Post = Callable[[Endpoint, bytes, int], Awaitable[bytes]]
 
 
 class _Missing(BaseException):
-    """Not an error of anybody's: `Converter.settled` catches it, and nothing on the way may."""
+    """A conversion that a step needs. Not an error: `Converter.settled` catches it, and nothing in between may."""
 
     def __init__(self, key: tuple[bytes, str], obj: Object, gvk: GroupVersionKind) -> None:
         self.key, self.obj, self.gvk = key, obj, gvk
 
 
 class Converter:
-    """Asks one definition's webhook."""
+    """Calls one definition's webhook."""
 
     def __init__(self, endpoint: Endpoint, review_versions: Sequence[str], post: Post) -> None:
         self._endpoint = endpoint
@@ -78,7 +78,7 @@ class Converter:
         self._known: dict[tuple[bytes, str], Object | ConversionError] | None = None
 
     async def convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
-        """A new object, in the version wanted. ConversionError."""
+        """Returns a new object in the requested version. Raises ConversionError."""
         if obj["apiVersion"] == str(gvk.group_version):
             return obj
         version, uid = conversion_review.version_of(self._review_versions), str(uuid.uuid4())
@@ -198,7 +198,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return stored == canonical.decode(value, self.stored)
 
     async def _written(self, stored: StoredObject) -> StoredObject:
-        """Other versions convert it as well, before anybody asks."""
+        """Converts a written object to the other versions as well, in advance."""
         for storage in self.siblings:
             if storage._is_foreign(stored):
                 storage._conversion(stored)
@@ -293,7 +293,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         """Does nothing: the inner storage is closed by its owner."""
 
     async def event(self, event: Event, *, selects: bool) -> Event:
-        """The event in this version, one for all watchers. `selects`: the state before is looked at as well."""
+        """The event in this version, one for all watchers. `selects`: the state before is converted as well."""
         converted = self._events.get(event.revision)
         if converted is None:
             if event.type == "DELETED" and event.previous is not None:
@@ -319,7 +319,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return conversion.result()
 
     async def _shown(self, item: StoredObject) -> StoredObject:
-        """The object in this version, converted once as long as it stays as it is. NotConverted."""
+        """The object in this version, converted once until it changes. Raises NotConverted."""
         if not self._is_foreign(item):
             return await self._read(item)
         # Others may wait for it, too.

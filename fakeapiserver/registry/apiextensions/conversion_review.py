@@ -37,7 +37,7 @@ _JSON_NAMES: Final = {list: "array", str: "string", bool: "bool", int: "number",
 
 
 class ConversionError(Exception):
-    """An object can't be had in another version; the text is upstream's."""
+    """An object can't be converted; the text is upstream's."""
 
 
 class _Response(msgspec.Struct, rename={"objects": "convertedObjects"}):
@@ -59,7 +59,7 @@ def version_of(accepted: list[str]) -> str:
 
 
 def review(uid: str, version: str, obj: Object, group_version: GroupVersion) -> bytes:
-    """The question: one object, and the version that it is wanted in."""
+    """The review to send: one object, and the requested version."""
     # Go writes maps in the order of their keys, and what a webhook sends back is shown in some messages.
     ordered = json.decode(msgspec.json.encode(obj, order="sorted"))
     request = {"uid": uid, "desiredAPIVersion": str(group_version), "objects": [ordered]}
@@ -109,7 +109,7 @@ def shown(obj: Object) -> str:
 def _objects(data: bytes, uid: str, version: str) -> list[msgspec.Raw]:
     review = _REVIEW.decode(data, version)
     answer = review.get("response")
-    if version == "v1":  # v1beta1 didn't look
+    if version == "v1":  # v1beta1 didn't check this
         _REVIEW.check_kind(review, version)
     if answer is None:
         raise BadReview("no response provided")

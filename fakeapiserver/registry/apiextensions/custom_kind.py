@@ -88,7 +88,7 @@ class CustomKind:
         return ""
 
     def settle(self, obj: Object, empties: "Empties") -> None:
-        """Nulls where a map or list was emptied stay, for validation to refuse."""
+        """Keeps nulls in place of emptied maps and lists, for validation to refuse."""
         self._metadata.decode(obj.setdefault("metadata", {}))
         self.structural.coerce(obj)
         self.structural.default(obj)
@@ -99,13 +99,13 @@ class CustomKind:
             self.structural.default(obj)
 
     def type_errors(self, obj: Object) -> ErrorList:
-        """An object of another kind."""
+        """The errors for an object of another kind."""
         if obj.get("kind") == self.gvk.kind:
             return []
         return [invalid(Path("kind"), obj.get("kind"), f"must be {self.gvk.kind}")]
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
-        """Left to the strategy, which knows what is written: the whole object or its status."""
+        """No errors: the strategy validates, because it knows whether the whole object is written or its status."""
         return []
 
     def arrange(self, obj: Object) -> Object:

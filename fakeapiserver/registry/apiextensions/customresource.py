@@ -92,15 +92,15 @@ class CustomResourceStrategy(Strategy, kw_only=True):
         return self.validate_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        """The rest of the object isn't looked at, but for the lists."""
+        """The errors in the status and in lists; the rest of the object isn't checked."""
         if errors := self.kind.type_errors(obj):
             return errors
         errors = names.validate_object_meta_update(metadata(obj), metadata(old), _METADATA)
         return self._with_rules(errors + self._status_errors(obj, old), obj, old)
 
     def _of_another_kind(self, errors: ErrorList, obj: Object, old: Object | None) -> ErrorList:
-        """The values of an object that says it is of another kind aren't judged, but what is in them and the rules are, as far as
-        they have their types."""
+        """The errors in an object that names another kind: its values aren't checked, only embedded objects, lists and the schema's
+        rules, if all values have their types."""
         if any(error.reason == "FieldValueTypeInvalid" for error in self._content_errors(obj, old)):
             return errors
         return self._with_rules(errors + self._shape_errors(obj, old), obj, old)
@@ -119,7 +119,7 @@ class CustomResourceStrategy(Strategy, kw_only=True):
         return structural.embedded_errors(obj) + structural.list_errors(obj, old)
 
     def _with_rules(self, errors: ErrorList, obj: Object, old: Object | None) -> ErrorList:
-        """With what the schema's rules refuse, which are run on objects that are right otherwise."""
+        """The errors, with those of the schema's rules, which are run on objects that are valid otherwise."""
         return errors + self.kind.structural.rule_errors(obj, old, errors)[0]
 
     def _scale_spec_errors(self, obj: Object) -> ErrorList:
@@ -181,7 +181,7 @@ def _replicas_errors(obj: Object, path: str) -> ErrorList:
 
 
 def nested(obj: Object, path: str, wanted: type) -> Any:
-    """The value at a path such as `.spec.replicas`, None without one; ValueError in Go's words for one of another type."""
+    """The value at a path such as `.spec.replicas`, None without one; Raises ValueError in Go's words for a value of another type."""
     value: Any = obj
     names_on_path = path.removeprefix(".").split(".")
     for i, name in enumerate(names_on_path):

@@ -54,7 +54,7 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
         obj["spec"] = old["spec"]
 
     def begin_deletion(self, obj: Object, options: Deletion, now: float) -> None:
-        """The finalizer holds it until its instances are gone."""
+        """Marks a definition, whose finalizer keeps it until its instances are deleted."""
         meta = obj["metadata"]
         meta["deletionTimestamp"] = rfc3339(now)
         if FINALIZER not in meta.get("finalizers", ()):

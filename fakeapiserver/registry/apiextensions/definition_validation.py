@@ -54,7 +54,7 @@ def _internal(spec: Object) -> _Internal:
 
 
 def validate_definition(obj: Object, decode: DecodeMetadata) -> ErrorList:
-    """A new definition's errors, but for its metadata's."""
+    """The errors in a new definition, except those in its metadata."""
     return _spec_errors(obj["spec"], decode, established=False) + _end_errors(obj, None)
 
 
@@ -78,13 +78,13 @@ def validate_status(obj: Object) -> ErrorList:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    """Whether a condition is there and true."""
+    """Whether a condition exists and is true."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)
 
 
 def _has_good_bundle(spec: Object) -> bool:
-    """A bad CA bundle that is there already may stay."""
+    """Whether the CA bundle is valid, or is an old one, which may stay."""
     client = ((spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
     return not client.get("caBundle") or not bundle_problem(client["caBundle"])
 

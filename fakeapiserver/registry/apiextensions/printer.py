@@ -17,7 +17,7 @@ from fakeapiserver.registry.generic.printing import duration_since
 
 _AGE: Final = {"type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _NOTHING: Final = object()
-# Go's JSON is fit for HTML.
+# Go escapes HTML in JSON.
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 

@@ -16,7 +16,7 @@ _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
 
 def conversion_errors(conversion: Mapping[str, Any] | None, path: Path, *, checks_bundle: bool) -> ErrorList:
-    """`checks_bundle`: whether a CA bundle that can't be read is refused."""
+    """The errors in spec.conversion. `checks_bundle`: whether a CA bundle that can't be read is refused."""
     if conversion is None:
         return []
     strategy, webhook = conversion.get("strategy", ""), conversion.get("webhook")

@@ -39,7 +39,7 @@ class APIServiceStrategy(Strategy, kw_only=True):
         return [metadata(obj).get("name", ""), service_cell, available_cell, age(obj, now)]
 
     def name_rule(self, obj: Object) -> NameFunction:
-        """A name says what is served: `v1.example.com`."""
+        """The rule for names, which are version and group: `v1.example.com`."""
         expected = f"{obj['spec'].get('version', '')}.{obj['spec'].get('group', '')}"
         detail = f'must be `spec.version+"."+spec.group`: {field.go_quote(expected)}'
         return lambda name, prefix: names.path_segment_name(name) or ([] if name == expected else [detail])

@@ -65,7 +65,7 @@ class DeploymentStrategy(WithPods, kw_only=True):
         obj["status"] = {}
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Labels stay, too, and what was a field of the spec."""
+        """Labels stay as well, and the annotation that was a field of the spec."""
         super().prepare_for_status_update(obj, old)
         copy_field("labels", metadata(old), metadata(obj))
         if annotations(obj).get(_ROLLBACK_TO) != annotations(old).get(_ROLLBACK_TO):
@@ -125,7 +125,7 @@ class DeploymentStrategy(WithPods, kw_only=True):
 
 
 def pod_name_warnings(obj: Object) -> list[str]:
-    """Advice on names that end up in the names of pods."""
+    """Warnings about names that become parts of the names of pods."""
     problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
     return [_NAME_ADVICE.format(" ".join(problems))] if problems else []
 
@@ -137,7 +137,7 @@ def go_strategy(strategy: Object, shown_rolling: Callable[[Object], Object]) -> 
 
 
 def shown_bounds(rolling: Object) -> Object:
-    """A rolling update's bounds, in the same way."""
+    """A rolling update's bounds as messages show them."""
     return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
 
 

@@ -20,7 +20,7 @@ _NOT_A_PERCENTAGE: Final = (
 
 
 def int_or_percent_errors(value: int | str, path: Path) -> ErrorList:
-    """Neither negative nor any other text than a percentage (ValidatePositiveIntOrPercent)."""
+    """The errors in a non-negative number or percentage (ValidatePositiveIntOrPercent)."""
     if isinstance(value, int):
         return non_negative_errors(value, path)
     if _PERCENT.fullmatch(value):
@@ -29,7 +29,7 @@ def int_or_percent_errors(value: int | str, path: Path) -> ErrorList:
 
 
 def at_most_all_errors(value: int | str, path: Path) -> ErrorList:
-    """A percentage of no more than 100 (IsNotMoreThan100Percent)."""
+    """The error for a percentage above 100 (IsNotMoreThan100Percent)."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and number_of(value) > 100:
         return [field.invalid(path, value, "must not be greater than 100%")]
     return []

@@ -113,7 +113,7 @@ class StatefulSetStrategy(WithPods, kw_only=True):
 
 
 def _own_warnings(spec: Object, part: str) -> list[str]:
-    """`part` is what upstream's paths have between a claim and its field."""
+    """Warnings about the set itself. `part` is the part of upstream's paths between a claim and its field."""
     warnings: list[str] = []
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         at = SPEC.child("volumeClaimTemplates").index(i)

@@ -17,7 +17,7 @@ _MISMATCH: Final = "`selector` does not match template `labels`"
 
 
 def selector_errors(selector: Object | None, kind: str) -> ErrorList:
-    """A selector that must be given and select something; `kind` is how upstream's message calls its owner."""
+    """The errors in a required, non-empty selector; `kind` is the name of its owner in upstream's message."""
     path = SPEC.child("selector")
     if selector is None:
         return [field.required(path)]
@@ -28,7 +28,8 @@ def selector_errors(selector: Object | None, kind: str) -> ErrorList:
 
 
 def mismatch_errors(spec: Object, *, match_all: bool = False) -> ErrorList:
-    """The selector must select the template's pods; one that is empty is judged only with `match_all`."""
+    """The error for a selector that doesn't select the template's pods; an empty selector is
+    checked only with `match_all`."""
     selector = parsed(spec.get("selector"))
     if selector is None or (selector.empty and not match_all):
         return []
@@ -44,7 +45,7 @@ def _sorted(labels: dict[str, str] | None) -> dict[str, str] | None:
 
 
 def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
-    """Pods that are replaced for ever always restart and have no deadline."""
+    """The errors for pods with another restart policy than Always, or with a deadline."""
     pod, path = spec["template"]["spec"], SPEC.child("template", "spec")
     errors: ErrorList = []
     if pod.get("restartPolicy") != "Always":
@@ -56,7 +57,8 @@ def endless_pod_errors(spec: Object, kind: str) -> ErrorList:
 
 
 def replica_template_errors(spec: Object, options: PodOptions) -> ErrorList:
-    """The selector's match and the template, as replica sets judge it (ValidatePodTemplateSpecForReplicaSet)."""
+    """The errors in the template and in its match with the selector, by the rules of replica sets
+    (ValidatePodTemplateSpecForReplicaSet)."""
     if parsed(spec.get("selector")) is None:
         return [field.invalid(SPEC.child("selector"), shown_selector(spec["selector"]), "invalid label selector")]
     errors = mismatch_errors(spec)

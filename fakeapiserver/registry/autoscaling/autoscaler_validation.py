@@ -94,13 +94,13 @@ def _version_errors(reference: Object, path: Path, *, may_be_core: bool) -> Erro
 
 
 def _described(spec: Object) -> list[Object]:
-    """The objects that metrics are of."""
+    """The objects that metrics describe."""
     metrics = [metric for metric in spec.get("metrics") or () if metric.get("type") == "Object" and "object" in metric]
     return [metric["object"].get("describedObject") or {} for metric in metrics]
 
 
 def _metric_errors(metric: Object, path: Path, *, tolerated: bool) -> ErrorList:
-    """`tolerated`: the versions of described objects aren't judged."""
+    """The errors in a metric. `tolerated`: the versions of described objects aren't checked."""
     kind = metric.get("type", "")
     errors: ErrorList = []
     if not kind:

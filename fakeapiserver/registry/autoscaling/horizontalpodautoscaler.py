@@ -73,7 +73,7 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         return self._errors(obj, _meant(old)["spec"])
 
     def _errors(self, obj: Object, before: Object | None) -> ErrorList:
-        """Older versions say the same of no replicas and of negative ones."""
+        """The errors by the server's version; older versions have the same message for zero and for negative replicas."""
         errors = spec_errors(
             _meant(obj)["spec"],
             before,

@@ -54,7 +54,7 @@ class JobStrategy(WithPods, kw_only=True):
         obj["status"] = {}
 
     def shows_more_than_stored(self, obj: Object) -> bool:
-        """Labels that it has from a template which had none of its own."""
+        """True for a job without labels of its own, which gets those of its template when it is read."""
         labels = metadata(obj).get("labels")
         return labels == metadata(obj["spec"]["template"]).get("labels") and set(labels or ()) <= {
             *_NAME_LABELS,
@@ -70,7 +70,7 @@ class JobStrategy(WithPods, kw_only=True):
         return job_spec_warnings(obj["spec"], Path("spec"))
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Reading what is stored gives an object without labels its template's."""
+        """A job without labels gets those of its template, as upstream does when it reads the stored job."""
         super().prepare_for_status_update(obj, old)
         if "labels" not in metadata(obj):
             self.default(obj, obj["apiVersion"].rpartition("/")[2])
@@ -79,7 +79,7 @@ class JobStrategy(WithPods, kw_only=True):
         return job_errors(obj, self.pod_options)
 
     def revalidate(self, obj: Object, old: Object) -> ErrorList:
-        """A job from before its labels had prefixes does without those."""
+        """The errors in a changed job, which may lack prefixed labels if it is older than these."""
         labels = metadata(old["spec"]["template"]).get("labels") or {}
         options = self.pod_options.beside(old["spec"]["template"])
         return job_errors(obj, options, prefixed=_NAME_LABELS[1] in labels and _UID_LABELS[1] in labels)
@@ -99,7 +99,7 @@ class JobStrategy(WithPods, kw_only=True):
         return fields
 
     def canonicalize(self, obj: Object) -> None:
-        """Reading the stored job gives it its template's labels."""
+        """A job without labels gets those of its template, as upstream does when it reads the job."""
         meta = metadata(obj)
         if not meta.get("labels"):
             meta["labels"] = dict(metadata(obj["spec"]["template"]).get("labels") or {})

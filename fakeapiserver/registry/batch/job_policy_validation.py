@@ -117,7 +117,7 @@ def shown_policy(policy: Object | None) -> Object | None:
 
 
 def shown_failure_policy(policy: Object | None) -> Object | None:
-    """The same of a pod failure policy."""
+    """A pod failure policy by the names of Go's fields, as messages show it."""
     if policy is None:
         return None
     rules = policy.get("rules")
@@ -182,7 +182,7 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def index_interval(part: str, completions: int) -> tuple[int, int]:
-    """`2-5` or `2`. ValueError as above."""
+    """Parses `2-5` or `2`. Raises ValueError in upstream's words."""
     limits = part.split("-")
     if len(limits) > 2:
         raise ValueError(

@@ -152,7 +152,7 @@ def _format_errors(text: str, completions: int, name: str, path: Path) -> ErrorL
 
 
 def _overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index that is in both, as far as they can be read."""
+    """The first index that is in both texts, as far as they are valid."""
     one, other = (_intervals(text, completions) for text in (completed, failed))
     i = j = 0
     while i < len(one) and j < len(other):

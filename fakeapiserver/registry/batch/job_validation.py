@@ -56,7 +56,7 @@ _SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def job_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS, *, prefixed: bool = True) -> ErrorList:
-    """A job by itself; `prefixed`: what is generated has labels with prefixes, too."""
+    """The errors in a job by itself; `prefixed`: generated labels include those with prefixes."""
     spec = obj["spec"]
     errors = _generated_selector_errors(obj, prefixed) + _with_selector_errors(spec, options)
     if spec["completionMode"] == "Indexed" and spec.get("completions", 0) > 0:
@@ -76,8 +76,8 @@ def job_update_errors(
     mutable_directives: bool = True,
     mutable_resources: bool = True,
 ) -> ErrorList:
-    """A job may only change its counts and whether it runs; one that waits may change what its pods want of nodes, one that
-    was suspended too, and resources, as far as the features allow it."""
+    """The errors in an update of a job: only its counts and `suspend` can change, and as far as the features allow it, scheduling
+    directives and resources of a suspended job."""
     spec, before = obj["spec"], old["spec"]
     errors = _with_selector_errors(spec, options) + _completions_update_errors(spec, before)
     errors += immutable_selector_errors(spec.get("selector"), before.get("selector"), _SPEC.child("selector"))
@@ -122,7 +122,7 @@ def _template_update_errors(
 
 
 def job_spec_errors(spec: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
-    """A JobSpec, of a job or in a cron job (validateJobSpec)."""
+    """The errors in a JobSpec, of a job or in a cron job (validateJobSpec)."""
     errors: ErrorList = []
     for name in _COUNTS:
         errors += non_negative_errors(spec.get(name, 0), path.child(name))

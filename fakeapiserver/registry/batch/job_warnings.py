@@ -18,7 +18,7 @@ _TOO_MANY: Final = (
 
 
 def job_spec_warnings(spec: Object, path: Path) -> list[str]:
-    """`path` is the spec's own."""
+    """Warnings about a JobSpec at `path`."""
     many = spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MUCH_PARALLELISM
     warnings = [f"{path}: {_TOO_MANY}"] if many and spec.get("completionMode") == "Indexed" else []
     return warnings + pod_template_warnings(spec["template"], path.child("template"))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def parsed(content: bytes) -> "x509.Certificate":
-    """The certificate of a DER text. ValueError for what Go doesn't take for one, in its words where these are known."""
+    """Parses a certificate in DER. Raises ValueError for a certificate that Go refuses, in its words where these are known."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 

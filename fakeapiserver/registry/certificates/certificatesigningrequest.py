@@ -113,7 +113,7 @@ class CertificateSigningRequestStrategy(Strategy, kw_only=True):
         return errors
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Decisions that are there already stay as they are."""
+        """Keeps earlier decisions as they are."""
         super().prepare_for_status_update(obj, old)
         conditions = (obj.get("status") or {}).get("conditions") or []
         for kind in _DECISIONS:

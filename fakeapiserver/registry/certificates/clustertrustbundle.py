@@ -36,7 +36,7 @@ class ClusterTrustBundleStrategy(Strategy, kw_only=True):
         return immutable_errors(now, then, _SIGNER)
 
     def validate_immutable(self, obj: Object, old: Object) -> ErrorList:
-        """A bundle that stays as it is isn't read again."""
+        """An unchanged bundle isn't checked again."""
         now, then = (item["spec"].get("trustBundle", "") for item in (obj, old))
         return _signer_errors(obj) + ([] if now == then else _bundle_errors(now))
 

@@ -18,7 +18,7 @@ _PARAMETERS: Final = (
 
 
 def request_problem(der: bytes) -> str:
-    """Why it is no certificate request; empty where its parts are there."""
+    """The problem of a certificate request's structure; empty if it has all parts."""
     try:
         whole = _Fields(der)
         request = _Fields(whole.read(_SEQUENCE, "certificateRequest"))
@@ -47,7 +47,7 @@ class _Fields:
         return self._at == len(self._data)
 
     def read(self, wanted: int | None, name: str) -> bytes:
-        """The contents of the next one, whose tag is `wanted` (None: any); `name` is what Go calls its type."""
+        """The contents of the next value, whose tag must be `wanted` (None: any); `name` is the name of its type in Go."""
         if self.ended:
             raise ValueError("syntax error: sequence truncated")
         first = self._byte()
@@ -101,7 +101,7 @@ def _check_integer(value: bytes) -> None:
 
 
 def certificate_problem(der: bytes) -> tuple[str, int]:
-    """Why it doesn't begin with a certificate, empty where its parts are there; and how many bytes that one has."""
+    """The problem of the structure of the first certificate, empty if it has all parts, and the certificate's size."""
     whole = _taken(der, _MANY)
     if whole is None:
         return "x509: malformed certificate", 0
@@ -146,7 +146,7 @@ def _parts_problem(contents: bytes) -> str:
 
 
 def _taken(data: bytes, tag: int) -> tuple[bytes, bytes] | None:
-    """The contents of the first value, and what follows it; None where it has another tag or isn't whole."""
+    """The contents of the first value and the rest; None if the value has another tag or isn't complete."""
     if len(data) < 2 or data[0] != tag:
         return None
     head, length = 2, data[1]
@@ -161,7 +161,7 @@ def _taken(data: bytes, tag: int) -> tuple[bytes, bytes] | None:
 
 
 def _is_minimal(value: bytes) -> bool:
-    """An integer in as few bytes as it needs."""
+    """Whether an integer has no superfluous bytes."""
     if len(value) < 2:
         return bool(value)
     return not ((value[0] == 0 and value[1] < 0x80) or (value[0] == 0xFF and value[1] >= 0x80))

@@ -176,7 +176,7 @@ def _verify(key: Any, signed: bytes, signature: bytes) -> None:
 
 
 def status_errors(status: Object, old: Object, spec: Object, now: float) -> ErrorList:
-    """An answer, at a time in seconds."""
+    """The errors in the status, at a time in seconds."""
     conditions: Sequence[Object] = status.get("conditions") or ()
     errors = _state_errors(conditions) + conditions_errors(conditions, _STATUS.child("conditions"))
     if errors:
@@ -278,7 +278,7 @@ def _is_for_key(leaf: "x509.Certificate", spec: Object) -> bool:
 
 
 def _time_errors(status: Object, leaf: "x509.Certificate", spec: Object, now: float) -> ErrorList:
-    """The first thing that is wrong with when the certificate is good."""
+    """The first error in the times at which the certificate is valid."""
     begins, ends, refresh = (
         datetime.fromisoformat(status[name]).timestamp() for name in ("notBefore", "notAfter", "beginRefreshAt")
     )

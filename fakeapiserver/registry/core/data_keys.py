@@ -22,7 +22,7 @@ _FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 def is_config_map_key(key: str) -> list[str]:
-    """Complaints about a key; an empty list means that it is fine."""
+    """The problems of a key; an empty list for a valid one."""
     errors = [max_length_error(_MAX_KEY, "characters")] if len(key.encode()) > _MAX_KEY else []
     if not _KEY.fullmatch(key):
         errors.append(regex_error(_KEY_RULE, _KEY_PATTERN, "key.name", "KEY_NAME", "key-name"))

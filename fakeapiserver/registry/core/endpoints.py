@@ -65,7 +65,7 @@ def _endpoints(obj: Object) -> str:
 
 
 def _addresses(subset: Object) -> Iterator[str]:
-    """Each port with each address; addresses alone where there are no ports."""
+    """Each address with each port, or alone if there are no ports."""
     addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
     if not subset.get("ports"):
         yield from addresses

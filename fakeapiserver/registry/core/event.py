@@ -28,7 +28,7 @@ _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "messa
 
 
 class EventStrategy(Strategy, kw_only=True):
-    """Events of the legacy group: next to nothing is asked of them."""
+    """Events of the legacy group, of which almost nothing is required."""
 
     component = "reportingComponent"
     cached: bool = False
@@ -75,7 +75,7 @@ class EventStrategy(Strategy, kw_only=True):
 
 
 class StrictEventStrategy(EventStrategy, kw_only=True):
-    """Events of events.k8s.io, which are complete and don't change but for their series."""
+    """Events of events.k8s.io, which are complete, and of which only the series may change."""
 
     component = "reportingController"
 
@@ -149,7 +149,7 @@ def _series_errors(series: Object | None) -> ErrorList:
 
 
 def _namespace_errors(obj: Object) -> ErrorList:
-    """An event is where its object is; one about a cluster's object is in default."""
+    """The error for an event that isn't in the namespace of its object, or in default for a cluster-scoped object."""
     own, involved = metadata(obj).get("namespace", ""), (obj.get("involvedObject") or {}).get("namespace", "")
     if involved:
         fits = bool(obj.get("eventTime")) or own == involved

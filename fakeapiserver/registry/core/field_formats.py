@@ -37,7 +37,7 @@ _VARIABLE_RULE: Final = (
 
 
 def is_valid_port_name(name: str) -> list[str]:
-    """Complaints about a port's name (an IANA service name)."""
+    """The problems of a port's name (an IANA service name)."""
     errors = [f"must be no more than {_MAX_PORT_NAME} characters"] if len(name.encode()) > _MAX_PORT_NAME else []
     if not _PORT_NAME.fullmatch(name):
         errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -51,7 +51,7 @@ def is_valid_port_name(name: str) -> list[str]:
 
 
 def port_errors(port: int, path: Path) -> ErrorList:
-    """A port number."""
+    """The errors in a port number."""
     return [] if 1 <= port <= 65535 else [field.invalid(path, port, _PORT_RANGE)]
 
 
@@ -66,7 +66,7 @@ def protocol_errors(protocol: str, path: Path) -> ErrorList:
 
 
 def choice_errors(value: str, choices: Sequence[str], path: Path) -> ErrorList:
-    """A required value that must be one of `choices`."""
+    """The errors in a required value that must be one of `choices`."""
     if not value:
         return [field.required(path)]
     return [] if value in choices else [field.not_supported(path, value, choices)]
@@ -77,12 +77,12 @@ def name_errors(value: str, check: Callable[[str], list[str]], path: Path) -> Er
 
 
 def required_segment_errors(value: str, path: Path) -> ErrorList:
-    """A required value that fits into one segment of a path."""
+    """The errors in a required value that must fit into one segment of a path."""
     return name_errors(value, names.path_segment_name, path) if value else [field.required(path)]
 
 
 def required_label_errors(value: str, path: Path) -> ErrorList:
-    """A required DNS label."""
+    """The errors in a required DNS label."""
     return name_errors(value, names.is_dns1123_label, path) if value else [field.required(path)]
 
 
@@ -91,7 +91,7 @@ def non_negative_errors(value: int, path: Path) -> ErrorList:
 
 
 def non_negative_amount_errors(quantity: str, path: Path) -> ErrorList:
-    """A quantity that isn't negative."""
+    """The error for a negative quantity."""
     detail = "must be greater than or equal to 0"
     return [field.invalid(path, quantity, detail)] if amount(quantity) < 0 else []
 
@@ -101,14 +101,14 @@ def positive_amount_errors(quantity: str, path: Path) -> ErrorList:
 
 
 def basic_resource_errors(quantity: str, path: Path) -> ErrorList:
-    """A quantity that isn't negative; shown in whole numbers (validateBasicResource), of which Go keeps 64 bits."""
+    """The error for a negative quantity, which is shown as a whole number (validateBasicResource), of which Go keeps 64 bits."""
     parsed_amount = amount(quantity)
     whole = ((floor(parsed_amount) if parsed_amount < 0 else ceil(parsed_amount)) + _SIGN) % (2 * _SIGN) - _SIGN
     return [field.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
 def descending_path_errors(text: str, path: Path) -> ErrorList:
-    """A path that stays below where it starts (validateLocalDescendingPath)."""
+    """The errors in a relative path, which must not lead above its start (validateLocalDescendingPath)."""
     errors = [field.invalid(path, text, "must be a relative path")] if text.startswith("/") else []
     return errors + no_backsteps_errors(text, path)
 
@@ -131,7 +131,7 @@ def is_http_header_name(name: str) -> list[str]:
 
 
 def is_subdomain_with_underscore(name: str) -> list[str]:
-    """A DNS subdomain whose labels may have underscores, as those of services do."""
+    """The problems of a DNS subdomain whose labels may have underscores, as those of services."""
     errors = [names.max_length_error(_MAX_SUBDOMAIN, "characters")] if len(name.encode()) > _MAX_SUBDOMAIN else []
     if not _UNDERSCORED.fullmatch(name):
         text = names.regex_error(_UNDERSCORED_RULE, _UNDERSCORED.pattern, "example.com")
@@ -140,12 +140,12 @@ def is_subdomain_with_underscore(name: str) -> list[str]:
 
 
 def is_environment_variable_name(name: str) -> list[str]:
-    """The name of an environment variable, by the relaxed rule (IsRelaxedEnvVarName)."""
+    """The problems of the name of an environment variable, by the relaxed rule (IsRelaxedEnvVarName)."""
     return [] if name.isascii() and name.isprintable() and "=" not in name else [_VARIABLE_RULE]
 
 
 def duplicate_errors(value: str, seen: set[str], path: Path) -> ErrorList:
-    """A value that may be given once; `seen` remembers it."""
+    """The error for a repeated value; `seen` has the earlier values and gets this one."""
     if value in seen:
         return [field.duplicate(path, value)]
     seen.add(value)
@@ -165,7 +165,7 @@ STRICT_ONLY: Final = frozenset(
 
 
 def ip_errors(ip: str, path: Path, known: Collection[str] = ()) -> ErrorList:
-    """Addresses that were accepted before stay accepted."""
+    """The errors in an address. Addresses in `known`, which were accepted before, stay valid."""
     if ip in known:
         return []
     if _parses(unzoned_address, ip):
@@ -193,7 +193,7 @@ def cidr_errors(text: str, path: Path, known: Collection[str] = ()) -> ErrorList
 
 
 def interface_address_errors(text: str, path: Path) -> ErrorList:
-    """An address of an interface, with its network's length, in the shortest form."""
+    """The errors in an interface's address with its prefix length, which must be in canonical form."""
     address, _, length = text.partition("/")
     ip, bits = canonical_ip(address), _LEADING_ZEROS.sub("", length)
     if (
@@ -209,7 +209,7 @@ def interface_address_errors(text: str, path: Path) -> ErrorList:
 
 
 def canonical_ip_errors(ip: str, path: Path) -> ErrorList:
-    """Addresses of newer fields: in their shortest form."""
+    """The errors in an address of a newer field, which must be in canonical form."""
     errors = ip_errors(ip, path)
     return errors or _canonical_errors(ip, canonical_ip(ip), path)
 
@@ -221,7 +221,7 @@ def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
 
 
 def is_cidr(text: str) -> bool:
-    """A subnet, maybe with bits beyond its prefix or with leading zeros."""
+    """Whether the text is a subnet, maybe with bits beyond its prefix or with leading zeros."""
     return text.partition("/")[2].isdigit() and _parses(unzoned_network, _without_leading_zeros(text))
 
 
@@ -237,7 +237,7 @@ def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:
 
 
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:
-    """Addresses that traffic can be sent to (ValidateEndpointIP)."""
+    """The errors in an address that traffic is sent to (ValidateEndpointIP)."""
     plain = text if ":" in text else _LEADING_ZEROS.sub("", text)
     if not _parses(unzoned_address, plain):
         return [field.invalid(path, text, "must be a valid IP address")]

@@ -17,7 +17,7 @@ _KEY: Final = "PRIVATE KEY"
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """Empty for a pair that a server could use; both in PEM."""
+    """The problem of a certificate and its key, both in PEM; empty for a pair that a server can use."""
     block, skipped = _first(certificate, lambda kind: kind == _CERTIFICATE)
     if block is None:
         return _no_certificate(skipped)
@@ -38,7 +38,7 @@ def _first(pem: bytes, wanted: Callable[[str], bool]) -> tuple[bytes | None, lis
 
 
 def pem_blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
-    """The kind and the content of each block; what is no block is passed over."""
+    """The kind and the content of each block; anything else is ignored."""
     for match in _BLOCK.finditer(pem):
         try:
             text = _SPACES.sub(b"", _HEADER.sub(b"", match[2]))

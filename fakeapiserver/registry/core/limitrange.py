@@ -87,7 +87,7 @@ class LimitRangeStrategy(Strategy, kw_only=True):
 
 
 def _default_item(item: Object) -> None:
-    """The limit is the most there may be, the request is the limit, or else the least there must be."""
+    """Sets the defaults of one item: the default limit is max, the default request is the default limit, or else min."""
     limits = {**(item.get("max") or {}), **(item.get("default") or {})}
     requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
     if limits:
@@ -145,7 +145,7 @@ def _order_errors(item: Object, name: str, path: Path) -> ErrorList:
 
 
 def _ratio_errors(item: Object, name: str, path: Path) -> ErrorList:
-    """A limit may be so many times the request, but no more than the most there may be is of the least."""
+    """The errors in maxLimitRequestRatio, which can't be larger than the ratio of max to min."""
     ratio, least, most = ((item.get(which) or {}).get(name) for which in (_RATIO, "min", "max"))
     if ratio is None:
         return []

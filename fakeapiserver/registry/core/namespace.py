@@ -49,7 +49,7 @@ class NamespaceStrategy(Strategy, kw_only=True):
         return self.status_reset_fields if subresource == "status" else ("status",)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Object, old: Object) -> None:
-        """Only finalize writes the whole object beside the main path; it leaves status alone."""
+        """The only other subresource that writes the whole object is finalize, which keeps the status."""
         if "status" in old:
             obj["status"] = old["status"]
 
@@ -93,7 +93,7 @@ class NamespaceStrategy(Strategy, kw_only=True):
 
 
 def _keeps(finalizer: str, options: Deletion) -> bool:
-    """The garbage collector's finalizers stay only if the client says nothing, or asks for them."""
+    """Whether a finalizer stays; the garbage collector's stay unless the client chooses another propagation policy."""
     if options.orphan_dependents is not None:
         return finalizer != (FOREGROUND if options.orphan_dependents else ORPHAN)
     if options.propagation_policy is None:

@@ -12,7 +12,7 @@ from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 
 class ReplicasStrategy(WithPods, kw_only=True):
-    """A number of replicas of one pod template."""
+    """The strategy of kinds that keep a number of replicas of one pod template."""
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"replicas": 0}

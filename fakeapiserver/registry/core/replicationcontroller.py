@@ -35,7 +35,7 @@ class ReplicationControllerStrategy(ReplicasStrategy, kw_only=True):
         spec.setdefault("replicas", 1)
 
     def canonicalize(self, obj: Object) -> None:
-        """Reading the stored one gives it its template's labels."""
+        """An object without labels gets those of its template, as upstream does when it reads the object."""
         template: Object = obj["spec"].get("template") or {}
         if not metadata(obj).get("labels") and (labels := metadata(template).get("labels")):
             metadata(obj)["labels"] = dict(labels)
@@ -62,7 +62,7 @@ class ReplicationControllerStrategy(ReplicasStrategy, kw_only=True):
         return warnings + (pod_template_warnings(template, _TEMPLATE) if template is not None else [])
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        """Upstream looks at the template that was."""
+        """Warnings about the old template, which upstream looks at."""
         template = old["spec"].get("template")
         return [] if template is None else updated_template_warnings(obj, old, template, _TEMPLATE)
 

@@ -108,7 +108,7 @@ class ResourceQuotaStrategy(Strategy, kw_only=True):
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        """Requests that may be larger than limits make no sense."""
+        """Warns of requests that may be larger than limits."""
         if not self.features.at_least("v1.35"):
             return []
         hard: dict[str, str] = (obj.get("spec") or {}).get("hard") or {}
@@ -196,5 +196,5 @@ def _not_applicable(scope: str, hard: dict[str, str]) -> list[str]:
 
 
 def _clashes(path: Path, scopes: set[str], shown: list[str] | None) -> ErrorList:
-    """Upstream shows the plain scopes, whatever clashes."""
+    """The error for scopes that exclude each other; upstream shows the plain scopes in any case."""
     return [field.invalid(path, shown, "conflicting scopes") for pair in _CONFLICTING if pair <= scopes]

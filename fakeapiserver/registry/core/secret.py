@@ -29,7 +29,7 @@ _JSON_TYPES: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson
 
 class SecretStrategy(Strategy, kw_only=True):
     def default(self, obj: Object, version: str) -> None:
-        """stringData is a way to write data, and is never read."""
+        """Moves stringData, which is write-only, into data."""
         if strings := obj.pop("stringData", None):
             added = {key: base64.b64encode(text.encode()).decode() for key, text in strings.items()}
             obj["data"] = {**(obj.get("data") or {}), **added}

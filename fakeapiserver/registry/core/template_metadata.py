@@ -17,7 +17,7 @@ _FORBIDDEN: Final = (
 
 
 def template_meta_errors(meta: Object, path: Path) -> ErrorList:
-    """Labels and annotations are all that claims get."""
+    """The errors for metadata other than labels and annotations, which is all that claims get."""
     errors = names.validate_annotations(meta.get("annotations") or {}, path.child("annotations"))
     errors += names.validate_labels(meta.get("labels") or {}, path.child("labels"))
     return errors + [

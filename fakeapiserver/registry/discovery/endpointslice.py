@@ -40,7 +40,7 @@ class EndpointSliceStrategy(Strategy, kw_only=True):
         return super().raises_generation(obj, old) or labels(obj) != labels(old)
 
     def takes_loose_addresses(self, obj: Object) -> bool:
-        """IPv6 came with strict rules."""
+        """True unless the addresses are IPv6, which had strict rules from the beginning."""
         return obj.get("addressType") != "IPv6"
 
     def warnings_on_create(self, obj: Object) -> list[str]:

@@ -61,7 +61,7 @@ def _address_errors(address: str, kind: str, path: Path, number: int) -> ErrorLi
 
 
 def _domain_errors(name: str, path: Path) -> ErrorList:
-    """A domain of at least two labels, of which only the first invalid one is reported (IsFullyQualifiedDomainName)."""
+    """The errors in a domain of at least two labels, of which only the first invalid one is reported (IsFullyQualifiedDomainName)."""
     if not name:
         return [field.required(path)]
     name = name.removesuffix(".")
@@ -96,7 +96,7 @@ def _hint_errors(hints: Iterable[Object], path: Path, *, labels: bool) -> ErrorL
 
 
 def port_list_errors(ports: Sequence[Object], path: Path) -> ErrorList:
-    """Names that are labels and differ, known protocols."""
+    """The errors in ports: their names must be unique labels, their protocols known."""
     if len(ports) > _MOST_PORTS:
         return [field.too_many(path, len(ports), _MOST_PORTS)]
     errors: ErrorList = []

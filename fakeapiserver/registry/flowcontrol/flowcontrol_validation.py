@@ -143,7 +143,7 @@ def _subject_errors(subject: Object, path: Path) -> ErrorList:
 
 
 def _alone_errors(values: list[str], path: Path, what: str) -> ErrorList:
-    """The error for `*` beside other values."""
+    """The error for `*` next to other values."""
     if "*" not in values or len(values) == 1:
         return []
     return [field.invalid(path, values, f"if '*' is present, must not specify other {what}")]
@@ -252,7 +252,7 @@ def _level_errors(spec: Object, name: str) -> ErrorList:
 
 
 def _share_errors(level: Object, path: Path, response: ErrorList | tuple[()]) -> ErrorList:
-    """`response`: what is found wrong between the shares and what is lent of them."""
+    """The errors in shares. `response`: the errors that are reported between those of the shares and of their lending."""
     errors: ErrorList = []
     if (shares := level.get("nominalConcurrencyShares", 0)) < 0:
         errors.append(field.invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer"))

@@ -45,7 +45,7 @@ def long_name_caseless(value: str) -> list[str]:
 
 
 def required_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:
-    """A required text, and the rule for it."""
+    """The errors in a required text."""
     return optional_text_errors(obj, name, check, path) if obj.get(name) else [field.required(path.child(name))]
 
 
@@ -63,7 +63,7 @@ def maximum_errors(value: int, most: int, path: Path) -> ErrorList:
 
 
 def union_errors(obj: Object, members: Sequence[str], path: Path) -> ErrorList:
-    """Exactly one of the fields must be set."""
+    """The errors for a union, of which exactly one field must be set."""
     given = [name for name in members if obj.get(name) is not None]
     listed = ", ".join(f"`{name}`" for name in members)
     if not given:

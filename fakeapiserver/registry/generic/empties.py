@@ -1,6 +1,6 @@
 """Empty lists and maps, which Go distinguishes from absent ones until an object is stored.
 
-Decoding drops them from an object and keeps them beside it, by their steps: {("spec", "ports"): []}.
+Decoding drops them from an object and keeps them separately, by their steps: {("spec", "ports"): []}.
 """
 
 from copy import deepcopy
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def restore_empties(obj: Object, empties: "Empties") -> None:
-    """Puts them back where the decoding has left null in their place; what is left out when it is empty stays away."""
+    """Puts empty lists and maps back where decoding has left null; fields that Go omits when empty stay absent."""
     for steps, empty in empties.items():
         target: Any = obj
         for step in steps[:-1]:
@@ -24,7 +24,7 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
 
 
 def as_sent(obj: Object, empties: "Empties") -> Object:
-    """A copy of the object with all of them, as far as their surroundings still exist."""
+    """A copy of the object with all empty lists and maps whose parents still exist."""
     sent = deepcopy(obj)
     for steps, empty in empties.items():
         target: Any = sent

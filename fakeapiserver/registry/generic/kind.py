@@ -56,7 +56,7 @@ class Kind(Protocol):
     def typed(self) -> "TypedSchema": ...
 
     def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:
-        """Brings a body into the kind's canonical form, in place; answers texts such as `unknown field "spec.x"`. The empty lists
+        """Brings a body into the kind's canonical form, in place, and returns texts such as `unknown field "spec.x"`. The empty lists
         and maps that this drops are added to `empties`; `from_map`: it is what a strategic merge patch has made. ValueError for a
         wrong type, in the words of Go's JSON decoder."""
 
@@ -68,7 +68,7 @@ class Kind(Protocol):
         """Sets the version's defaults."""
 
     def validate(self, obj: Object, old: Object | None) -> ErrorList:
-        """The errors by the schema."""
+        """The errors by the rules of the schema."""
 
     def arrange(self, obj: Object) -> Object:
         """The object with its keys in the order in which Go writes them. `obj` isn't changed, but may share parts with the result."""
@@ -164,7 +164,7 @@ class BuiltinKind:
 
 
 def _raw_fields(schema: Schema, definitions: Definitions, within: tuple[str, ...]) -> Iterator[FieldPath]:
-    """Below a schema; `within` are the types around it, which a type may hold again."""
+    """The paths of raw fields below a schema; `within` are the types around it, which a type may hold again."""
     name = reference(schema)
     if name == _RAW_EXTENSION:
         yield ()

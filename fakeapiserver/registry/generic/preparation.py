@@ -25,7 +25,7 @@ def fill_system_fields(meta: Object, strategy: Strategy, now: str, generate_name
 
 
 def prepare_for_create(request: WriteRequest, strategy: Strategy, obj: Object) -> None:
-    """Adds warnings to the request (upstream: rest.BeforeCreate)."""
+    """Prepares a new object, and adds warnings to the request (upstream: rest.BeforeCreate)."""
     strategy.record_user(obj, request.user)
     strategy.drop_disabled(obj, None)
     if request.subresource:
@@ -38,7 +38,7 @@ def prepare_for_create(request: WriteRequest, strategy: Strategy, obj: Object) -
 
 
 def prepare_for_update(request: WriteRequest, strategy: Strategy, new: Object, old: Object) -> None:
-    """Upstream: rest.BeforeUpdate."""
+    """Prepares a changed object (upstream: rest.BeforeUpdate)."""
     meta, old_meta = metadata(new), metadata(old)
     ensure_namespace(meta, request.namespace)
     if generation := old_meta.get("generation"):

@@ -113,7 +113,7 @@ class Strategy(StrategyFacts, kw_only=True):
             drop_disabled_fields(obj, old, self.disabled_fields)
 
     def takes_loose_addresses(self, obj: Object) -> bool:
-        """Whether its addresses may be written loosely while StrictIPCIDRValidation is off."""
+        """Whether the object's addresses may be written loosely while StrictIPCIDRValidation is off."""
         return self.legacy_addresses
 
     def validate(self, obj: Object) -> ErrorList:
@@ -177,7 +177,7 @@ class Strategy(StrategyFacts, kw_only=True):
         return wanted or 0
 
     def deletion_blocked(self, obj: Object) -> bool:
-        """Something beside finalizers keeps a terminating object (a namespace's spec.finalizers)."""
+        """Whether anything besides finalizers keeps a terminating object (a namespace's spec.finalizers)."""
         return False
 
     def begin_deletion(self, obj: Object, options: "Deletion", now: float) -> None:
@@ -188,7 +188,7 @@ class Strategy(StrategyFacts, kw_only=True):
         return self.has_generation and spec_changed(obj, old, quantity_fields=self.quantity_fields)
 
     def shows_more_than_stored(self, obj: Object) -> bool:
-        """Whether reading a new object fills in what its creation didn't store: the first update stores it then, whatever it is."""
+        """Whether reading a new object fills in what its creation didn't store: the first update of any kind stores it then."""
         return False
 
     def with_unshown(self, old: Object) -> Object:

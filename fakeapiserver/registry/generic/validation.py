@@ -116,7 +116,7 @@ class Validator(Struct, frozen=True):
         return self.strategy.validate_update(new, old)
 
 
-def as_told(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties") -> ErrorList:
+def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties") -> ErrorList:
     """The errors in the words of the server's version, with the values that were sent."""
     if not strategy.features.enabled("StrictIPCIDRValidation") and strategy.takes_loose_addresses(obj):
         from fakeapiserver.registry.core.field_formats import STRICT_ONLY

@@ -29,7 +29,7 @@ from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors, worded
 from fakeapiserver.registry.generic.preparation import fill_system_fields, prepare_for_create, prepare_for_update
-from fakeapiserver.registry.generic.validation import Validator, as_told
+from fakeapiserver.registry.generic.validation import Validator, as_reported
 from fakeapiserver.registry.generic.write_request import Transform, WriteRequest, Written
 from fakeapiserver.storage.interface import KeyExists, StoredObject
 from fakeapiserver.storage.keys import ROOT
@@ -215,7 +215,7 @@ class WriteAttempt(Struct):
             errors = validator.update_errors(request.subresource, new, old, request.empties)
         if store.guard is not None:
             errors = await store.guard.errors(request, new, old, errors)
-        if errors and (reported := as_told(errors, strategy, new, request.empties)):
+        if errors and (reported := as_reported(errors, strategy, new, request.empties)):
             raise new_invalid(GroupKind(store.kind.group, new["kind"]), str(metadata(new).get("name", "")), reported)
         if old is None:
             warnings = strategy.warnings_on_create(new)

@@ -139,7 +139,7 @@ def _spec_errors(spec: Object, old: Object | None, relaxed: bool) -> ErrorList:
 
 
 def _services(spec: Object) -> Iterator[str]:
-    """The names of the Services behind it."""
+    """The names of the Services behind an ingress."""
     rules = spec.get("rules") or ()
     backends = [spec.get("defaultBackend") or {}]
     backends += [path.get("backend") or {} for rule in rules for path in (rule.get("http") or {}).get("paths") or ()]
@@ -180,7 +180,7 @@ def _path_errors(item: Object, at: Path, relaxed: bool) -> ErrorList:
 
 
 def _backend_errors(backend: Object, path: Path, relaxed: bool = True) -> ErrorList:
-    """`relaxed`: whether a Service may have any name that is a label (RelaxedServiceNameValidation)."""
+    """The errors in a backend. `relaxed`: whether a Service may have any name that is a label (RelaxedServiceNameValidation)."""
     service, resource = backend.get("service"), backend.get("resource")
     if service is not None and resource is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]

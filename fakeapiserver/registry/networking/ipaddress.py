@@ -14,7 +14,7 @@ from fakeapiserver.registry.generic.table_cells import NONE, age
 
 
 def is_ip_address(name: str, prefix: bool) -> list[str]:
-    """The name of an IPAddress is the address; prefixes are judged as if they were whole."""
+    """The errors in an IPAddress's name, which is the address; a prefix is checked like a whole name."""
     return [error.detail for error in canonical_ip_errors(name, Path("name"))]
 
 

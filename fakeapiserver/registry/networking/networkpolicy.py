@@ -18,7 +18,7 @@ from fakeapiserver.registry.generic.label_selector import format_label_selector,
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
-# Leading zeros, which count for nothing.
+# Leading zeros, which are ignored.
 _ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
 _SPEC: Final = Path("spec")
 _TYPES: Final = ("Ingress", "Egress")
@@ -72,7 +72,7 @@ def _subnets(spec: Object) -> Iterator[tuple[str, Path]]:
 
 
 def _spec_errors(spec: Object, known: Collection[str]) -> ErrorList:
-    """`known`: subnets that were accepted before."""
+    """The errors in a spec. `known`: subnets that were accepted before."""
     errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
     for path, rule, peers in _rules(spec):
         for i, port in enumerate(rule.get("ports") or ()):

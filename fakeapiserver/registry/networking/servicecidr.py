@@ -44,7 +44,7 @@ class ServiceCIDRStrategy(Strategy, kw_only=True):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        """A second range may be added; nothing else changes."""
+        """The errors in an update, which can only add a second range."""
         now, then = obj["spec"].get("cidrs"), old["spec"].get("cidrs") or []
         grows = len(now or ()) == _MAX_CIDRS and len(then) == 1
         if len(now or ()) == len(then) or grows:

@@ -50,7 +50,7 @@ class RuntimeClassStrategy(Strategy, kw_only=True):
 
 
 def _scheduling_errors(scheduling: Object, path: Path) -> ErrorList:
-    """`path`: where messages say that the tolerations are."""
+    """The errors in scheduling; messages report tolerations at `path`."""
     errors = names.validate_labels(scheduling.get("nodeSelector") or {}, _SCHEDULING.child("nodeSelector"))
     tolerations: list[Object] = scheduling.get("tolerations") or []
     errors += toleration_errors(tolerations, path)

@@ -26,7 +26,7 @@ _FULL_AUTHORITY: Final[list[PolicyRule]] = [
 
 
 class Grant(NamedTuple):
-    """Rights that a user has given away in a namespace (empty: everywhere). Who doesn't have them needs `verb` (escalate or
+    """Rights that a user has granted in a namespace (empty: everywhere). A user without these rights needs `verb` (escalate or
     bind) for `name` of the `resource`."""
 
     user: str
@@ -76,7 +76,7 @@ class PolicyBased(Guard):
     def _check_role(self, request: WriteRequest, obj: Object, old: Object) -> None:
         self._confirm(request, obj, obj.get("rules") or [])
         if self.resource == "clusterroles" and (_aggregates(obj) or _aggregates(old)):
-            # it gathers whatever there is, so it takes all
+            # the aggregated rules can be any, so all rights are required
             owned, _ = self.rules.policy_rules(request.user, request.namespace)
             if rules_cover(owned, _FULL_AUTHORITY):
                 raise self._forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
@@ -136,7 +136,7 @@ class PolicyBased(Guard):
         )
         try:
             decision, _ = await self.authorizer.authorize(attributes)
-        except EvaluationError:  # who can't find out doesn't allow it
+        except EvaluationError:  # an error of the authorizer is a refusal
             return False
         return decision is Decision.ALLOW
 

@@ -100,7 +100,7 @@ def _attributes(request: WriteRequest, *, subresource: str, namespace: str = "",
 
 
 async def _problem(authorizer: Authorizer, attributes: Attributes) -> str:
-    """Why it isn't allowed, or nothing."""
+    """The reason why an access isn't allowed; empty if it is."""
     try:
         decision, reason = await authorizer.authorize(attributes)
     except EvaluationError as error:

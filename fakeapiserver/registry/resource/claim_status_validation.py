@@ -45,7 +45,7 @@ _NO_UID: Final = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-x
 
 
 def claim_status_errors(claim: Object, status: Object, old: Object, *, allocates: bool) -> ErrorList:
-    """`allocates`: the allocation isn't the old one."""
+    """The errors in a claim's status. `allocates`: the allocation has changed."""
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or ()
     errors = set_errors(
         reserved, MAX_RESERVED, _consumer_errors, _STATUS.child("reservedFor"), lambda row: row.get("uid", "")

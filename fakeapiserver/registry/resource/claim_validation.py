@@ -188,7 +188,7 @@ def reference_errors(name: str, path: Path, requests: Collection[str]) -> ErrorL
 
 
 def configuration_errors(config: Object, path: Path, *, stored: bool = False) -> ErrorList:
-    """`stored`: parameters that were accepted before may be longer."""
+    """The errors in configurations. `stored`: parameters that were accepted before may be longer."""
     opaque, at = config.get("opaque"), path.child("opaque")
     if opaque is None:
         return [field.required(at)]
@@ -229,7 +229,7 @@ def _expression_errors(expression: str, path: Path, features: DeviceFeatures) ->
 
 
 def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:
-    """`old`: the spec before an update, whose configuration is tolerated as long as it stays the same."""
+    """The errors in a class. `old`: the spec before an update, whose configuration is tolerated while it stays the same."""
     stored = old is not None and spec.get("config") == old.get("config")
 
     def config_errors(config: Object, path: Path) -> ErrorList:

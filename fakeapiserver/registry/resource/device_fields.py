@@ -46,7 +46,7 @@ _C_IDENTIFIER_RULE: Final = names.regex_error(
 def taint_errors(
     taint: Object, path: Path, known_effect: str | None = None, effects: Sequence[str] = EFFECTS
 ) -> ErrorList:
-    """`known_effect`: that of before, which isn't judged again."""
+    """The errors in a taint. `known_effect`: the effect before an update, which stays allowed."""
     value, effect = taint.get("value", ""), taint.get("effect", "")
     errors = label_key_errors(taint.get("key", ""), path.child("key"))
     errors += name_errors(value, names.is_valid_label_value, path.child("value"))
@@ -60,7 +60,7 @@ def taint_errors(
 
 
 def binding_errors(holder: Object, path: Path) -> ErrorList:
-    """Conditions that binding waits for, and that end it."""
+    """The errors in the conditions that binding waits for, and in those that end it."""
     good, failures = (holder.get(name) or [] for name in ("bindingConditions", "bindingFailureConditions"))
     errors: ErrorList = []
     for name, listed in (("bindingConditions", good), ("bindingFailureConditions", failures)):
@@ -101,7 +101,7 @@ def label_key_errors(key: str, path: Path) -> ErrorList:
 
 
 def qualified_errors(name: str, path: Path) -> ErrorList:
-    """An identifier, maybe with a domain; upstream takes anything with two slashes."""
+    """The errors in an identifier, maybe with a domain; upstream accepts any text with two slashes."""
     domain, slash, identifier = name.partition("/")
     if not slash:
         return _identifier_errors(name, path)

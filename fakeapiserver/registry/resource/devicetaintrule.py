@@ -39,7 +39,7 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
             obj["status"] = {}
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
-        """Another effect is another taint: it begins now, unless the client says when."""
+        """A taint with another effect begins now, unless the client sends a time."""
         super().prepare_for_update(obj, old)
         taint, before = (item["spec"].get("taint") or {} for item in (obj, old))
         if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
@@ -66,7 +66,7 @@ class DeviceTaintRuleStrategy(Strategy, kw_only=True):
 
 
 def _spec_errors(spec: Object, old: Object, effects: Sequence[str]) -> ErrorList:
-    """An effect that is there already may stay, whatever it is."""
+    """The errors in a spec; an old effect stays allowed."""
     selector, path = spec.get("deviceSelector") or {}, _SPEC.child("deviceSelector")
     errors: ErrorList = []
     if (driver := selector.get("driver")) is not None:

@@ -68,7 +68,7 @@ class ResourceClaimStrategy(TextKeepingStrategy, kw_only=True):
 
 
 def default_requests(spec: Object, version: str) -> None:
-    """A request of an older version that names a class says itself what it asks for."""
+    """Sets the defaults of requests; in an older version, a request with a class is an exact request itself."""
     flat = version in OLDER_VERSIONS
     for request in (spec.get("devices") or {}).get("requests") or ():
         exactly = request.get("exactly") if not flat else request if request.get("deviceClassName") else None

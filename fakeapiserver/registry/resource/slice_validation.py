@@ -63,8 +63,8 @@ _IS_VERSION: Final = re.compile(
 def slice_errors(
     spec: Object, old: Object | None = None, *, one_kind: bool = True, effects: Sequence[str] = EFFECTS
 ) -> ErrorList:
-    """`old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35; `effects`:
-    those of taints."""
+    """The errors in a slice. `old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35;
+    `effects`: the allowed effects of taints."""
     pool, driver = spec.get("pool") or {}, spec.get("driver", "")
     errors = driver_errors(driver, SPEC.child("driver")) + _pool_errors(pool, SPEC.child("pool"))
     if old is not None:
@@ -333,7 +333,7 @@ def _consumption_errors(consumption: Object, path: Path) -> ErrorList:
 
 
 def _counters_errors(holder: Object, name: str, path: Path) -> ErrorList:
-    """Counters, and the name of their set."""
+    """The errors in counters, and in the name of their set."""
     counter_set, counters, at = holder.get(name, ""), holder.get("counters"), path.child("counters")
     errors = (
         name_errors(counter_set, names.is_dns1123_label, path.child(name))

@@ -54,7 +54,7 @@ class PodGroupStrategy(Strategy, kw_only=True):
         copy_field("status", old, obj)
 
     def canonicalize(self, obj: Object) -> None:
-        """A mode that was dropped with its gate is filled in again as the object is read."""
+        """Sets a mode that was dropped with its gate, as upstream does when it reads the object."""
         obj["spec"].setdefault("disruptionMode", "Pod")
 
     def validate(self, obj: Object) -> ErrorList:

@@ -35,7 +35,7 @@ class PriorityClassStrategy(Strategy, kw_only=True):
         return errors + (choice_errors(policy, _POLICIES, Path("preemptionPolicy")) if policy is not None else [])
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
-        """The first one is the last: what matters can't change."""
+        """False: the fields that count can't change."""
         return False
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
@@ -56,7 +56,7 @@ class PriorityClassStrategy(Strategy, kw_only=True):
 
 
 def _not_the_known_one(name: str, obj: Object) -> str:
-    """Why a class isn't the system's own of this name."""
+    """The reason why a class isn't the system class of this name; empty if it is."""
     value = SYSTEM_CLASSES.get(name)
     if value is None:
         return f"{name} is not a known system priority class"

@@ -27,7 +27,7 @@ _TOKENS_LOGGED = (
 
 class CSIDriverStrategy(Strategy, kw_only=True):
     def raises_generation(self, obj: Object, old: Object) -> bool:
-        """Upstream never sets a first generation, but counts on."""
+        """Upstream sets no first generation, but raises it."""
         return obj.get("spec") != old.get("spec")
 
     def default(self, obj: Object, version: str) -> None:

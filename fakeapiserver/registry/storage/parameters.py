@@ -26,6 +26,6 @@ def parameter_errors(parameters: Mapping[str, str], path: Path) -> ErrorList:
 
 
 def size_errors(texts: Mapping[str, str], path: Path) -> ErrorList:
-    """Keys and values together may have 256 KiB."""
+    """The error for parameters whose keys and values together are larger than 256 KiB."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in texts.items())
     return [field.too_long(path, _MAX_BYTES)] if size > _MAX_BYTES else []

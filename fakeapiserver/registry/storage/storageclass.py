@@ -76,7 +76,7 @@ class StorageClassStrategy(Strategy, kw_only=True):
 
 
 def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:
-    """Each term says something else, of each label once."""
+    """The errors in topologies: terms and labels in a term must be unique."""
     errors: ErrorList = []
     # Upstream compares with as many empty terms as there are terms, too.
     seen: list[dict[str, set[str]]] = [{} for _ in terms]

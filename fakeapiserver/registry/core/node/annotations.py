@@ -24,7 +24,7 @@ _GO_KINDS: Final[dict[type, str]] = {
 
 
 def annotated_taints(node: Object) -> tuple[list[Object], ErrorList]:
-    """The taints of the annotation, and what is wrong with its text."""
+    """The taints of the annotation, and the errors in its text."""
     return _read(node, TAINTS, _ANNOTATIONS, list, "[]core.Taint")
 
 

@@ -23,7 +23,7 @@ DEPRECATED_NODE_LABELS: Final = {
 
 
 def node_term_warnings(term: Object, path: Path, *, preferred: bool = False) -> Iterator[str]:
-    """A NodeSelectorTerm's; of a preferred one, which isn't validated, also its values'."""
+    """Warnings about a NodeSelectorTerm; about a preferred term, which isn't validated, also those about its values."""
     for i, expression in enumerate(term.get("matchExpressions") or ()):
         at, key = path.child("matchExpressions").index(i), expression.get("key", "")
         if key in DEPRECATED_NODE_LABELS:
@@ -34,7 +34,7 @@ def node_term_warnings(term: Object, path: Path, *, preferred: bool = False) -> 
 
 
 def node_selector_warnings(selector: Object | None, path: Path) -> list[str]:
-    """A LabelSelector's that selects nodes."""
+    """Warnings about a LabelSelector that selects nodes."""
     warnings = list(node_term_warnings(selector or {}, path))
     for label in (selector or {}).get("matchLabels") or ():
         if label in DEPRECATED_NODE_LABELS:

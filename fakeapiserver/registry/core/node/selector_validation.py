@@ -20,7 +20,7 @@ def node_selector_errors(selector: Object, path: Path) -> ErrorList:
 
 
 def node_term_errors(term: Object, path: Path, *, any_value: bool = False) -> ErrorList:
-    """`any_value`: also of labels that no node can have, which is no reason not to prefer it."""
+    """The errors in a NodeSelectorTerm. `any_value`: values that no node's label can have are allowed, as in preferred terms."""
     errors: ErrorList = []
     for i, requirement in enumerate(term.get("matchExpressions") or ()):
         errors += _label_errors(requirement, path.child("matchExpressions").index(i), any_value)

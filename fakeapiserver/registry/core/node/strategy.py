@@ -24,7 +24,7 @@ from fakeapiserver.registry.generic.table_cells import NONE, age
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"
 _UNKNOWN: Final = "<unknown>"
-# Where upstream says that taints stand.
+# The path at which upstream reports taints.
 _TAINTS: Final = Path("metadata.taints")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UNIQUE: Final = "taints must be unique by key and effect pair"
@@ -161,7 +161,7 @@ def _amount_errors(status: Object) -> ErrorList:
 
 
 def _feature_errors(features: list[str]) -> ErrorList:
-    """Features that a node says it has: each once, sorted as bytes."""
+    """The errors in declared features: each must be unique, and they must be sorted as bytes."""
     errors: ErrorList = []
     for i, name in enumerate(features):
         at, before = Path("status.declaredFeatures").index(i), features[i - 1] if i else ""

@@ -68,7 +68,7 @@ def _pod_term_errors(term: Object, path: Path) -> ErrorList:
 
 
 def _label_key_errors(term: Object, path: Path) -> ErrorList:
-    """matchLabelKeys and mismatchLabelKeys (ValidateMatchLabelKeysAndMismatchLabelKeys)."""
+    """The errors in matchLabelKeys and mismatchLabelKeys (ValidateMatchLabelKeysAndMismatchLabelKeys)."""
     matched, mismatched = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
     if not matched and not mismatched:
         return []
@@ -90,7 +90,7 @@ def _label_key_errors(term: Object, path: Path) -> ErrorList:
 
 
 def _unmerged_key_errors(constraint: Object, path: Path) -> ErrorList:
-    """matchLabelKeys that don't become part of the selector (ValidateMatchLabelKeysInTopologySpread)."""
+    """The errors in matchLabelKeys that don't become part of the selector (ValidateMatchLabelKeysInTopologySpread)."""
     keys, selector = constraint.get("matchLabelKeys") or (), constraint.get("labelSelector")
     errors = [field.forbidden(path, _NO_SELECTOR)] if keys and selector is None else ErrorList()
     known = set((selector or {}).get("matchLabels") or ())
@@ -103,7 +103,7 @@ def _unmerged_key_errors(constraint: Object, path: Path) -> ErrorList:
 
 
 def _merged_key_errors(selector: Object, matched: Sequence[str], path: Path) -> ErrorList:
-    """The errors in keys that stand twice in the selector: once from matchLabelKeys, which are merged into it, and once written."""
+    """The errors in keys that the selector has twice: once from matchLabelKeys, which are merged into it, and once as sent."""
     places = {key: i for i, key in enumerate(matched)}
     known = set(selector.get("matchLabels") or ())
     errors: ErrorList = []

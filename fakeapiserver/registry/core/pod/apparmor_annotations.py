@@ -9,7 +9,7 @@ from fakeapiserver.registry.core.pod.template import containers_of
 
 
 def add_apparmor_annotations(pod: Object) -> None:
-    """In place: each container that has a profile, its own or the pod's, and no annotation gets one."""
+    """Adds an annotation for each container that has a profile, its own or the pod's, and no annotation, in place."""
     spec = pod["spec"]
     if (spec.get("os") or {}).get("name") == "windows":
         return

@@ -67,7 +67,8 @@ _OF_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 
 
 def lifecycle_errors(container: Object, grace: int | None, system: str | None, path: Path) -> ErrorList:
-    """Hooks, the signal to stop and probes; `grace` are the seconds that the pod has to end, `system` is its os.name."""
+    """The errors in hooks, the stop signal and probes.
+    `grace` is the number of seconds that the pod has to end, `system` is its os.name."""
     errors: ErrorList = []
     hooks = container.get("lifecycle") or {}
     for event in ("postStart", "preStop"):

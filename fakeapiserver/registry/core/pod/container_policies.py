@@ -22,7 +22,7 @@ _MOST_CODES: Final = 255
 
 
 def resize_policy_errors(policies: list[Object], pod_policy: str, path: Path) -> ErrorList:
-    """`pod_policy`: the pod's restartPolicy."""
+    """The errors in a container's resize policies. `pod_policy`: the pod's restartPolicy."""
     errors: ErrorList = []
     seen: set[str] = set()
     for i, policy in enumerate(policies):
@@ -97,7 +97,7 @@ def _rule_errors(rule: Object, path: Path, actions: Sequence[str]) -> ErrorList:
 
 
 def claim_errors(claims: list[Object], known: Collection[str], path: Path) -> ErrorList:
-    """`known`: the pod's resourceClaims."""
+    """The errors in a container's claims. `known`: the pod's resourceClaims."""
     errors: ErrorList = []
     seen: set[str] = set()
     for i, claim in enumerate(claims):

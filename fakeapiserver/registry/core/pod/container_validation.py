@@ -82,7 +82,7 @@ def container_list_errors(spec: Object, volumes: Mapping[str, Object], path: Pat
 
 
 def image_space_errors(container: Object, path: Path) -> ErrorList:
-    """Blanks around an image are refused in pods only, since old templates may have them."""
+    """The error for blanks around an image, which are refused in pods only, since old templates may have them."""
     image = container.get("image", "")
     detail = "must not have leading or trailing whitespace"
     return [] if image == image.strip() else [field.invalid(path.child("image"), image, detail)]
@@ -125,7 +125,7 @@ def _init_errors(
 def _container_errors(
     container: Object, spec: Object, volumes: Mapping[str, Object], path: Path, options: PodOptions
 ) -> ErrorList:
-    """The rules for all three kinds of containers (validateContainerCommon)."""
+    """The errors by the rules for all three kinds of containers (validateContainerCommon)."""
     errors = required_label_errors(container.get("name", ""), path.child("name"))
     if not container.get("image"):
         errors.append(field.required(path.child("image")))

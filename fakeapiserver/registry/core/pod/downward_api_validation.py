@@ -38,7 +38,7 @@ _DIVISORS: Final[dict[str, tuple[Collection[str], str]]] = {
 
 
 def field_ref_errors(reference: Object, known: Sequence[str], path: Path) -> ErrorList:
-    """`known` are the fields that may be named here, sorted."""
+    """The errors in a fieldRef. `known` are the fields that may be named here, sorted."""
     version, label = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
         return [field.required(path.child("apiVersion"))]
@@ -68,7 +68,7 @@ def _split(label: str) -> tuple[str, str | None]:
 
 
 def resource_ref_errors(reference: Object, path: Path, *, in_volume: bool) -> ErrorList:
-    """Volumes belong to no container, so they must name one."""
+    """The errors in a resourceFieldRef. A volume belongs to no container, so its references must name one."""
     name = reference.get("resource", "")
     errors: ErrorList = []
     if in_volume and not reference.get("containerName"):

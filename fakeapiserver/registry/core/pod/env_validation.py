@@ -109,7 +109,7 @@ def env_from_errors(sources: Sequence[Object], path: Path) -> ErrorList:
 
 
 def file_key_volume_errors(spec: Object, path: Path) -> ErrorList:
-    """Files of variables lie in a volume of the pod's own."""
+    """The errors for files of variables that aren't in one of the pod's emptyDir volumes."""
     errors: ErrorList = []
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in enumerate(spec.get(kind) or ()):

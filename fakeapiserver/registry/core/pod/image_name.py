@@ -22,7 +22,7 @@ _LONGEST_NAME: Final = 255
 
 
 def pull_policy(image: str) -> str:
-    """`Always` for the latest tag, said or meant; what is no image name is left to validation."""
+    """`Always` for the tag latest and for no tag, else IfNotPresent; invalid names are left to validation."""
     return "Always" if _tag(image) == "latest" else "IfNotPresent"
 
 

@@ -83,7 +83,7 @@ class WithPods(Strategy, kw_only=True):
         self.pod_options = pod_options(self.features)
 
     def drop_disabled(self, obj: Object, old: Object | None) -> None:
-        """Mounts of image volumes are dropped together with the volumes."""
+        """Drops disabled fields, and with image volumes their mounts."""
         if self.pod_options.image_volumes:
             super().drop_disabled(obj, old)
             return
@@ -103,7 +103,7 @@ class WithPods(Strategy, kw_only=True):
         return self.judge(obj, self.pod_options)
 
     def judge(self, obj: Object, options: PodOptions) -> ErrorList:
-        """The rules for new and for changed objects."""
+        """The errors in new and in changed objects."""
         return []
 
 

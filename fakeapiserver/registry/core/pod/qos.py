@@ -41,7 +41,7 @@ def _compute_sums(lists: Iterable[Mapping[str, str]]) -> dict[str, Decimal]:
 
 
 def default_pod_resources(spec: Object) -> None:
-    """Resources said of the whole pod are completed from what its containers say, in place."""
+    """Completes pod-level resources from those of the containers, in place."""
     resources: Object | None = spec.get("resources")
     if resources is None:
         return

@@ -30,7 +30,7 @@ _HUGE_PAGES_OF_ANY: Final = (HUGE_PAGES, f"requests.{HUGE_PAGES}")
 
 
 def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = None) -> ErrorList:
-    """Names, amounts, and that nothing asks for more than its limit; names are those of a container unless a rule says otherwise."""
+    """The errors in names and amounts, and for requests above their limits; names are those of containers unless another rule is given."""
     rule = name_rule or container_resource_name_errors
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors: ErrorList = []
@@ -49,7 +49,7 @@ def resource_errors(resources: Object, path: Path, name_rule: NameRule | None = 
 
 
 def resource_name_errors(name: str, path: Path) -> ErrorList:
-    """A name of the system's own, or one with a domain (validateResourceName)."""
+    """The errors in a resource's name: a standard name, or a name with a domain (validateResourceName)."""
     if errors := qualified_resource_name_errors(name, path):
         return errors
     if "/" in name or name in _STANDARD or name.startswith(_HUGE_PAGES_OF_ANY):
@@ -62,7 +62,7 @@ def qualified_resource_name_errors(name: str, path: Path) -> ErrorList:
 
 
 def amount_errors(name: str, amount: str, path: Path) -> ErrorList:
-    """Not negative, and whole where the resource is counted (ValidateResourceQuantityValue)."""
+    """The errors in an amount, which must not be negative, and whole for integer resources (ValidateResourceQuantityValue)."""
     errors: ErrorList = []
     if quantity(amount) < 0:
         errors.append(field.invalid(path, amount, "must be greater than or equal to 0"))

@@ -74,7 +74,7 @@ def _inconsistencies(spec: Object, resources: Object, path: Path) -> Iterator[fi
 
 
 def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptions) -> ErrorList:
-    """`errors` are those of the new pod itself."""
+    """The errors in a resize; `errors` are those of the new pod itself."""
     spec, before = obj["spec"], old["spec"]
     if options.version <= "v1.34" and (_is_set(spec) or _is_set(before)):
         return [field.forbidden("[]", "pods with pod-level resources cannot be resized")]
@@ -182,7 +182,7 @@ def _container_resize_errors(new: Object, old: Object, path: Path, options: PodO
 
 
 def _less_memory(new: Object, old: Object, path: Path) -> ErrorList:
-    """Until 1.33 a memory limit came, or became smaller, with a restart only."""
+    """The errors for a memory limit that is new or smaller without a restart, which wasn't possible until 1.33."""
     policies = (
         row.get("restartPolicy") for row in new.get("resizePolicy") or () if row.get("resourceName") == "memory"
     )

@@ -89,7 +89,7 @@ def _containers(spec: Object, path: Path) -> Iterator[tuple[Object, Path]]:
 
 
 def security_context_errors(context: Object | None, path: Path, host_users: bool) -> ErrorList:
-    """A container's."""
+    """The errors in a container's security context."""
     if context is None:
         return []
     errors = id_errors(context, ("runAsUser", "runAsGroup"), path)
@@ -203,7 +203,7 @@ def _windows_option_errors(options: Object | None, path: Path) -> ErrorList:
 
 
 def _pointer_errors(text: str, problems: Sequence[str], path: Path) -> ErrorList:
-    """Messages show the text as JSON, since Go has a pointer to it."""
+    """The errors in a text that Go holds by pointer, so that messages show it as JSON."""
     return [field.invalid(path, field.json_text(text), problem) for problem in problems]
 
 
@@ -253,7 +253,7 @@ def _sysctl_errors(sysctls: Sequence[Object], spec: Object, path: Path) -> Error
 
 
 def _dotted(name: str) -> str:
-    """With slashes as separators, dots are parts of names."""
+    """The sysctl's name with dots as separators; in a name that is separated by slashes, slashes and dots are swapped."""
     separator = re.search(r"[./]", name)
     return name.translate({46: "/", 47: "."}) if separator is not None and separator[0] == "/" else name
 
@@ -262,7 +262,7 @@ def _dotted(name: str) -> str:
 
 
 def host_errors(spec: Object, path: Path, options: PodOptions) -> ErrorList:
-    """Processes of a Windows host, and users of one's own, which don't go with other parts of the host."""
+    """The errors in Windows host processes and in user namespaces, which exclude other namespaces of the host."""
     errors = _host_process_errors(spec, path)
     if spec.get("hostUsers") is not False:
         return errors
@@ -417,7 +417,7 @@ def _mismatch(system: str, what: str, path: Path) -> field.Error:
 
 
 def annotation_update_errors(new: Mapping[str, str], old: Mapping[str, str], path: Path) -> ErrorList:
-    """Some stay as they were."""
+    """The errors for changed annotations that can't change."""
     errors: ErrorList = []
     for verb, keys in (
         ("remove or update", [key for key in sorted(old) if new.get(key) != old[key]]),

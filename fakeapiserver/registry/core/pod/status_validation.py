@@ -25,7 +25,7 @@ _MAX_ADDRESSES: Final = 2
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
 _NEGATIVE: Final = "must be a non-negative integer"
 _ENDED: Final = "may not be transitioned to non-terminated state"
-# Where containers' statuses stand, and where the containers.
+# Field with the containers' statuses, field with the containers.
 _LISTS: Final = (
     ("containerStatuses", "containers"),
     ("initContainerStatuses", "initContainers"),

@@ -106,13 +106,13 @@ def drop_mounts(spec: Object, volumes: set[str]) -> None:
 
 
 def default_pod_template(template: Object, *, image_volumes: bool) -> None:
-    """A PodTemplateSpec, in place; `image_volumes`: volumes of images may stay."""
+    """Sets the defaults of a PodTemplateSpec, in place; `image_volumes`: image volumes are enabled."""
     drop_init_container_annotations(template)
     default_pod_spec(template.setdefault("spec", {}), image_volumes=image_volumes)
 
 
 def default_pod_spec(spec: Object, *, image_volumes: bool) -> None:
-    """A PodSpec, in place: what pods and templates have in common."""
+    """Sets the defaults of a PodSpec that pods and templates share, in place."""
     for key, value in _SPEC_DEFAULTS.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
@@ -147,7 +147,7 @@ def drop_init_container_annotations(obj: Object) -> None:
 
 
 def default_claim_spec(spec: Object) -> None:
-    """A PersistentVolumeClaimSpec, in place."""
+    """Sets the defaults of a PersistentVolumeClaimSpec, in place."""
     spec.setdefault("volumeMode", "Filesystem")
     round_up_resources(spec.get("resources"))
 

@@ -63,7 +63,7 @@ def updated_template_warnings(obj: Object, old: Object, template: Object, path: 
 
 
 def claim_warnings(spec: Object, path: Path) -> Iterator[str]:
-    """A PersistentVolumeClaimSpec's."""
+    """Warnings about a PersistentVolumeClaimSpec."""
     resources = spec.get("resources") or {}
     for kind in ("requests", "limits"):
         yield from _fraction((resources.get(kind) or {}).get("storage"), path.child("resources").child(kind), "storage")
@@ -174,7 +174,7 @@ _ITEM_VOLUMES: Final = (
 
 
 def _overlapping_paths(spec: Object) -> Iterator[str]:
-    """Items of a volume that lie on or below each other."""
+    """Warns of a volume's items whose paths are the same or below each other."""
     for volume in spec.get("volumes") or ():
         name = go_quote(volume.get("name", ""))
         for kind, go_name, named in _ITEM_VOLUMES:
@@ -274,7 +274,7 @@ def _containers(
 
 
 def _profiles(spec: Object, container: Object, annotations: Object, path: Path, *, in_template: bool) -> Iterator[str]:
-    """Annotations of a container that fields have taken the place of."""
+    """Warns of a container's annotations that fields have replaced."""
     context = container.get("securityContext") or {}
     key = _SECCOMP_CONTAINER + container.get("name", "")
     if "seccompProfile" not in context and key in annotations:

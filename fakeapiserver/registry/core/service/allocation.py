@@ -96,23 +96,23 @@ class ServiceAllocation:
         self._writer = writer
 
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around the creation of a service, whose spec it fills in. StatusError."""
+        """Surrounds the creation of a service and fills in its spec. Raises StatusError."""
         operation = self.operation(dry_run)
         return self._carried_out(operation, obj, lambda: allocate_for_create(operation, obj))
 
     def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
-        """Around an update, as `creating`."""
+        """Surrounds an update, as `creating`."""
         operation = self.operation(dry_run)
         return self._carried_out(operation, obj, lambda: allocate_for_update(operation, obj, old))
 
     async def release(self, obj: Object) -> None:
-        """The service is gone."""
+        """Releases the addresses and ports of a deleted service."""
         for port in held_ports(obj):
             self._ports.release(port)
         await self._release(ip for ip in (obj.get("spec") or {}).get("clusterIPs") or () if ip != "None")
 
     def restore(self, services: Iterable[Object]) -> None:
-        """These are all the services there are now; addresses are objects of their own."""
+        """Takes over the ports of all existing services; addresses are objects of their own."""
         self._ports.restore(services)
 
     def operation(self, dry_run: bool = False) -> Operation:
@@ -139,7 +139,7 @@ class ServiceAllocation:
             await self._release(operation.given_up)
 
     async def _make(self, obj: Object, ip: str) -> None:
-        """Its IPAddress, which admission may refuse."""
+        """Creates the IPAddress of an address, which admission may refuse."""
         meta = metadata(obj)
         try:
             await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta["name"]))
@@ -150,7 +150,7 @@ class ServiceAllocation:
     async def _release(self, ips: Iterable[str]) -> None:
         for ip in ips:
             if self._ips.is_in_range(ip):
-                with suppress(StatusError):  # it is gone already, or mustn't go
+                with suppress(StatusError):  # the address is deleted already, or must stay
                     await self._writer.remove(IP_ADDRESSES, "", canonical_ip(ip))
 
 

@@ -25,7 +25,7 @@ _LONGEST_IPV6_HOST: Final = 64  # bits
 
 
 class AllocationError(Exception):
-    """Why a number can't be had, as clients read it."""
+    """The reason why a number can't be allocated, as clients read it."""
 
 
 class FullError(AllocationError):
@@ -57,7 +57,7 @@ class Range(Struct, frozen=True):
     ready: bool
 
     def contains(self, number: int) -> bool:
-        """Whether it could be handed out: not the network's own address, nor the broadcast address of IPv4."""
+        """Whether a number can be allocated: not the network's own address, nor the broadcast address of IPv4."""
         return self.first <= number <= self.last
 
     def text(self, number: int) -> str:
@@ -81,7 +81,7 @@ class ClusterIPs:
         return [ip_range for ip_range in self._ranges if ip_range.family == family]
 
     def promise(self, family: str, ip: str) -> None:
-        """This address. AllocationError."""
+        """Promises an address to a write. Raises AllocationError."""
         number, name = int(ip_address(ip)), canonical_ip(ip)
         if not any(ip_range.ready and ip_range.contains(number) for ip_range in self.ranges(family)):
             raise AllocationError(_MISMATCHED)
@@ -90,7 +90,7 @@ class ClusterIPs:
         self._promised.add(name)
 
     def promise_next(self, family: str) -> str:
-        """Any free address of any range: which is left to chance upstream, too. FullError."""
+        """Promises a random free address of a random range, as upstream does. Raises FullError."""
         ranges = self.ranges(family)
         for ip_range in random.sample(ranges, len(ranges)):
             if not ip_range.ready:
@@ -103,7 +103,7 @@ class ClusterIPs:
         raise FullError
 
     def keep(self, ip: str) -> None:
-        """A promised address has its IPAddress now, or isn't wanted any more."""
+        """Ends a promise: the address has its IPAddress now, or isn't needed any more."""
         self._promised.discard(canonical_ip(ip))
 
     def try_out(self, family: str, ip: str) -> None:

@@ -25,7 +25,7 @@ class NodePorts:
         self._held: set[int] = set()
 
     def allocate(self, port: int) -> None:
-        """This one. AllocationError."""
+        """Allocates a port. Raises AllocationError."""
         if port not in self._ports:
             valid = f"{self._ports.start}-{self._ports.stop - 1}" if self._ports else ""
             message = f"provided port is not in the valid range. The range of valid ports is {valid}"
@@ -35,7 +35,7 @@ class NodePorts:
         self._held.add(port)
 
     def allocate_next(self) -> int:
-        """Any. FullError."""
+        """Allocates any free port. Raises FullError."""
         first, last = self._ports.start, self._ports.stop - 1
         for port in candidates(first, first + _offset(len(self._ports)), last):
             if port not in self._held:
@@ -71,7 +71,7 @@ class PortOperation(Struct):
         self.taken.append(port)
 
     def allocate_next(self) -> int:
-        """FullError. A dry run's ports are made up."""
+        """Allocates any free port; a dry run invents one. Raises FullError."""
         made_up = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
         port = made_up if self.dry_run else self.ports.allocate_next()
         self.taken.append(port)

@@ -80,7 +80,7 @@ def service_update_errors(obj: Object, old: Object, *, same_traffic: bool = True
 
 
 def cluster_ip_errors(spec: Object, before: Object) -> ErrorList:
-    """clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy together (ValidateServiceClusterIPsRelatedFields)."""
+    """The errors in clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy together (ValidateServiceClusterIPsRelatedFields)."""
     if spec.get("type") == "ExternalName":
         return []
     addresses: list[str] = spec.get("clusterIPs") or []
@@ -186,7 +186,7 @@ def _affinity_errors(spec: Object) -> ErrorList:
 
 
 def _port_clashes(spec: Object) -> ErrorList:
-    """Two ports may have the same number, or the same node port, only if their protocols differ."""
+    """The errors for ports with the same number, or the same node port, whose protocols are equal."""
     errors: ErrorList = []
     ports = spec.get("ports") or ()
     if spec.get("type") == "ClusterIP":
@@ -221,7 +221,7 @@ def _hint_errors(found: Mapping[str, str]) -> ErrorList:
 
 
 def _range_errors(obj: Object, old: Object | None) -> ErrorList:
-    """The sources that may reach a load balancer, in the field or in the older annotation."""
+    """The errors in the source ranges of a load balancer, in the field or in the older annotation."""
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     text, known = annotations(obj).get(_RANGES), annotations(old or {}).get(_RANGES)
     ranges, balances = spec.get("loadBalancerSourceRanges"), spec.get("type") == "LoadBalancer"

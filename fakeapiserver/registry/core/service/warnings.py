@@ -16,7 +16,7 @@ _MODE: Final = "service.kubernetes.io/topology-mode"
 
 
 def service_warnings(obj: Object, features: FeatureGates = DEFAULT_GATES) -> list[str]:
-    """Fields that are deprecated, or without a meaning for this kind of service; addresses that aren't in their usual form."""
+    """Warnings about fields that are deprecated or have no meaning for this type of service, and about addresses in unusual forms."""
     spec, warnings = obj["spec"], list[str]()
     if _HINTS in (metadata(obj).get("annotations") or {}):
         warnings.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")

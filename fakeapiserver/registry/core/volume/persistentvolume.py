@@ -148,7 +148,7 @@ class PersistentVolumeStrategy(Strategy, kw_only=True):
 
 
 def _time_of_write(obj: Object) -> str:
-    """The field managers' entries have just been stamped for this write."""
+    """The time of this write, which the field managers' entries already have."""
     meta = metadata(obj)
     times = [entry.get("time") or "" for entry in meta.get("managedFields") or ()]
     return max([*times, meta.get("creationTimestamp") or ""])
@@ -166,7 +166,7 @@ def default_persistent_source(spec: Object) -> None:
 
 
 def volume_spec_errors(spec: Object, path: Path, name: str, *, inline: bool = False) -> ErrorList:
-    """A PersistentVolumeSpec, of a volume of this name or, `inline`, of an attachment."""
+    """The errors in a PersistentVolumeSpec, of a volume of this name or, `inline`, of an attachment."""
     errors = _inline_errors(spec, path) if inline else []
     modes, at = spec.get("accessModes") or (), path.child("accessModes")
     errors += access_mode_errors(modes, at) if modes else [field.required(at)]
@@ -264,7 +264,7 @@ def _empty_class(path: Path) -> field.Error:
 
 
 def _affinity_update_errors(affinity: Object | None, before: Object | None) -> ErrorList:
-    """Once given, the nodes stay; but labels may get their new names."""
+    """The error for a changed node affinity; only deprecated labels may be renamed."""
     if before is None or _renamed(affinity, before) == before:
         return []
     go_affinity = None if affinity is None else internal_form(affinity, "VolumeNodeAffinity")

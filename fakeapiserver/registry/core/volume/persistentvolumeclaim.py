@@ -128,7 +128,7 @@ def _data_source_errors(source: Object, path: Path, any_api_group: bool) -> Erro
 
 
 def _two_sources_errors(source: Object | None, reference: Object | None, path: Path) -> ErrorList:
-    """Both ways to name a data source name the same one. Upstream shows the field's path as the value: an empty struct."""
+    """The error for a dataSource and a dataSourceRef that differ. Upstream shows the field's path as the value: an empty struct."""
     if source is None or reference is None:
         return []
     if reference.get("namespace"):
@@ -160,7 +160,7 @@ def _resource_key_errors(name: str, path: Path) -> ErrorList:
 
 
 def _update_errors(obj: Object, old: Object) -> ErrorList:
-    """A claim's spec is fixed, but for the volume it is given once and, when bound, its size and attributes."""
+    """The errors for changes of a claim's spec: only its volume can be set once and, when bound, its size and attributes changed."""
     spec, before = obj["spec"], old.get("spec") or {}
     munged, kept = dict(spec), dict(before)
     if not before.get("volumeName"):
@@ -198,7 +198,7 @@ def _update_errors(obj: Object, old: Object) -> ErrorList:
 
 
 def _compared(spec: Object) -> Object:
-    """With amounts as numbers, however they are written."""
+    """The spec with quantities as numbers, for comparisons."""
     amounts = {
         name: {resource: quantity(text) for resource, text in (resources or {}).items()}
         for name, resources in (spec.get("resources") or {}).items()

@@ -24,7 +24,7 @@ _PLACES: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
 
 
 def pod_certificate_errors(source: Object, path: Path, taken: Callable[[str], ErrorList]) -> ErrorList:
-    """`taken` reports a path in the volume that another source has already."""
+    """The errors in a projected pod certificate. `taken` reports a path in the volume that another source has already."""
     signer = source.get("signerName", "")
     errors = signer_name_errors(signer, path.child("signerName"))
     errors += user_annotation_errors(source.get("userAnnotations") or {}, path.child("userAnnotations"))

@@ -56,7 +56,8 @@ def one_source_errors(
     rest_errors: Callable[[str, bool], ErrorList],
     never_refused: Sequence[str] = (),
 ) -> ErrorList:
-    """A volume has one source. `sources` are in upstream's order: the first one is looked at, the others are refused. `rest_errors`:
+    """The errors in a volume's source, which must be the only one.
+    `sources` are in upstream's order: the first one is looked at, the others are refused. `rest_errors`:
     what a source, looked at or not, asks of the rest of the volume."""
     errors: ErrorList = []
     count = 0
@@ -75,7 +76,7 @@ def one_source_errors(
 
 
 def csi_driver_errors(driver: str, path: Path) -> ErrorList:
-    """The name of a CSI driver (ValidateCSIDriverName)."""
+    """The errors in the name of a CSI driver (ValidateCSIDriverName)."""
     if not driver:
         return [field.required(path)]
     errors = [field.too_long(path, _MAX_DRIVER)] if len(driver.encode()) > _MAX_DRIVER else []
@@ -107,7 +108,7 @@ def host_path_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _disk_of(name: str) -> SourceErrors:
-    """A cloud's disk, named by this field, and its partition."""
+    """Returns the check of a cloud's disk, named by this field, and its partition."""
 
     def errors(source: Object, path: Path) -> ErrorList:
         source_errors = required_errors(source, path, name)
@@ -153,7 +154,7 @@ def _quobyte_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _is_host_and_port(text: str) -> bool:
-    """Go's net.SplitHostPort takes it: one colon, or a host in brackets."""
+    """Whether Go's net.SplitHostPort accepts the text: one colon, or a host in brackets."""
     host, colon, port = text.rpartition(":")
     if not colon or set(port) & set("[]"):
         return False
@@ -284,7 +285,7 @@ def _csi_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _whole_secret_errors(secret: Object, path: Path) -> ErrorList:
-    """A secret by name and namespace (validatePVSecretReference)."""
+    """The errors in a reference to a secret by name and namespace (validatePVSecretReference)."""
     name, at = secret.get("name", ""), path.child("name")
     errors = name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
     return errors + required_label_errors(secret.get("namespace", ""), path.child("namespace"))

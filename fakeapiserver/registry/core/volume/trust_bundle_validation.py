@@ -16,7 +16,7 @@ from fakeapiserver.registry.generic.label_selector import label_selector_errors
 
 
 def trust_bundle_errors(source: Object, path: Path, taken: Callable[[str], ErrorList]) -> ErrorList:
-    """`taken` says what is wrong with a place in the volume that another source fills."""
+    """The errors in a projected trust bundle. `taken` reports a path in the volume that another source has already."""
     file_path, at = source.get("path", ""), path.child("path")
     errors = _choice_errors(source, path)
     if not file_path:

@@ -17,7 +17,7 @@ from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NODES, PODS, SECRETS, is_terminating
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.controller_runtime.event import Event, object_of
+from fakeapiserver.controller_runtime.event import DeleteEvent, Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
@@ -62,8 +62,10 @@ class Pods:
         simulation.spans = lambda uid: self._memories[uid].spans if uid in self._memories else {}
 
     def changed(self, event: Event, queue: Queue) -> None:
-        """Queues pods on simulated nodes, and frees the addresses of deleted pods."""
+        """Queues pods on simulated nodes, and frees the room of deleted pods before the scheduler can give it to others."""
         pod = object_of(event)
+        if isinstance(event, DeleteEvent):
+            self._leave(pod["metadata"]["uid"])
         if pod["spec"].get("nodeName") in self._simulation.nodes:
             request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
             queue.add(request)

@@ -169,7 +169,7 @@ def test_a_refusal_ends_the_deletion_of_a_collection_where_it_is(monkeypatch: py
     async def scenario() -> None:
         async with serving() as server:
             await server.create_pods("a", "b", "c")
-            monkeypatch.setattr(server.pods, "_admission", _Refusing("b"))
+            monkeypatch.setattr(server.pods, "admission", _Refusing("b"))
             with server.watching() as [rows]:
                 await until(rows, 3)
                 status, answer = await server.ask("DELETE", PODS)
@@ -237,7 +237,7 @@ def test_an_error_of_a_removal_comes_after_the_other_removals(monkeypatch: pytes
                 await until(rows, 3)
                 deletion = asyncio.ensure_future(server.ask("DELETE", PODS))
                 await until(rows, 6)
-                monkeypatch.setattr(server.pods, "_admission", _Refusing("a"))
+                monkeypatch.setattr(server.pods, "admission", _Refusing("a"))
                 for step in ("admit", "validate"):
                     monkeypatch.setattr(server.api.scopes.admission, step, getattr(_Refusing("a"), step))
                 status, answer = await deletion

@@ -1,0 +1,41 @@
+"""The documents of the house are true: maps are up to date, and rows of "where is …?" lead to their lines."""
+
+import re
+
+import pytest
+
+from tests.shape import package_map
+from tests.shape.package_map import ROOT
+
+WHERE: list[tuple[str, str]] = re.findall(
+    r"^\| .+ \| `([\w/.]+)` \| `(.+)` \|$", (ROOT / "docs" / "where-is.md").read_text(), re.MULTILINE
+)
+
+
+def test_the_maps_are_up_to_date() -> None:
+    """If not, `python tests/shape/package_map.py` writes them."""
+    architecture = (ROOT / "ARCHITECTURE.md").read_text()
+    assert package_map.with_table(architecture) == architecture
+    assert (ROOT / "docs" / "map.md").read_text() == package_map.whole_map()
+
+
+def test_architecture_can_be_read_at_once() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 120
+
+
+def test_there_are_rows() -> None:
+    assert len(WHERE) >= 12
+
+
+@pytest.mark.parametrize(("file", "name"), WHERE)
+def test_a_question_leads_to_a_line(file: str, name: str) -> None:
+    assert any(name in line for line in (ROOT / file).read_text().splitlines())
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "docs/design.md"])
+def test_paths_below_the_package_exist(document: str) -> None:
+    """Such as `storage/mvcc.py`, below `fakeapiserver/` or the top of the repository."""
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w.]+\.\w+)`", (ROOT / document).read_text()))
+    assert named
+    missing = {path for path in named if not ((ROOT / path).exists() or (ROOT / "fakeapiserver" / path).exists())}
+    assert missing == set()

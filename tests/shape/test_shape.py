@@ -1,0 +1,160 @@
+"""The shape of the code: small files and functions, few imports, folders that can be overlooked, pure packages.
+
+What a rule does not apply to is listed with its reason.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("fakeapiserver", "auth", "admission")
+LONGEST_FILE: Final = 500
+LONGEST_FUNCTION: Final = 60
+MOST_IMPORTS: Final = 25
+MOST_MODULES: Final = 25
+# One file per thing, found by its name.
+CATALOGUES: Final = frozenset(("admission/plugins", "fakeapiserver/controllers"))
+# Lines of files that are one table.
+TABLES: Final = frozenset[str]()
+PURE: Final = (
+    "fakeapiserver/apimachinery",
+    "fakeapiserver/languages",
+    "fakeapiserver/apis",
+    "fakeapiserver/storage/mvcc.py",
+)
+# Modules that read the outside world: sockets, the clock, chance, threads, processes, the event loop.
+IMPURE_MODULES: Final = frozenset(
+    (
+        *("asyncio", "http", "httpx", "logging.handlers", "multiprocessing", "random", "secrets", "socket", "ssl"),
+        *("subprocess", "threading", "time", "urllib.request", "uvicorn", "fastapi"),
+    )
+)
+PURE_USES: Final = {
+    "fakeapiserver/languages/gotemplate/sprig.py": {"random"},  # the functions for random texts, as Sprig has them
+    "fakeapiserver/languages/jq/builtins.py": {"time"},  # gmtime and strptime convert and read no clock
+}
+# Who may import a framework.
+FRAMEWORKS: Final = {
+    "fastapi": ("fakeapiserver/asgi", "fakeapiserver/server/control"),
+    "uvicorn": ("fakeapiserver/asgi", "fakeapiserver/server/http", "fakeapiserver/controller_runtime"),
+}
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    """All modules of the package; auth and admission by their real folders."""
+    return tuple(
+        path
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "__pycache__" not in path.parts and not any(parent.is_symlink() for parent in path.parents)
+    )
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def imported(path: Path, *, everywhere: bool = True) -> set[str]:
+    """The modules that a file imports, by their full names; without `everywhere` only those at its top."""
+    nodes = ast.walk(tree(path)) if everywhere else iter(tree(path).body)
+    modules = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules |= {node.module}
+    return modules
+
+
+def test_files_are_short() -> None:
+    long = {named(path): lines for path in sources() if (lines := len(path.read_text().splitlines())) > LONGEST_FILE}
+    assert {name: lines for name, lines in long.items() if name not in TABLES} == {}
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{named(path)}:{function.name}": lines
+        for path in sources()
+        for function in functions(path)
+        if (lines := (function.end_lineno or 0) - function.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert long == {}
+
+
+def test_a_module_knows_few_others() -> None:
+    many = {
+        named(path): count
+        for path in sources()
+        if (count := sum(module.startswith("fakeapiserver") for module in imported(path, everywhere=False)))
+        > MOST_IMPORTS
+    }
+    assert many == {}
+
+
+def test_a_folder_can_be_overlooked() -> None:
+    folders = {path.parent for path in (*sources(), *(ROOT / "conformance").rglob("*.py"))}
+    full = {
+        named(folder): count
+        for folder in folders
+        if (count := len([path for path in folder.glob("*.py") if path.name != "__init__.py"])) > MOST_MODULES
+    }
+    assert {name: count for name, count in full.items() if name not in CATALOGUES} == {}
+
+
+def test_an_init_file_has_no_logic() -> None:
+    """Tables and what a package exports may be there; functions and classes have files named after them.
+
+    Each controller's package has its `new(context)` there, which the manager calls.
+    """
+    logic = {
+        named(path): [
+            node.name
+            for node in tree(path).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
+        ]
+        for path in sources()
+        if path.name == "__init__.py"
+    }
+    assert {name: names for name, names in logic.items() if names and not set(names) <= {"__getattr__", "new"}} == {}
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_a_pure_package_reads_nothing_of_the_world(package: str) -> None:
+    files = [path for path in sources() if named(path).startswith(package)]
+    assert files
+    impure = {
+        named(path): sorted((imported(path) & IMPURE_MODULES) - PURE_USES.get(named(path), set())) for path in files
+    }
+    assert {name: modules for name, modules in impure.items() if modules} == {}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_framework_stays_where_it_is_used(framework: str) -> None:
+    users = {
+        named(path) for path in sources() if any(module.partition(".")[0] == framework for module in imported(path))
+    }
+    assert {name for name in users if not name.startswith(FRAMEWORKS[framework])} == set()
+
+
+def test_the_standard_library_is_known_by_its_names() -> None:
+    """A module that is refused above must be one that exists, or the rule could not fail."""
+    roots = {name.partition(".")[0] for name in IMPURE_MODULES} - {"fastapi", "httpx", "uvicorn"}
+    assert roots <= sys.stdlib_module_names

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import EVERYWHERE, SECURITY, OpenAPI
+from fakeapiserver.endpoints.openapi.documents import EVERYWHERE, SECURITY, OpenAPI
 
 Document = dict[str, Any]
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Match, NoMatchFound, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.operations import METHODS
 
 # Subresources of a namespace, whose paths look like lists in it.

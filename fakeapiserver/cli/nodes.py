@@ -85,7 +85,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _run(options: Options, simulation: Simulation, config: RESTConfig) -> int:
-    from fakeapiserver.nodes import kubelet, scheduler
+    from fakeapiserver.nodes import kubelet
+    from fakeapiserver.nodes.scheduler import controller as scheduler
 
     stop = StopSignals()
     extra = {"kubelet": Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))}

@@ -213,8 +213,9 @@ class LocalServer:
         found: dict[str, Extra] = {}
         if self._simulates:
             from fakeapiserver.controller_manager.clients import KWOK
-            from fakeapiserver.nodes import kubelet, scheduler
+            from fakeapiserver.nodes import kubelet
             from fakeapiserver.nodes.runtime import SimulatedKubelets
+            from fakeapiserver.nodes.scheduler import controller as scheduler
             from fakeapiserver.nodes.simulation import Simulation
             from fakeapiserver.nodes.stages import sources
             from fakeapiserver.server.simulated_nodes.kubelet_server import KubeletServer

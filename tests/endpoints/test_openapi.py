@@ -9,7 +9,8 @@ import pytest
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2, words
+from fakeapiserver.endpoints.openapi import descriptions, v2, words
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.operations import camel_group, group_tag
 
 SPEC = {

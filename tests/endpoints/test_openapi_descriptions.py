@@ -10,7 +10,8 @@ from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.negotiation import columns
-from fakeapiserver.endpoints.openapi import OpenAPI, v2
+from fakeapiserver.endpoints.openapi import v2
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 
 POD = "io.k8s.api.core.v1.Pod"
 MODULE = '''

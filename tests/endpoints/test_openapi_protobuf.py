@@ -8,7 +8,8 @@ import pytest
 from fakeapiserver.apimachinery.serializer.protobuf.wire import delimited
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.endpoints.openapi import OpenAPI, descriptions, v2, words
+from fakeapiserver.endpoints.openapi import descriptions, v2, words
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.protobuf import encoder
 
 

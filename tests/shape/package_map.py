@@ -56,8 +56,8 @@ def whole_map() -> str:
     """The text of docs/map.md: a row for each package."""
     rows = [f"| `{folder.relative_to(ROOT).as_posix()}` | {summary(folder / '__init__.py')} |" for folder in packages()]
     return (
-        "# The map\n\nAll packages; `python tests/shape/package_map.py` makes this page from their docstrings. The first line of a module says "
-        "what the module is: `head -1 fakeapiserver/server/*.py` shows a room.\n\n| package | what is in it |\n|---|---|\n"
+        "# The map\n\nAll packages; `python tests/shape/package_map.py` makes this page from their docstrings. The first line of "
+        "a module says what the module is: `head -1 fakeapiserver/server/*.py` shows a room.\n\n| package | what is in it |\n|---|---|\n"
         + "\n".join(rows)
         + "\n"
     )

@@ -16,7 +16,8 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import accept
 from fakeapiserver.endpoints.negotiation.content import Content, compressed, http_date, in_turns, serve_content
-from fakeapiserver.endpoints.openapi import OpenAPI, protobuf, v2
+from fakeapiserver.endpoints.openapi import protobuf, v2
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.merge import merged
 from fakeapiserver.endpoints.request import Request, Response
 

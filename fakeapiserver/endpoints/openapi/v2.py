@@ -18,8 +18,9 @@ from fakeapiserver.apis.custom_definitions import custom_definitions
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.discovery import RowCache
-from fakeapiserver.endpoints.openapi import OpenAPI, protobuf
+from fakeapiserver.endpoints.openapi import protobuf
 from fakeapiserver.endpoints.openapi.descriptions import described_custom
+from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.operations import JSON_YAML
 
 Document = dict[str, Any]

@@ -62,9 +62,11 @@ class Pods:
         simulation.spans = lambda uid: self._memories[uid].spans if uid in self._memories else {}
 
     def changed(self, event: Event, queue: Queue) -> None:
-        """Queues pods on simulated nodes, and frees the room of deleted pods before the scheduler can give it to others."""
+        """Queues pods on simulated nodes, and frees the room of pods that are deleted or have ended before the scheduler can
+        give it to others.
+        """
         pod = object_of(event)
-        if isinstance(event, DeleteEvent):
+        if isinstance(event, DeleteEvent) or (pod.get("status") or {}).get("phase") in TERMINAL:
             self._leave(pod["metadata"]["uid"])
         if pod["spec"].get("nodeName") in self._simulation.nodes:
             request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])

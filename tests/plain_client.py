@@ -16,9 +16,17 @@ class Client:
         self._url, self._token = cluster.url, cluster.token
         self._context = ssl.create_default_context(cadata=cluster.ca.decode())
 
-    def open(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Any:
+    def open(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
         """HTTPError unless it succeeds."""
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": content_type}
         if token := self._token if token is None else token:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()

@@ -228,7 +228,7 @@ import asyncio, json, sys, time
 from pathlib import Path
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.chain import _info
+from fakeapiserver.server.filters.request_info import request_info_of
 from fakeapiserver.server.options.config import Config
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -266,7 +266,7 @@ async def main():
 
     async def authorize(i):
         request = requests[i % len(requests)]
-        request.info = _info(request)
+        request.info = request_info_of(request)
         request.user = await chain._authenticate(request)
         await chain._authorize(request)
 

@@ -16,7 +16,8 @@ from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import request_info
-from fakeapiserver.server.chain import attributes_of, credentials
+from fakeapiserver.server.filters.authentication import credentials
+from fakeapiserver.server.filters.authorization import attributes_of
 from fakeapiserver.server.metrics import content_type, render_health_checks
 from fakeapiserver.server.pages import debug_pages, health, status_pages
 

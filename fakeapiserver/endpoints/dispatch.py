@@ -20,7 +20,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Family
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.media_types import check_route, takes_body_type
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -65,16 +65,18 @@ _COMPONENT_STATUSES: Final = GroupResource("", "componentstatuses")
 _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
 
-async def dispatch(request: Request, scopes: RequestScopes) -> Response:
-    """Answers a resource request. StatusError 404 and 405 for paths and verbs that aren't served."""
+def dispatch(request: Request, scopes: RequestScopes) -> Awaitable[Response]:
+    """Returns the answer to a resource request, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't
+    served, and Answered for those that Go's mux refuses.
+    """
     info = request.info
     scope = scopes.lookup(info.group, info.version, info.resource)
     if scope is None:
         if not _is_builtin_group(info.group, scopes):
-            return respond.text(404, "404 page not found\n")
+            raise Answered(respond.text(404, "404 page not found\n"))
         raise new_generic_not_found()
     if scope.kind.custom and not _is_in_scope(info, scope):
-        return respond.text(404, "404 page not found\n")
+        raise Answered(respond.text(404, "404 page not found\n"))
     unknown = scope.kind.custom and info.subresource and info.subresource not in scope.resource.subresources
     if not (unknown or _is_served_path(info, scope)):
         raise new_generic_not_found()
@@ -95,7 +97,7 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
         from fakeapiserver.endpoints.subresources.subresource import subresource
 
         request.supported = scopes.media_types
-        return await subresource(request, scope, scopes, handler_of)
+        return subresource(request, scope, scopes, handler_of)
     handler = handler_of(info.verb)
     if watches and info.watch_path:
         raise new_generic_not_found()
@@ -110,12 +112,12 @@ async def dispatch(request: Request, scopes: RequestScopes) -> Response:
     if scope.resource.gvr.group_resource == _BINDINGS:
         from fakeapiserver.endpoints.subresources.binding import bind
 
-        return await bind(request, scope, scopes)
+        return bind(request, scope, scopes)
     if scope.resource.gvr.group_resource == _COMPONENT_STATUSES:
         from fakeapiserver.endpoints import componentstatus
 
-        return await componentstatus.read(request, scope)
-    return await handler(request, scope)
+        return componentstatus.read(request, scope)
+    return handler(request, scope)
 
 
 def _warn(request: Request, scope: RequestScope, scopes: RequestScopes, warning: str) -> None:

@@ -65,7 +65,8 @@ class Audit(Protocol):
 class Request(Struct):
     """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
     are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written.
-    `audit` gathers what is told of the request; None: nobody wants to know. `compresses`: a large answer may be compressed."""
+    `audit` gathers what is told of the request; None: nobody wants to know. `compresses`: a large answer may be compressed.
+    `response`: the handler's, for the filters that it passes on its way back; None before and after a refusal."""
 
     method: str
     path: str
@@ -81,6 +82,7 @@ class Request(Struct):
     supported: tuple[str, ...] = SUPPORTED
     audit: Audit | None = None
     compresses: bool = True
+    response: "Response | None" = None
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
@@ -143,6 +145,14 @@ class Response(Struct):
     cache_control: bytes = b"no-cache, private"
     stream: AsyncGenerator[bytes, None] | None = None
     takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
+
+
+class Answered(Exception):
+    """Raised by a filter, or in place of a handler, to end a request with a response that isn't a Status."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status)
+        self.response = response
 
 
 class ResponseBroken(Exception):

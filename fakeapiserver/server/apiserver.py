@@ -30,9 +30,10 @@ from fakeapiserver.server.app import Application
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.filters.access_log import CLUSTER_USER, AccessLog, is_a_right_of_its_own
 from fakeapiserver.server.filters.audit import options as audit
+from fakeapiserver.server.filters.audit.interface import NoAuditing
 from fakeapiserver.server.filters.flowcontrol.limits import Limiter, MaxInFlight, PriorityAndFairness
 from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
-from fakeapiserver.server.filters.request_log import RequestLog
+from fakeapiserver.server.filters.request_log import NoRequestLog, RequestLog
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
@@ -272,9 +273,9 @@ class APIServer:
             self._limiter(),
             self.config.request_timeout,
             self.aggregator,
-            self._auditor,
+            self._auditor or NoAuditing(),
+            self.request_log or NoRequestLog(),
             self.table.scheme.features.enabled("APIResponseCompression"),
-            self.request_log,
         )
 
     def _limiter(self) -> Limiter:

@@ -15,7 +15,17 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, stat
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, ResponseBroken, Scope, Send, parse_query
+from fakeapiserver.endpoints.request import (
+    HIJACK,
+    Answered,
+    Receive,
+    Request,
+    Response,
+    ResponseBroken,
+    Scope,
+    Send,
+    parse_query,
+)
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 
 log = logging.getLogger(__name__)
@@ -80,6 +90,8 @@ class Application:
             return await self._handle(request)
         except StatusError as error:
             return respond.refusal(request, error)
+        except Answered as answered:
+            return answered.response
         except EvaluationError as error:
             return _internal_error(request, str(error))
         except (ConnectionError, ResponseBroken):

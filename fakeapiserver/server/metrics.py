@@ -5,7 +5,8 @@ Counting is a dict update; prometheus-client, which costs some 100 ms to import,
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from fakeapiserver.auth.authorizers.instrumented import Decisions
 from fakeapiserver.auth.interfaces import Decision
 from fakeapiserver.endpoints import discovery
 from fakeapiserver.endpoints.negotiation.accept import parse
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.server.filters.audit.counts import AuditCounts
 
@@ -38,6 +39,7 @@ _CONNECTED: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _DURATIONS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60
 )  # fmt: skip
+_UNCOUNTED: Final = nullcontext()
 _SLI_DURATIONS: Final = _DURATIONS[2:]
 # As upstream, of all that /version tells.
 _BUILD_FACTS: Final = {
@@ -222,6 +224,45 @@ def _instrument_metrics(instruments: Instruments) -> Iterator["Metric"]:
         yield shown
 
 
+class _Measured:
+    """One request, from its handler's begin to its response. A class, since every request comes through here: a generator would
+    cost a microsecond.
+    """
+
+    __slots__ = ("_kind", "_labels", "_metrics", "_request", "_start")
+
+    def __init__(self, metrics: "Metrics", request: Request, labels: Labels) -> None:
+        self._metrics = metrics
+        self._request = request
+        self._labels = labels
+        self._kind = "readOnly" if request.method in _READING else "mutating"
+        self._start = 0.0
+
+    def __enter__(self) -> None:
+        self._start = perf_counter()
+        self._metrics.in_flight[self._kind] += 1
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        metrics, labels, response = self._metrics, self._labels, self._request.response
+        metrics.in_flight[self._kind] -= 1
+        if error is not None or response is None:
+            metrics.observe(labels, _code_of(error), perf_counter() - self._start)
+            return
+        if response.stream is None or response.status != 200:
+            series = metrics.observe(labels, response.status, perf_counter() - self._start)
+        if response.stream is not None:
+            response.stream = metrics.until_end(labels, response.stream, self._start)
+        elif labels.verb in ("GET", "LIST"):
+            series.sizes.observe(len(response.body))
+
+
+def _code_of(error: BaseException | None) -> int:
+    """Returns the HTTP status that an exception is answered with."""
+    if isinstance(error, StatusError):
+        return int(error.status["code"])
+    return error.response.status if isinstance(error, Answered) else 500
+
+
 class Metrics(Struct):
     """`stored` counts the objects of a resource; `started` is in seconds since the epoch.
 
@@ -243,30 +284,10 @@ class Metrics(Struct):
     audit: AuditCounts = field(default_factory=AuditCounts)
     instruments: Instruments = field(default_factory=Instruments)
 
-    async def measured(self, request: Request, serve: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Serves the request and counts it; one that streams is counted when it ends."""
+    def measured(self, request: Request) -> AbstractContextManager[None]:
+        """Counts the request that is answered within it; a stream is counted when it ends."""
         labels = self._labels(request)
-        if labels is None:
-            return await serve(request)
-        kind = "readOnly" if request.method in _READING else "mutating"
-        start = perf_counter()
-        self.in_flight[kind] += 1
-        code = 500
-        try:
-            response = await serve(request)
-            code = response.status
-        except StatusError as error:
-            code = int(error.status["code"])
-            raise
-        finally:
-            self.in_flight[kind] -= 1
-            if code != 200 or response.stream is None:
-                series = self._observe(labels, code, perf_counter() - start)
-        if response.stream is not None:
-            response.stream = self._until_end(labels, response.stream, start)
-        elif labels.verb in ("GET", "LIST"):
-            series.sizes.observe(len(response.body))
-        return response
+        return _UNCOUNTED if labels is None else _Measured(self, request, labels)
 
     def reset(self) -> None:
         """Forgets what was counted; what runs now goes on being counted."""
@@ -277,7 +298,8 @@ class Metrics(Struct):
         self.audit.reset()
         self.instruments.reset()
 
-    def _observe(self, labels: Labels, code: int, seconds: float) -> _Series:
+    def observe(self, labels: Labels, code: int, seconds: float) -> _Series:
+        """Counts one request of so many seconds."""
         series = self.series.get(labels)
         if series is None:
             series = self.series[labels] = _Series()
@@ -285,16 +307,17 @@ class Metrics(Struct):
         series.seconds.observe(seconds)
         return series
 
-    async def _until_end(
+    async def until_end(
         self, labels: Labels, stream: AsyncIterator[bytes], start: float
     ) -> AsyncGenerator[bytes, None]:
+        """Returns the stream's chunks, and counts the request when they end."""
         self.running[labels] += 1
         try:
             async for chunk in stream:
                 yield chunk
         finally:
             self.running[labels] -= 1
-            self._observe(labels, 200, perf_counter() - start)
+            self.observe(labels, 200, perf_counter() - start)
 
     def _labels(self, request: Request) -> Labels | None:
         info = request.info

@@ -61,7 +61,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
             f"{CONFIG_MAPS}/gone",
             None,
             '404: NotFound: configmaps "gone" not found',
-            ["endpoints/verbs/get.py", "endpoints/dispatch.py"],
+            ["endpoints/verbs/get.py", "server/chain.py"],
         ),
     ],
 )

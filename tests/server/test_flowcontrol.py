@@ -1,7 +1,7 @@
 """Priority and fairness and the plain limits: who is matched by what (recorded from a real server), who waits, who is rejected."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.scheme import load
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import request_info
 from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
 from fakeapiserver.server.filters.flowcontrol.limits import (
@@ -102,7 +102,7 @@ def test_a_request_finds_its_flow_schema_and_level(
     method: str, path: str, user: str, groups: tuple[str, ...], expected: str
 ) -> None:
     found = request(method, path, user, *groups)
-    asyncio.run(fairness(Stored()).run(found, served))
+    asyncio.run(answered(fairness(Stored()), found, served))
     assert " ".join(value.decode() for _, value in found.response_headers) == expected
     assert [name for name, _ in found.response_headers] == [
         b"x-kubernetes-pf-flowschema-uid",
@@ -145,7 +145,7 @@ def test_a_change_is_heeded_at_once_and_a_dangling_schema_is_not() -> None:
     for generation, expected in ((1, b"mine"), (2, b"global-default")):
         stored.generation_now = generation
         found = request("GET", "/api/v1/pods", "jane", AUTHENTICATED)
-        asyncio.run(limiter.run(found, served))
+        asyncio.run(answered(limiter, found, served))
         assert found.response_headers[0][1] == expected
         del stored.objects[FLOW_SCHEMAS][-1]
 
@@ -163,10 +163,19 @@ class Gate:
         return Response(200)
 
 
+async def answered(limiter: Limiter, request: Request, handler: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Returns the handler's response once the limiter lets the request run, or the limiter's refusal."""
+    try:
+        with await limiter.seat(request):
+            return await handler(request)
+    except Answered as refused:
+        return refused.response
+
+
 async def start(limiter: Limiter, gate: Gate, *users: str) -> list[asyncio.Task[Response]]:
     """One request of each user, all of them as far as they get."""
     found = [request("GET", "/api/v1/pods", user, *(("system:masters",) if user == "root" else ())) for user in users]
-    tasks = [asyncio.create_task(limiter.run(one, gate)) for one in found]
+    tasks = [asyncio.create_task(answered(limiter, one, gate)) for one in found]
     for _ in range(5):
         await asyncio.sleep(0)
     return tasks
@@ -278,8 +287,8 @@ def test_plain_limits_are_apart_and_spare_masters() -> None:
         tasks = await start(limiter, gate, "a", "b", "root")
         assert (await tasks[1]).status == 429
         assert gate.order == ["a", "root"]
-        writing = asyncio.create_task(limiter.run(request("POST", "/api/v1/namespaces", "a"), gate))
-        watching = asyncio.create_task(limiter.run(request("GET", "/api/v1/pods?watch=1", "a"), gate))
+        writing = asyncio.create_task(answered(limiter, request("POST", "/api/v1/namespaces", "a"), gate))
+        watching = asyncio.create_task(answered(limiter, request("GET", "/api/v1/pods?watch=1", "a"), gate))
         gate.open.set()
         assert [(await task).status for task in (tasks[0], writing, watching)] == [200, 200, 200]
 

@@ -72,7 +72,9 @@ class Aggregator:
 
     async def serve(self, request: Request, service: RemoteService | MetricsAPIs) -> Response:
         if isinstance(service, MetricsAPIs):
-            return await self._metrics.measured(request, service.answer)
+            with self._metrics.measured(request):
+                request.response = await service.answer(request)
+            return request.response
         return await self._proxy.serve(request, service)
 
     async def run(self) -> None:

@@ -4,17 +4,16 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, pkg/server
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.transport.deadline import ends_after
-
-Serve = Callable[[Request], Awaitable[Response]]
 
 _TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
 # A path of the test control, which has its own time-out and reports what it waited for.
@@ -22,29 +21,35 @@ _SETTLE: Final = "/fakeapiserver/settle"
 _BODILESS: Final = frozenset(("GET", "HEAD"))
 # Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
 _LONGEST_WRITE: Final = 34.0
+_UNLIMITED: Final = nullcontext()
 
 
-async def within_deadline(request: Request, serve: Serve, longest: float) -> Response:
-    """`serve`'s answer, or 504 after `longest` seconds or the fewer that the client asks for. StatusError 400 for a
-    `timeout` that can't be read."""
+def deadline(request: Request, longest: float) -> AbstractAsyncContextManager[None]:
+    """Limits what runs within it to `longest` seconds, or the fewer that the client asks for; raises Answered with 504 then.
+    Requests that may take long have no limit. Raises StatusError 400 for a `timeout` that can't be parsed.
+    """
     if not request.query and request.method in _BODILESS:
-        return await serve(request)
+        return _UNLIMITED
     asked = request.param("timeout")
     if request.path == _SETTLE:
-        return await serve(request)
+        return _UNLIMITED
     # a request without a body waits only for the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
-        return await serve(request)
-    seconds = seconds_for(request, longest)
-    deadline = asyncio.timeout(seconds)
+        return _UNLIMITED
+    return _limited(request, seconds_for(request, longest))
+
+
+@asynccontextmanager
+async def _limited(request: Request, seconds: float) -> AsyncIterator[None]:
+    timeout = asyncio.timeout(seconds)
     try:
-        async with deadline:
+        async with timeout:
             with ends_after(min(seconds, _LONGEST_WRITE)):
-                return await serve(request)
+                yield
     except TimeoutError:
-        if not deadline.expired():
+        if not timeout.expired():
             raise
-        return timed_out(request)
+        raise Answered(timed_out(request)) from None
 
 
 def seconds_for(request: Request, longest: float) -> float:

@@ -4,20 +4,22 @@ The cluster's own controllers and nodes send their requests within the process; 
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Answered, Request
 
 _KEPT: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 # Messages about these may quote what is in them.
 _SECRET: Final = "secrets"
+_NOTHING: Final = nullcontext()
 
 
 class RequestEntry(Struct, frozen=True):
@@ -56,6 +58,16 @@ class RequestEntry(Struct, frozen=True):
         return self.status >= 400
 
 
+class RequestLogging(Protocol):
+    def entry(self, request: Request) -> AbstractContextManager[None]:
+        """Keeps an entry for the request that is answered within it."""
+
+
+class NoRequestLog:
+    def entry(self, request: Request) -> AbstractContextManager[None]:
+        return _NOTHING
+
+
 class RequestLog:
     """Keeps the last 1,000 requests."""
 
@@ -72,22 +84,26 @@ class RequestLog:
         """Forgets all requests so far."""
         self._entries.clear()
 
-    async def recorded(self, request: Request, handle: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Handles the request and keeps an entry for it."""
-        if IN_PROCESS_USER in request.scope:
-            return await handle(request)
+    def entry(self, request: Request) -> AbstractContextManager[None]:
+        """Keeps an entry for the request that is answered within it."""
+        return _NOTHING if IN_PROCESS_USER in request.scope else self._entry(request)
+
+    @contextmanager
+    def _entry(self, request: Request) -> Iterator[None]:
         now, start = self._clock.now(), perf_counter()
         try:
-            response = await handle(request)
+            yield
         except StatusError as error:
             status = error.status
             self._keep(request, now, start, status["code"], status.get("reason", ""), status.get("message", ""))
             raise
+        except Answered as answered:
+            self._keep(request, now, start, answered.response.status)
+            raise
         except BaseException:
             self._keep(request, now, start, 0)
             raise
-        self._keep(request, now, start, response.status)
-        return response
+        self._keep(request, now, start, request.response.status if request.response is not None else 0)
 
     def _keep(
         self, request: Request, now: float, start: float, status: int, reason: str = "", message: str = ""

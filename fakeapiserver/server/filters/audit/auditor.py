@@ -7,8 +7,8 @@ import asyncio
 import html
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.auth.interfaces import Attributes, EvaluationError, UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import Receive, Request, Response, Send
+from fakeapiserver.endpoints.request import Answered, Receive, Request, Response, Send
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.server.app import new_id
 from fakeapiserver.server.filters.audit.backends import Backend
@@ -34,13 +34,14 @@ from fakeapiserver.server.filters.audit.event import (
     without_managed_fields,
 )
 from fakeapiserver.server.filters.audit.policy import Level, Policy, RequestAuditConfig
+from fakeapiserver.server.filters.authorization import attributes_of
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
 log = logging.getLogger(__name__)
 
-Serve = Callable[[Request], Awaitable[Response]]
+_UNKNOWN: Final = UserInfo("")
 # Seconds that a server which ends waits for whoever takes its last events.
 _LAST_CHANCE: Final = 5.0
 _ESCAPED: Final = re.compile(rb"[\w\-.~!$&'()*+,;=:@/\[\]%]*").fullmatch
@@ -162,36 +163,39 @@ class Auditor:
         except TimeoutError:
             log.error("audit events were lost: they could not be sent before the end")
 
-    async def audited(self, request: Request, attributes: Attributes, serve: Serve) -> Response:
-        """`serve`'s answer, told as the policy asks for. What it refuses is an answer here, so that it can be told."""
-        audit = self._context(request, attributes)
-        if audit is None:
-            return await _answered(request, serve)
-        request.audit = audit
-        if not await audit.process("RequestReceived"):
-            self._counts.rejected += 1
-            return _not_stored(request)
+    @asynccontextmanager
+    async def failure(self, request: Request) -> AsyncIterator[None]:
         try:
-            response = await _answered(request, serve)
-        except EvaluationError:
-            audit.event.response_status = status_of(None, 500)
-            await self._complete(audit, request)
+            yield
+        except StatusError as error:  # `events` raises Answered for those of later filters
+            await self._refused(request, error)
             raise
-        except asyncio.CancelledError:
-            audit.event.response_status = status_of(_TIMED_OUT, 504)
-            await self._complete(audit, request)
-            raise
-        except Exception as error:
-            status = {"status": "Failure", "message": f"APIServer panic'd: {error}", "reason": "InternalError"}
-            audit.event.response_status = status_of(status, 500)
-            await audit.process("Panic")
-            raise
-        audit.log_response(response)
-        return await self._told(audit, request, response)
 
-    async def refused(self, request: Request, attributes: Attributes, error: StatusError) -> None:
-        """A request that nobody is known to have sent has one event."""
-        audit = self._context(request, attributes)
+    @asynccontextmanager
+    async def events(self, request: Request) -> AsyncIterator[None]:
+        audit = self._context(request, attributes_of(request.info, request.user))
+        if audit is not None:
+            request.audit = audit
+            if not await audit.process("RequestReceived"):
+                self._counts.rejected += 1
+                raise Answered(_not_stored(request))
+        try:
+            yield
+        except (StatusError, Answered) as error:
+            response = error.response if isinstance(error, Answered) else respond.refusal(request, error)
+            if audit is not None:
+                await self._record(audit, request, response)
+            raise Answered(response) from error
+        except BaseException as error:
+            if audit is not None:
+                await self._record_failure(audit, request, error)
+            raise
+        if audit is not None and request.response is not None:
+            await self._record(audit, request, request.response)
+
+    async def _refused(self, request: Request, error: StatusError) -> None:
+        """Records a request without a user in one event."""
+        audit = self._context(request, attributes_of(request.info, _UNKNOWN))
         if audit is not None:
             request.audit = audit
             unauthorized = error.status["code"] == 401
@@ -199,17 +203,33 @@ class Auditor:
             audit.log_response(respond.status_response(request, error.status))
             await audit.process("ResponseStarted")
 
-    async def _told(self, audit: AuditContext, request: Request, response: Response) -> Response:
+    async def _record_failure(self, audit: AuditContext, request: Request, error: BaseException) -> None:
+        """Records a request that no handler has answered."""
+        if isinstance(error, EvaluationError):
+            audit.event.response_status = status_of(None, 500)
+        elif isinstance(error, asyncio.CancelledError):
+            audit.event.response_status = status_of(_TIMED_OUT, 504)
+        elif isinstance(error, Exception):
+            status = {"status": "Failure", "message": f"APIServer panic'd: {error}", "reason": "InternalError"}
+            audit.event.response_status = status_of(status, 500)
+            await audit.process("Panic")
+            return
+        else:
+            return
+        await self._complete(audit, request)
+
+    async def _record(self, audit: AuditContext, request: Request, response: Response) -> None:
+        """Records a response; the last event of a stream follows when it ends."""
+        audit.log_response(response)
         if response.stream is None and response.takeover is None:
             await self._complete(audit, request)
-            return response
+            return
         if is_long_running(request.info):
             await audit.process("ResponseStarted")
         if response.stream is not None:
             response.stream = _until_end(response.stream, audit)
         if response.takeover is not None:
             response.takeover = _taken_over(response.takeover, audit)
-        return response
 
     async def _complete(self, audit: AuditContext, request: Request) -> None:
         if is_long_running(request.info):
@@ -252,13 +272,6 @@ def _status(text: bytes) -> Object | None:
     """The Status that is answered, if it is one."""
     obj = json.decode(text) if _MAY_BE_STATUS(text) else {}
     return obj if (obj.get("kind"), obj.get("apiVersion")) == ("Status", "v1") else None
-
-
-async def _answered(request: Request, serve: Serve) -> Response:
-    try:
-        return await serve(request)
-    except StatusError as error:
-        return respond.refusal(request, error)
 
 
 async def _until_end(stream: AsyncGenerator[bytes, None], audit: AuditContext) -> AsyncGenerator[bytes, None]:

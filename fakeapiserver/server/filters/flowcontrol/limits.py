@@ -5,7 +5,8 @@ Upstream: k8s.io/apiserver/pkg/server/filters/{priority-and-fairness,maxinflight
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -15,7 +16,7 @@ from fakeapiserver.apimachinery.instruments import Family, Instruments
 from fakeapiserver.auth.interfaces import ObjectReader, UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.request import Request, Response
+from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import RequestInfo, is_long_running
 from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
 from fakeapiserver.server.filters.flowcontrol.queueset import QueueSet, Queuing, flow_hash
@@ -38,20 +39,19 @@ _CATCH_ALL: Final = "catch-all"
 _MAX_CLASSIFIED: Final = 4096
 _MASTERS: Final = "system:masters"
 _READING: Final = frozenset(("get", "list", "watch"))
-
-Serve = Callable[[Request], Awaitable[Response]]
+_EXEMPT: Final = nullcontext()
 
 
 class Limiter(Protocol):
-    async def run(self, request: Request, serve: Serve) -> Response:
-        """`serve`'s answer as soon as the request may run, or 429."""
+    async def seat(self, request: Request) -> AbstractContextManager[object]:
+        """Returns the seat of a request as soon as it may run; leaving the context gives it back. Raises Answered with 429."""
 
 
-def too_many_requests(retry_after: int) -> Response:
+def too_many_requests(retry_after: int) -> Answered:
     """429 as text: upstream answers without a Status here."""
     response = respond.text(429, "Too many requests, please try again later.\n")
     response.headers.append((b"retry-after", b"%d" % retry_after))
-    return response
+    return Answered(response)
 
 
 class MaxInFlight:
@@ -61,16 +61,15 @@ class MaxInFlight:
         self._reading = QueueSet(reading) if reading else None
         self._mutating = QueueSet(mutating) if mutating else None
 
-    async def run(self, request: Request, serve: Serve) -> Response:
+    async def seat(self, request: Request) -> AbstractContextManager[object]:
         seats = self._reading if request.info.verb in _READING else self._mutating
         if seats is None or is_long_running(request.info):
-            return await serve(request)
-        if not seats.take():
-            return await serve(request) if _MASTERS in request.user.groups else too_many_requests(1)
-        try:
-            return await serve(request)
-        finally:
-            seats.leave()
+            return _EXEMPT
+        if seats.take():
+            return seats
+        if _MASTERS in request.user.groups:
+            return _EXEMPT
+        raise too_many_requests(1)
 
 
 class _Level(Struct):
@@ -128,10 +127,10 @@ class PriorityAndFairness:
         self._seats: dict[str, QueueSet] = {}
         self._dropped = DroppedRequests(clock)
 
-    async def run(self, request: Request, serve: Serve) -> Response:
+    async def seat(self, request: Request) -> AbstractContextManager[object]:
         info = request.info
         if info.verb != "watch" and is_long_running(info):
-            return await serve(request)
+            return _EXEMPT
         flow = self._classify(info, request.user)
         request.response_headers += flow.headers
         seats = flow.level.seats
@@ -141,14 +140,9 @@ class PriorityAndFairness:
                 why = "time-out" if time.monotonic() - start >= self._max_wait else "queue-full"
                 reason = why if seats.queuing is not None else "concurrency-limit"
                 self._instruments.count(REJECTED, flow.schema, flow.level.name, reason)
-                return too_many_requests(self._dropped.record(flow.level.name))
+                raise too_many_requests(self._dropped.record(flow.level.name))
         self._instruments.count(DISPATCHED, flow.schema, flow.level.name)
-        if seats is None:
-            return await serve(request)
-        try:
-            return await serve(request)
-        finally:
-            seats.leave()
+        return _EXEMPT if seats is None else seats
 
     def _classify(self, info: RequestInfo, user: UserInfo) -> _Flow:
         config = self._config

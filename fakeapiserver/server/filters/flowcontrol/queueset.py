@@ -61,6 +61,12 @@ class QueueSet(Struct):
             return True
         return False
 
+    def __enter__(self) -> None:
+        """For a request that has a seat already: leaving the context gives it back."""
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
     def leave(self) -> None:
         """Gives a seat back; those who wait get it, queue after queue in turn, the eldest of a queue first."""
         self.in_use -= 1

@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):  # the reader has gone
         sys.stdout.flush()
@@ -87,7 +89,7 @@ def _print_page(command: str, words: Sequence[str]) -> int:
 
 def _unknown(command: str) -> int:
     from fakeapiserver.cli.complain import complain
-    from fakeapiserver.cli.suggestions import closest
+    from fakeapiserver.cluster.suggestions import closest
 
     if command.startswith("-"):
         return complain(f"a command must come before the flag {command}; see fakeapiserver --help", 2)

@@ -60,7 +60,8 @@ class Server:
         with self._locked() as lock:
             if lock is None:
                 raise OSError(f"{self.name!r} runs already; stop it with fakeapiserver stop --name={self.name}")
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends the server, too
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, _end)  # so that the server ends, too
             command = [sys.executable, "-m", "fakeapiserver", "serve", *arguments, "--output=json"]
             with os.fdopen(os.open(self.log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as log:
                 process = subprocess.Popen(
@@ -133,6 +134,10 @@ class Server:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def folder() -> Path:

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     elif name in commands():
         print(command_page(name), end="")
     else:
-        from fakeapiserver.cli.suggestions import closest
+        from fakeapiserver.cluster.suggestions import closest
 
         match = closest(name, [*TOPICS, *commands()])
         hint = f"; did you mean {match}?" if match else ""

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 from typing import Final
 
 from fakeapiserver.cli.arguments import UnknownFlag
 from fakeapiserver.cli.manual.choices import choices
 from fakeapiserver.cli.manual.commands import commands, find_flag
+from fakeapiserver.cluster.suggestions import closest
 
 _FLAG: Final = re.compile(r"--([a-z][a-z0-9-]*)")
 _QUOTED: Final = re.compile(r"""["']([\w.-]+)["']|: (\w+)$""")
@@ -35,15 +35,6 @@ def close_flag(error: UnknownFlag, command: str) -> str:
         return ""
     *others, last = owners
     return f"; it belongs to {', '.join(others)} and {last}" if others else f"; it belongs to {last}"
-
-
-def closest(word: str, known: Collection[str]) -> str:
-    """The known word that resembles `word` most; a unique beginning counts. "" if none does."""
-    lower = {name.lower(): name for name in known}
-    if matches := get_close_matches(word.lower(), lower, 1, 0.75):
-        return lower[matches[0]]
-    beginnings = [name for name in lower if len(word) > 2 and name.startswith(word.lower())]
-    return lower[beginnings[0]] if len(beginnings) == 1 else ""
 
 
 def _values(message: str, command: str) -> Iterator[tuple[str, Collection[str]]]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version
+from fakeapiserver.cluster.suggestions import did_you_mean
 
 _LAST_PORT: Final = 65535
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
@@ -21,7 +22,9 @@ def read(options: Mapping[str, Any]) -> dict[str, Any]:
     for any other wrong value, OSError for files that aren't there."""
     for name in options:
         if name not in _READERS:
-            raise TypeError(f"Cluster() has no option {name!r}{_meant(name, _READERS)}: there are {_listed(_READERS)}")
+            raise TypeError(
+                f"Cluster() has no option {name!r}{did_you_mean(name, _READERS)}: there are {_listed(_READERS)}"
+            )
     read = {name: _READERS[name](name, value) for name, value in options.items()}
     _check_switches(read)
     return read
@@ -63,7 +66,7 @@ def _chosen(name: str, value: Any, choices: Collection[str]) -> tuple[str, ...]:
     names = as_names(name, value)
     for item in names:
         if item not in choices:
-            raise ValueError(f"{name} has no {item!r}{_meant(item, choices)}: the choices are {_listed(choices)}")
+            raise ValueError(f"{name} has no {item!r}{did_you_mean(item, choices)}: the choices are {_listed(choices)}")
         if names.count(item) > 1:
             raise ValueError(f"{name} has {item!r} more than once")
     return names
@@ -89,7 +92,7 @@ def _controllers(name: str, value: Any, *, patterns: bool) -> tuple[str, ...]:
         except ValueError:
             choices = '"*", "none", a name, or "-name" for all but this one' if patterns else "the controllers' names"
             raise ValueError(
-                f"{name} has no controller {item!r}{_meant(item.removeprefix('-'), AVAILABLE)}: the choices are {choices}"
+                f"{name} has no controller {item!r}{did_you_mean(item.removeprefix('-'), AVAILABLE)}: the choices are {choices}"
             ) from None
     return names
 
@@ -137,7 +140,7 @@ def _check_switches(options: Mapping[str, Any]) -> None:
         known = [gate for gate, _, _ in FeatureGates(version).stages()]
         for gate in gates:
             if gate not in known:
-                raise ValueError(f"feature_gates has no {gate!r} in Kubernetes {version}{_meant(gate, known)}")
+                raise ValueError(f"feature_gates has no {gate!r} in Kubernetes {version}{did_you_mean(gate, known)}")
         try:
             feature_gates(version, gates)
         except ValueError as error:
@@ -151,7 +154,7 @@ def _check_switches(options: Mapping[str, Any]) -> None:
             runtime_config(switches, versions)
         except ValueError as error:
             unknown = next((key for key in switches if not any(key == str(known) for known in versions)), "")
-            raise ValueError(f"runtime_config: {error}{_meant(unknown, map(str, versions))}") from None
+            raise ValueError(f"runtime_config: {error}{did_you_mean(unknown, map(str, versions))}") from None
 
 
 def _sources(name: str, value: Any) -> Any:
@@ -185,15 +188,6 @@ def _objects_of(name: str, value: Any, *, kinds: Sequence[str]) -> Sequence[Mapp
 
 def _shortened(text: str, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
-
-
-def _meant(text: str, choices: Iterable[str]) -> str:
-    """` (did you mean "nodes"?)`, or nothing."""
-    from difflib import get_close_matches
-
-    lower = {choice.lower(): choice for choice in choices}
-    near = get_close_matches(text.lower(), lower, 1)
-    return f" (did you mean {lower[near[0]]!r}?)" if near else ""
 
 
 def _listed(choices: Iterable[str]) -> str:

@@ -192,11 +192,12 @@ def _option_of_line(line: str) -> tuple[str, Any]:
 
 def _check_names(options: dict[str, Any]) -> None:
     from fakeapiserver.cluster.options import ClusterOptions
+    from fakeapiserver.cluster.suggestions import did_you_mean
 
     known = [*ClusterOptions.__annotations__]
     for name in options:
         if name not in known:
-            _refuse(f'fake_cluster has no option "{name}": it has {", ".join(known)}')
+            _refuse(f'fake_cluster has no option "{name}"{did_you_mean(name, known)}: it has {", ".join(known)}')
 
 
 def _refuse(sentence: str) -> NoReturn:

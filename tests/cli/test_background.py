@@ -52,6 +52,21 @@ def test_a_server_in_the_background(run: Run, tmp_path: Path) -> None:
     assert not [*(tmp_path / "state").iterdir(), *(tmp_path / "temporary").iterdir()]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_waiting_ends_the_server_too(number: signal.Signals, tmp_path: Path) -> None:
+    """A start that waits for a file can be interrupted for sure."""
+    definitions = tmp_path / "definitions.yaml"
+    os.mkfifo(definitions)
+    words = [sys.executable, "-m", "fakeapiserver", "serve", "--background", f"--crds={definitions}"]
+    environment = {**os.environ, "XDG_RUNTIME_DIR": f"{tmp_path}/state", "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with definitions.open("w"):  # returns when the server opens it
+            process.send_signal(number)
+        output = process.communicate(timeout=60)
+    assert (process.returncode, *output) == (128 + number, "", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["definitions.yaml"] or not any((tmp_path / "state").iterdir())
+
+
 @pytest.mark.parametrize("command", ["status", "stop"])
 def test_nothing_runs(run: Run, command: str, tmp_path: Path) -> None:
     done = run(command, "--name=other")

@@ -124,7 +124,10 @@ def test_every_scope_in_every_kind_of_test(arguments: list[str], project: Projec
     ("marker", "sentence"),
     [
         ("3", "the marker fake_cluster takes options by name, as in fake_cluster(nodes=3), not 3"),
-        ("node=3", 'fake_cluster has no option "node": it has port, authorization_mode, controllers, '),
+        (
+            "node=3",
+            "fake_cluster has no option \"node\" (did you mean 'nodes'?): it has port, authorization_mode, controllers, ",
+        ),
         ("nodes=-3", "fake_cluster: "),
     ],
 )
@@ -145,7 +148,7 @@ def test_a_wrong_marker_is_one_sentence(marker: str, sentence: str, project: Pro
             "nodes = x",
             "fake_cluster_options: nodes = x: \"x\" is not a Python literal, such as 3, 'text' or ['a', 'b']",
         ),
-        ("node = 3", 'fake_cluster has no option "node": it has port, '),
+        ("node = 3", "fake_cluster has no option \"node\" (did you mean 'nodes'?): it has port, "),
     ],
 )
 def test_a_wrong_ini_option_is_one_sentence(line: str, sentence: str, project: Project) -> None:

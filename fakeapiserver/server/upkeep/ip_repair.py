@@ -62,9 +62,10 @@ class ServiceIPRepair:
         if self._scopes.store_for(_ADDRESSES) is None:
             return
         try:
-            await asyncio.gather(
-                self._follow(_SERVICES, self._sync_service), self._follow(_ADDRESSES, self._sync_address), self._work()
-            )
+            async with asyncio.TaskGroup() as tasks:  # if one fails, the others end as well
+                tasks.create_task(self._follow(_SERVICES, self._sync_service))
+                tasks.create_task(self._follow(_ADDRESSES, self._sync_address))
+                tasks.create_task(self._work())
         finally:
             for timer in self._timers:
                 timer.cancel()

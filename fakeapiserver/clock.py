@@ -22,15 +22,17 @@ class Timer(Protocol):
     """Something that will be called."""
 
     def cancel(self) -> None:
-        """It won't. Once called or cancelled, nothing happens."""
+        """Prevents the call. Does nothing if the callback was called or cancelled before."""
 
 
 class Timers(Clock, Protocol):
     """A clock that also wakes up who waits."""
 
     def call_later(self, seconds: float, callback: Callable[[], object], slack: float = 0.0) -> Timer:
-        """Calls it in the running event loop when so many of the clock's seconds are over; when somebody moves time on, up to
-        `slack` seconds later, so that things done over and over are done with others."""
+        """Calls `callback` in the running event loop after this many seconds of the clock.
+
+        When the clock is advanced by hand, the call may come up to `slack` seconds later, so that repeated work is done together.
+        """
 
 
 class SystemClock:
@@ -151,7 +153,7 @@ class AdjustableClock:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """One timer of the event loop for what is due first; none while time stands still."""
+        """Sets one timer of the event loop for the first callback that is due; sets no timer while the clock is stopped."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

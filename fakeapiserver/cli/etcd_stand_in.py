@@ -1,8 +1,7 @@
-"""Replaces the etcd that envtest starts next to kube-apiserver: answers its health checks and keeps nothing.
+"""Replaces the etcd that envtest starts next to kube-apiserver: responds to health checks and stores nothing.
 
-A program of its own: `python -I -S etcd_stand_in.py PARENT [etcd's flags]`. It imports nothing of this package, and what `socket`
-is made of instead of `socket`, whose import takes as long as all the rest. Upstream: etcd's server/etcdmain,
-server/etcdserver/api/etcdhttp.
+Runs as a separate program: `python -I -S etcd_stand_in.py PARENT [etcd's flags]`. It imports nothing of this package, and what `socket` is
+made of instead of `socket`, whose import takes as long as all the rest. Upstream: etcd's server/etcdmain, server/etcdserver/api/etcdhttp.
 """
 
 import _socket
@@ -110,7 +109,7 @@ def listen(host: str, port: int) -> _socket.socket:
 
 
 def serve(listeners: list[_socket.socket], parent: int) -> None:
-    """Answers each connection's one request, until the process `parent` that started it is gone (0: whatever comes)."""
+    """Serves a single request per connection, until the process `parent` that started it is gone (0: whatever comes)."""
     poll = select.poll()
     sockets = {listener.fileno(): listener for listener in listeners}
     received: dict[int, bytes] = {}

@@ -19,7 +19,7 @@ class Constructor(Protocol):
 
 
 class ControllerDescriptor(Struct, frozen=True):
-    """One controller.
+    """A controller that the manager can start.
 
     account: its service account in kube-system; "": it uses the manager's own identity.
     module: of fakeapiserver.controllers; imported when the controller starts. Empty: it is not built, and `left_out` says why.

@@ -69,7 +69,7 @@ class ManagerOptions(Struct, frozen=True):
     lease_duration, renew_deadline, retry_period: seconds, see LeaderElector.
     leader_election_release_on_cancel: releases the Lease when it stops: only for programs that end with the manager.
     leader_election_labels: put on the Lease by the leader.
-    metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "" is none.
+    metrics_bind_address, health_probe_bind_address: `:8080`, `127.0.0.1:0`; "0" or "": no such server.
     graceful_shutdown_timeout: seconds that everything may take to stop; 0: ends at once; negative: as long
         as it takes. A manager that lost the leadership ends at once.
     controller: defaults for controllers without options.

@@ -125,8 +125,10 @@ def version_info(table: ResourceTable) -> Document:
 
 
 def root_paths(table: ResourceTable, gated: Mapping[str, str] = GATED_PAGES) -> Document:
-    """/ : every fixed path and the discovery paths of what is served now, sorted. `gated`: path -> the gate that it is there
-    with."""
+    """Returns the document of `/`: every fixed path and the discovery paths of all served resources, sorted.
+
+    `gated` maps a path to the feature gate that it depends on.
+    """
     features = table.scheme.features
     fixed = [
         path for path in table.scheme.facts["paths"] if not path.startswith(("/api/", "/apis/")) and path not in gated

@@ -66,8 +66,8 @@ _COLLECTION: Final = frozenset(("list", "watch", "create", "deletecollection"))
 
 
 def dispatch(request: Request, scopes: RequestScopes) -> Awaitable[Response]:
-    """Returns the answer to a resource request, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't
-    served, and Answered for those that Go's mux refuses.
+    """Returns the answer to a resource request, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't served, and
+    Answered for paths that Go's mux refuses.
     """
     info = request.info
     scope = scopes.lookup(info.group, info.version, info.resource)
@@ -107,7 +107,7 @@ def dispatch(request: Request, scopes: RequestScopes) -> Awaitable[Response]:
         raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
     if handler is None or not (scope.kind.custom or _is_served_verb(request, scope)):
         raise new_generic_method_not_allowed()
-    # Upstream answers the refusals so far without the resource's own media types.
+    # Upstream sends the errors above without the resource's own media types.
     request.supported = scopes.media_types
     if scope.resource.gvr.group_resource == _BINDINGS:
         from fakeapiserver.endpoints.subresources.binding import bind

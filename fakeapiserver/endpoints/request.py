@@ -44,7 +44,7 @@ Query = dict[str, list[str]]
 
 
 class Audit(Protocol):
-    """What audit records about a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
+    """Records what audit logs about a request (upstream: k8s.io/apiserver/pkg/audit/context.go)."""
 
     def annotate(self, key: str, value: str, *, with_request: bool = False, at_end: bool = False) -> None:
         """Adds an annotation; the first value for a key stays. `with_request`: only if the request's body is logged as well; `at_end`:
@@ -63,10 +63,13 @@ class Audit(Protocol):
 
 
 class Request(Struct):
-    """One request on its way through the handler chain. `response_headers` are the filters': every answer has them. `supported`
-    are the media types that whoever answers it speaks, `empties` the empty lists and maps of the object that is written.
-    `audit` gathers what is told of the request; None: nobody wants to know. `compresses`: a large answer may be compressed.
-    `response`: the handler's, for the filters that it passes on its way back; None before and after a refusal."""
+    """A request on its way through the handler chain.
+
+    `response_headers` are set by the filters and sent with every response. `supported` are the media types of the handler, `empties` the
+    empty lists and maps of the object that is written. `audit` records the request for the audit log; None: it is not audited.
+    `compresses`: a large response may be compressed. `response` is the handler's response, for the filters that it passes on its way back;
+    None before that, and after an error.
+    """
 
     method: str
     path: str
@@ -86,7 +89,7 @@ class Request(Struct):
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
-        """The first value of the header with this lower-case name; empty if there is none."""
+        """Returns the first value of the header with this lower-case name, or "" if the request doesn't have the header."""
         value = self.first_headers.get(name)
         return value.decode("latin-1") if value is not None else ""
 
@@ -98,7 +101,7 @@ class Request(Struct):
         return self._first
 
     def param(self, name: str) -> str:
-        """The first value of a query parameter; empty if there is none."""
+        """Returns the first value of a query parameter, or "" if the query doesn't have the parameter."""
         values = self.query.get(name)
         return values[0] if values else ""
 

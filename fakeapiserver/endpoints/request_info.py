@@ -1,4 +1,4 @@
-"""What a request is about, read from its method and path.
+"""Reads from its method and path what a request is about.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
@@ -26,8 +26,11 @@ _REMEMBERED: Final = 256
 
 
 class RequestInfo(NamedTuple):
-    """`verb` is the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower
-    case where `resource_request` is false. `rest` is what follows the subresource: nobody serves such a path but proxies."""
+    """The attributes of a request that its method and path determine.
+
+    `verb` is the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower case where
+    `resource_request` is false. `rest` is the part of the path after the subresource; only proxies serve such paths.
+    """
 
     path: str
     verb: str
@@ -105,7 +108,7 @@ _remembered = lru_cache(maxsize=2048)(request_info)
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    """Such requests have no deadline and take no seat (upstream: BasicLongRunningRequestCheck)."""
+    """Reports whether a request has no deadline and takes no seat (upstream: BasicLongRunningRequestCheck)."""
     if info.resource_request:
         return info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES
     return info.path.startswith("/debug/pprof/")

@@ -182,7 +182,7 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
 
 
 def tell(request: Request, encoded: Callable[[], bytes]) -> None:
-    """Tells audit the object of the answer. `encoded` returns it as JSON, whatever form the client gets."""
+    """Passes the object of the response to audit. `encoded` returns it as JSON, whatever encoding the client gets."""
     if request.audit is not None:
         request.audit.log_response_object(encoded)
 

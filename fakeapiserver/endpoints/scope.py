@@ -1,4 +1,4 @@
-"""One served resource version, as the verbs see it (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
+"""A served resource version, as the verbs see it (upstream: RequestScope in k8s.io/apiserver/pkg/endpoints/handlers/rest.go)."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -65,8 +65,7 @@ class ScalePaths(Struct, frozen=True):
 
 
 class RequestScope(Struct, kw_only=True, eq=False, dict=True):
-    """One resource in one served version. `row` prints a table row; `virtual` answers if the resource isn't
-    stored."""
+    """A resource in a served version. `row` prints a table row; `virtual` handles the requests of a resource that isn't stored."""
 
     resource: APIResource
     kind: Kind
@@ -75,12 +74,12 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     store: Store | None = None
     row: Row | None = None
     virtual: Virtual | None = None
-    admission: AdmissionChain | None = None  # for what is virtual; stores have their own
+    admission: AdmissionChain | None = None  # for virtual resources; stores have their own
     scale_paths: ScalePaths = ScalePaths()
     # Objects of earlier revisions may have been stored under another schema (custom resources).
     outdated_before: int = 0
     min_request_timeout: int = 1800  # seconds that a watch lives at least, if its client asks for nothing else
-    # The oldest revision that a watch can start from (custom resources, whose storage is made anew with their definition).
+    # The oldest revision that a watch can start from (custom resources, whose storage is created again when their definition changes).
     watchable_since: int = 0
     instruments: Instruments = field(default_factory=Instruments)
     # The open watches.

@@ -116,16 +116,19 @@ class KubeletClient(Protocol):
 
 
 class KubeletServer(Protocol):
-    """What the kubelets in this process answer over HTTP."""
+    """Serves the HTTP endpoints of the kubelets in this process."""
 
     async def handle(self, request: Request, node: str = "") -> Response:
         """`node`: the one that is asked; "": any."""
 
 
 class RequestScopes(Struct, kw_only=True):
-    """`virtual` are the resources that aren't stored (reviews); `guard_for` tells who looks at writes to a resource first,
-    `allocations` who hands out what its objects hold; `make_custom` makes the scope of a custom resource; `kubelets` let the pods
-    of simulated nodes live, and `kubelet_server` answers for these nodes."""
+    """Creates and keeps the scopes of all served resources.
+
+    `virtual` are the resources that aren't stored (reviews). `guard_for` returns the guard that checks writes to a resource first;
+    `allocations` allocate what its objects hold (IPs, node ports). `make_custom` creates the scope of a custom resource. `kubelets` run the
+    pods of simulated nodes, and `kubelet_server` serves these nodes' HTTP endpoints.
+    """
 
     table: ResourceTable
     storage: Storage
@@ -244,8 +247,9 @@ class RequestScopes(Struct, kw_only=True):
         return scope.kind
 
     def recognizes(self, gvk: GroupVersionKind) -> KnownKind | None:
-        """How bodies of this type are decoded: by their schema if the kind is served, else as they are if the type is known at all (old
-        versions, lists, options). None for an unknown type."""
+        """Returns how bodies of this type are decoded: by their schema if the kind is served, otherwise as they are (old versions, lists,
+        options). Returns None for an unknown type.
+        """
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
             return KnownKind(self.table.definitions_of(row), row.definition)
@@ -254,7 +258,7 @@ class RequestScopes(Struct, kw_only=True):
         return KnownKind() if also and row is None else None
 
     def _only(self, group: str) -> Callable[[GroupVersionKind], KnownKind | None]:
-        """As `recognizes`, for the kinds of a group and those that are known everywhere."""
+        """Returns `recognizes` limited to the kinds of this group and those that every group knows."""
         everywhere = known_kinds(self.table.scheme.version)["*"]
         return lambda gvk: self.recognizes(gvk) if gvk.group == group or gvk.kind in everywhere else None
 

@@ -56,8 +56,8 @@ _TYPE_META: Final[Json] = {
 def definition(*models: type[Any]) -> Json:
     """Returns the definition of a kind whose versions are these models, each with `@resource`.
 
-    Raises ValueError with one sentence for types that a definition can't express, and in the server's words for
-    what it would refuse.
+    Raises ValueError, with one sentence for types that a definition can't express, and with the server's message for a definition that the
+    server would reject.
     """
     kinds = {gvk_for(model).group_kind for model in models}
     if len(kinds) != 1:

@@ -125,9 +125,10 @@ async def _turn() -> None:
 
 
 class APIServer:
-    """One API server without its sockets: `application` is what a listener runs.
+    """An API server without its sockets: `application` is what a listener runs.
 
-    Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`."""
+    Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`.
+    """
 
     def __init__(
         self,

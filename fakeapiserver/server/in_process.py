@@ -22,8 +22,10 @@ _MAX_REQUESTS: Final = 100
 
 
 class InProcessClients:
-    """A ClientBuilder whose clients ask `application` as whoever they are for: no credentials are shown, none are checked.
-    `in_flight`: requests whose answer isn't complete, watches left out."""
+    """A ClientBuilder whose clients call `application` as their user, without credentials.
+
+    `in_flight`: the number of requests whose response isn't complete, without watches.
+    """
 
     def __init__(self, application: ASGIApplication, url: str, clock: Clock) -> None:
         self._application = application
@@ -51,8 +53,11 @@ class InProcessClients:
 
 
 class InProcessRoundTripper:
-    """A RoundTripper to `application`, which must run in the same event loop, as `user`. `counted` is told +1 when a request that
-    is no watch begins, -1 when its answer is complete; 100 of them go on at once."""
+    """A RoundTripper that calls `application`, which must run in the same event loop, as `user`.
+
+    `counted` is called with +1 when a request other than a watch begins and with -1 when its response is complete. At most 100 requests run
+    at once.
+    """
 
     def __init__(self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None]) -> None:
         self._application = application
@@ -109,7 +114,7 @@ class InProcessRoundTripper:
 
 
 class _Exchange:
-    """One request and its answer (a client's Answer)."""
+    """A request and its response (a client's Answer)."""
 
     def __init__(self, transport: InProcessRoundTripper, body: bytes, *, watching: bool) -> None:
         self._transport = transport
@@ -176,7 +181,7 @@ class _Exchange:
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def finish(self) -> None:
-        """Nothing more of it is wanted."""
+        """Ends the exchange, and cancels the handler if the response isn't complete."""
         self._gone.set()
         if self._task is not None and not self._task.done():
             if not self._complete:

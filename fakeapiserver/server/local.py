@@ -99,7 +99,7 @@ class LocalServer:
 
     @property
     def ca(self) -> bytes:
-        """What clients must trust, as PEM: the server's own authority, or the serving certificate that flags name."""
+        """Returns what clients must trust, as PEM: the server's own authority, or the serving certificate that flags name."""
         assert self._certificates is not None
         own = self.config.tls_cert_file is None
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
@@ -197,7 +197,7 @@ class LocalServer:
         return [*(name for name in wanted if name != "none" or not brought), *brought]
 
     def _signing(self, api: APIServer) -> "Signing":
-        """What controllers sign with: the keys of the server's tokens, and its own authority."""
+        """Returns what controllers sign with: the keys of the server's tokens, and its own authority."""
         from fakeapiserver.component_helpers.cluster_signing import SIGNERS
         from fakeapiserver.component_helpers.controller_context import Signing
 
@@ -205,7 +205,7 @@ class LocalServer:
         return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
     def _local_components(self, api: APIServer) -> "dict[str, Extra]":
-        """What runs for simulated nodes and in place of a cloud's load balancers and storage."""
+        """Returns the components that run for simulated nodes and in place of a cloud's load balancers and storage."""
         if not (self._simulates or self.config.local_storage or self.config.load_balancers):
             return {}
         from fakeapiserver.controller_manager.manager import Extra
@@ -279,8 +279,9 @@ class LocalServer:
             raise OSError(f"can't write the kubeconfig {path}: {error.strerror}") from error
 
     def add_to_kubeconfig(self, path: Path) -> None:
-        """Adds the admin's context to a kubeconfig that others may use as well, until the server stops. Makes the file, with mode
-        0600, if there is none."""
+        """Adds the admin's context to a kubeconfig that others may use as well, until the server stops. Creates the file with mode 0600 if
+        it doesn't exist.
+        """
         file = KubeconfigFile(path)
         file.add(self._admin_kubeconfig())
         self._kubeconfigs.append(file)

@@ -171,7 +171,7 @@ def _is_base64(text: bytes) -> bool:
 
 
 class CertificateCache:
-    """One authority and serving certificate for all servers that share this object, created on first use."""
+    """Creates an authority and a serving certificate on first use, for all servers that share this object."""
 
     def __init__(self) -> None:
         self._authority: KeyPair | None = None

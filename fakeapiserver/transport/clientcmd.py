@@ -153,7 +153,7 @@ _KIND: Final = ConfigKind(
 
 
 class EmptyConfigError(ValueError):
-    """Nothing is configured; in a pod its service account is used then."""
+    """Raised if nothing is configured; a pod then uses its service account."""
 
 
 class Kubeconfig(Struct, frozen=True):

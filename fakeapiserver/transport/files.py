@@ -12,7 +12,7 @@ _SECONDS: Final = 1.0
 
 
 class Reread(Generic[T]):
-    """What `make` makes of files that may change: they are checked again, at most once a second.
+    """Caches what `make` makes of files that may change, and checks them again at most once a second.
 
     While they can't be read or contradict each other, the last good result stays. Upstream:
     k8s.io/client-go/transport/transport.go.

@@ -22,9 +22,9 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class KubeconfigFile:
-    """One kubeconfig file. `add`, then `remove`, which leaves the rest of the file as it is then.
+    """A kubeconfig file: `add` entries, then `remove` them. The rest of the file stays as it is then.
 
-    All methods raise OSError or ValueError with one sentence, and leave the file untouched then.
+    All methods raise OSError or ValueError with a sentence, and then leave the file untouched.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,10 +1,8 @@
 """Adds the entries of a cluster to the text of a kubeconfig and takes them out again; the rest stays byte for byte.
 
-Our entries are put first into each list, on a line of their own in a block list, since nothing that precedes an item
-depends on it. Each
-result is parsed and compared with what it must mean before it is returned. The context carries an extension, as
-minikube's does: the
-texts of the contexts that were current before it, so that the entries of a killed process can be taken out, too.
+Our entries are put first into each list, on a line of their own in a block list, since nothing that precedes an item depends on it. Each
+result is parsed and compared with the intended configuration before it is returned. The context carries an extension, as minikube's does:
+the texts of the contexts that were current before it, so that the entries of a killed process can be taken out, too.
 """
 
 import json
@@ -86,10 +84,9 @@ def added(text: str, entries: Entries) -> str:
 
 
 def removed(text: str, entries: Entries) -> str:
-    """Returns the text without the entries, with those that they replaced, and with the former current context if
-    theirs is current.
+    """Returns the text without the entries, with the entries that they replaced, and with the former current context if theirs is current.
 
-        Returns the same text if the entries of that name have changed meanwhile. Raises ValueError.
+    Returns the same text if the entries of that name have changed meanwhile. Raises ValueError.
     """
     tree = _kubeconfig(text)
     cluster = _item(tree.root, "clusters", entries.name)

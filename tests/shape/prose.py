@@ -21,7 +21,9 @@ REFUSED: Final = re.compile(
     | of \s what | stands? \s for \s itself | speaks? \s of | its \s like | at \s all \s times | (?:may|can) \s he
     | say, | , \s say\b | hereby | therein | thereof | whither | naught | aught | lest | hitherto
     | knows? \s of \s no | he \s (?:may|is|has|can|knows|asks|wants)
-    | answers? \s (?:None|True|False|the|a|an|whether|what|how|which|all|every|nothing|it|its)\b
+    | answers? \s (?:None|True|False|whether|what|how|which|nothing|it)\b
+    | answers? \s (?:the|a|an|all|every|each|its) \s
+      (?!(?:[\w-]+\s){0,2}(?:requests?|calls?|checks?|health|questions?|challenges?|clients?)\b)
     )\b""",
     re.VERBOSE | re.IGNORECASE,
 )

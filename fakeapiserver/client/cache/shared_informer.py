@@ -1,4 +1,4 @@
-"""One watch and one cache of a resource, shared by all its handlers.
+"""Shares a watch and a cache of a resource among all its handlers.
 
 Objects from the reflector are stored, and queued for each handler, in the same turn of the event loop: no reader sees half of a list,
 and when a handler is called for a change, the indexer has that change or a later one.

@@ -49,7 +49,7 @@ class Rollout:
     """Plans the sync of a daemon set.
 
     nodes: all nodes. pods: the set's pods by node; they don't change during the sync.
-    may_kill: whether a failed pod on a node may be deleted now. tell: records an event: type, reason, message.
+    may_kill: whether a failed pod on a node may be deleted now. `tell`: records an event: type, reason, message.
     """
 
     def __init__(

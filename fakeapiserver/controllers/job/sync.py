@@ -1,4 +1,4 @@
-"""One sync of a job (upstream: pkg/controller/job/job_controller.go, syncJob)."""
+"""A single sync of a job (upstream: pkg/controller/job/job_controller.go, syncJob)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence

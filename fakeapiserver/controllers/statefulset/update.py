@@ -33,7 +33,7 @@ _Process = Callable[[int], Awaitable[bool]]
 
 
 class StatefulSetUpdate:
-    """One sync of one set. wrote: called with its status. Raises what pod control and the server raise."""
+    """Performs a single sync of a stateful set. `wrote` is called with its new status. Raises what pod control and the server raise."""
 
     def __init__(
         self,

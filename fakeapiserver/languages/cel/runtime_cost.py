@@ -51,7 +51,7 @@ def equality(args: _Args, _: Any) -> int:
 
 
 def _selector(args: _Args, _: Any) -> int:
-    """One list, plus scanning the text, plus one (list + struct) for every two characters."""
+    """Returns the cost of a selector: a list, a scan of the text, and a list and a struct for every two characters."""
     size = size_of(args[1])
     return LIST_CREATE + math.ceil(size * 0.1) + math.ceil(math.ceil(size * 0.5) * float(LIST_CREATE + STRUCT_CREATE))
 

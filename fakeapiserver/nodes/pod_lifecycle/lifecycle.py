@@ -78,7 +78,7 @@ class Memory(Struct):
     """The kubelet's knowledge about a pod besides its status; next_status updates it.
 
     - looked: the time of the last look, in seconds since the epoch.
-    - told: the events of the last second that are reported already.
+    - `told`: the events of the last second that are reported already.
     - allocated: the resources that it has given to each container.
     - forgiven: for each container, how many of its restarts don't count for its back-off any more.
     - pulls: for each container, how often it has tried to pull the image.

@@ -30,7 +30,7 @@ _LONG: Final = 3600.0
 class Aggregator:
     """Aggregates other API servers.
 
-    `own` is this server's host and port; `tell` runs next to the controllers and publishes whom to trust.
+    `own` is this server's host and port; `tell` runs next to the controllers and publishes the authorities that aggregated servers trust.
     """
 
     def __init__(

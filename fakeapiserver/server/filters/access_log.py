@@ -1,6 +1,6 @@
-"""What clients were allowed and refused, and the least that would have been enough: roles written from a test's own traffic.
+"""Records what clients were allowed and denied, and writes the smallest roles that allow a test's own traffic.
 
-Nothing upstream does this; audit2rbac reads the same out of an audit log.
+Nothing upstream does this; audit2rbac derives the same from an audit log.
 """
 
 from collections import defaultdict, deque
@@ -26,12 +26,12 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _API_VERSION: Final = f"{_RBAC}/v1"
 # Who everybody is that has shown any credentials: what they may do, no role has to say.
 _EVERYBODY: Final = UserInfo("", groups=("system:authenticated",))
-# Whoever has one of these for all names may do anything: no role gives them for more than was asked.
+# With one of these verbs on all names a user can do anything: roles grant them only for the names that were requested.
 _BY_NAME: Final = frozenset({"escalate", "bind", "impersonate", "approve", "sign", "attest"})
 
 
 class Access(NamedTuple):
-    """One thing that somebody wanted, however often. `path` is set for what is no resource."""
+    """An access that a user requested, once or many times. `path` is set for requests that aren't for a resource."""
 
     user: str
     verb: str
@@ -54,8 +54,9 @@ class Denied(Struct, frozen=True):
 
 
 class AccessLog:
-    """Stands in front of the authorizer and keeps what it was asked by requests, and what it answered. `bundled`: whose requests
-    are the cluster's own, and nobody's traffic."""
+    """Wraps the authorizer and records the requests and its decisions. `bundled` are the users of the cluster's own components, whose
+    requests are not recorded.
+    """
 
     def __init__(self, authorizer: Authorizer, bundled: Collection[str] = frozenset()) -> None:
         self._authorizer = authorizer
@@ -77,12 +78,13 @@ class AccessLog:
         return decision, reason
 
     def beside(self, counts: Callable[[Attributes], bool]) -> Authorizer:
-        """An authorizer for questions beside a request's own. Of those that count, what is allowed is kept; what isn't is told
-        by who has asked."""
+        """Returns an authorizer for further checks during a request. An allowed check for which `counts` returns true is recorded; a denied
+        check is reported by its caller.
+        """
         return _Beside(self._authorizer, counts, self._keep)
 
     def granted(self, grant: "Grant") -> None:
-        """Somebody has given rights away."""
+        """Records that a user granted rights to others."""
         if grant.user not in self._bundled:
             self._grants.append(grant)
 
@@ -111,7 +113,7 @@ class AccessLog:
         return list(roles(wanted, name, names=names))
 
     def _unearned(self, grants: "list[Grant]", wanted: list[Access], names: bool) -> list[Access]:
-        """What is needed to give away rights that one doesn't have."""
+        """Returns the accesses (escalate, bind) that users need to grant rights that they don't have."""
         if not grants:
             return []
         from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
@@ -139,7 +141,7 @@ class _Beside(Struct, frozen=True):
 
 
 def is_a_right_of_its_own(attributes: Attributes) -> bool:
-    """Of what admission asks: whether a write needs the right. Policies ask about rights that make an exception."""
+    """Reports whether a check by admission is for a right that the write needs. Policies also check for rights that allow an exception."""
     return attributes.resource == "signers" or attributes.subresource == "finalizers"
 
 
@@ -150,7 +152,7 @@ def _access(a: Attributes) -> Access:
 
 
 def roles(wanted: Iterable[Access], name: str, *, names: bool) -> Iterable[Object]:
-    """A cluster role for what is in no namespace, then a role for each namespace; none for what nobody wanted."""
+    """Yields a cluster role for the accesses outside of namespaces, then a role for each namespace that has accesses."""
     by_namespace: dict[str, list[Access]] = defaultdict(list)
     for access in _needed([_as_told(access, names) for access in wanted]):
         by_namespace[access.namespace].append(access)
@@ -165,7 +167,7 @@ def roles(wanted: Iterable[Access], name: str, *, names: bool) -> Iterable[Objec
 
 
 def _as_told(access: Access, names: bool) -> Access:
-    """As a rule tells it: of nobody in particular, and mostly of any name."""
+    """Returns the access as a rule states it: without the user, and mostly without the object's name."""
     return access._replace(user="", name=access.name if names or access.verb in _BY_NAME else "")
 
 
@@ -208,7 +210,7 @@ def _path_rules(wanted: Iterable[Access]) -> Iterable[Object]:
 
 
 def write(path: Path, objects: Iterable[Object]) -> None:
-    """One YAML document an object. OSError."""
+    """Writes the objects as YAML, a document for each. Raises OSError."""
     from fakeapiserver.apimachinery.serializer import yaml
 
     path.write_bytes(b"---\n".join(yaml.encode(obj) for obj in objects))

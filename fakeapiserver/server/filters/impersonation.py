@@ -1,4 +1,4 @@
-"""Impersonation: whom a request goes on as, when its Impersonate-* headers ask for another user and its own may do so.
+"""Impersonation: continues a request as the user of its Impersonate-* headers, if its own user may impersonate that user.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation: constrained_impersonation.go (KEP-5284, the gate
 ConstrainedImpersonation, on by default in 1.36), and impersonation.go where it is off.
@@ -46,8 +46,10 @@ _MAX_REMEMBERED: Final = 10_000
 
 
 class Impersonation:
-    """One server's: it remembers by which mode a user was last allowed, and tries that one first. Not `constrained`, there is
-    but the legacy mode, and nothing is counted."""
+    """Impersonates users for a server. It remembers the mode by which a user was last allowed and tries that mode first.
+
+    Without `constrained` only the legacy mode exists, and nothing is counted.
+    """
 
     def __init__(self, authorizer: Authorizer, instruments: Instruments, *, constrained: bool = True) -> None:
         self._authorizer = authorizer
@@ -128,7 +130,7 @@ def _without_name(wanted: UserInfo, *, constrained: bool) -> StatusError:
 
 
 def _references(user: UserInfo) -> Iterator[str]:
-    """What is asked for as the object references that the legacy filter makes of it: Go prints their fields in order."""
+    """Yields the requested identity as the object references that the legacy filter makes of it: Go prints their fields in order."""
     version = "/".join(_AUTHENTICATION)
     for group in user.groups:
         yield f"{{Group  {group}    }}"
@@ -184,7 +186,7 @@ _MODES: Final = (*map(_Mode, ("associated-node", "arbitrary-node", "serviceaccou
 
 
 class _Check(Struct, frozen=True):
-    """One mode's questions about one request; each raises StatusError 403."""
+    """The checks of a mode for a request; each raises StatusError 403."""
 
     mode: _Mode
     attributes: Attributes
@@ -257,7 +259,7 @@ class _Check(Struct, frozen=True):
 
     @property
     def _resources(self) -> tuple[str, str]:
-        """Where users, groups, nodes and service accounts are looked for."""
+        """Returns the API group and version under which users, groups, nodes and service accounts are authorized."""
         if self.mode.alone:
             return ("", "")
         return _AUTHENTICATION if self.mode.name else _CORE
@@ -292,7 +294,7 @@ class _Check(Struct, frozen=True):
             raise forbidden_error(attributes, reason)
 
     async def _ask(self, attributes: Attributes) -> tuple[Decision, str]:
-        """Who can't find out doesn't allow it."""
+        """Returns the authorizer's decision and reason. An error of the authorizer doesn't allow the request."""
         start = perf_counter()
         try:
             decision, reason = await self.authorizer.authorize(attributes)
@@ -317,7 +319,7 @@ def _extra_problems(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
 
 
 def node_name(username: str) -> str:
-    """`system:node:n1` -> `n1`; empty for who is no node."""
+    """Returns the node's name (`system:node:n1` -> `n1`), or "" if the user isn't a node."""
     name = username.removeprefix(_NODE) if username.startswith(_NODE) else ""
     return name if name and not names.is_dns1123_subdomain(name) else ""
 

@@ -103,7 +103,7 @@ def check_hosts(headers: Headers, method: bytes, version: str | bytes) -> None:
 def split_target(target: bytes) -> tuple[bytes, bytes]:
     """Returns the path and query of a request target, undecoded.
 
-    Raises Refusal for one that is neither a path nor a URL.
+    Raises Refusal if the target is neither a path nor a URL.
     """
     if target[:1] != b"/" and target != b"*":
         absolute = _ABSOLUTE.match(target)

@@ -1,4 +1,4 @@
-"""Which metrics APIs are there: their APIServices, their discovery, and who answers their paths."""
+"""Serves the metrics APIs: their APIServices, their discovery, and the handlers of their paths."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -58,7 +58,7 @@ class MetricsAPIs:
         self.served: Collection[str] = ()
 
     async def serve(self, names: Iterable[str]) -> None:
-        """These APIs, and no others, from now on. ValueError for one that there isn't."""
+        """Serves exactly these APIs from now on. Raises ValueError for an unknown API."""
         self.served = named(names)
         versions = [version for name in self.served for version in VERSIONS[name]]
         self._groups = {f"/apis/{version}": (version, self._made(version)) for version in versions}
@@ -81,7 +81,7 @@ class MetricsAPIs:
         self._publish()
 
     def clear(self) -> None:
-        """Nothing was ever set."""
+        """Removes all values that were set."""
         self.values.clear()
         self._publish()
 
@@ -93,7 +93,7 @@ class MetricsAPIs:
             )
 
     def _publish(self) -> None:
-        """Tells discovery what there is, metrics among it."""
+        """Publishes the served resources in discovery, custom and external metrics among them."""
         documents = {version: self._document(version, group) for version, group in self._groups.values()}
         if documents != self._published:
             self._published = documents

@@ -1,6 +1,6 @@
-"""What each metrics API answers.
+"""The responses of each metrics API.
 
-Upstream: k8s.io/metrics/pkg/apis (the types), and what serves them: sigs.k8s.io/metrics-server/pkg/api,
+Upstream: k8s.io/metrics/pkg/apis (the types), and the servers: sigs.k8s.io/metrics-server/pkg/api,
 sigs.k8s.io/custom-metrics-apiserver/pkg.
 """
 
@@ -43,7 +43,7 @@ class Objects(Protocol):
 
 
 class MetricsGroup(Protocol):
-    """One group version."""
+    """A served group version of a metrics API."""
 
     def resources(self) -> Sequence[Object]:
         """APIResources, as discovery lists them."""
@@ -99,7 +99,7 @@ class ResourceMetrics:
         return respond.encoded(request, {**head, "items": found}, accept)
 
     def _pods(self, request: Request) -> list[Object]:
-        """Those that anything is known of."""
+        """Returns the metrics of the pods for which values are known."""
         namespace = request.info.namespace
         pods = self._objects.list("pods", namespace)
         if request.info.name and request.info.verb == "get":
@@ -181,7 +181,7 @@ class CustomMetrics:
     def _of_all(
         self, metric: str, resource: str, namespace: str, wanted: Selector, series: Selector
     ) -> Mapping[str, Quantity | None]:
-        """Of pods that run, and of other objects that were named."""
+        """Returns the metric's value by name, for running pods or for the other objects that have a value."""
         objects: list[Object]
         if resource == "pods":
             objects = [
@@ -196,7 +196,7 @@ class CustomMetrics:
         return {obj["metadata"]["name"]: self._values.of_object(metric, resource, obj, series) for obj in objects}
 
     def _of_one(self, metric: str, resource: str, namespace: str, name: str, series: Selector) -> Quantity | None:
-        """Of pods that are there; other objects have what was said of them."""
+        """Returns the metric's value for an object, or None. A pod must exist; for another object, the value that was set is used."""
         obj = self._objects.get("pods", namespace, name) if resource == "pods" else None
         return self._values.of_object(
             metric, resource, obj or {"metadata": {"name": name, "namespace": namespace}}, series
@@ -217,7 +217,7 @@ class CustomMetrics:
         return {**item, "metric": {"name": metric, "selector": _label_selector(series)}, **told}
 
     def _row(self, resource: str) -> tuple[str, bool]:
-        """Its kind, and whether it is in namespaces; what nobody serves is."""
+        """Returns the resource's kind and whether it is namespaced; a resource that isn't served counts as namespaced."""
         name, _, group = resource.partition(".")
         for view in self._table.groups():
             if view.name == group:
@@ -275,7 +275,7 @@ def _selector(request: Request, parameter: str) -> Selector:
 
 
 def _label_selector(selector: Selector) -> Object | None:
-    """As a metav1.LabelSelector; None for one that selects everything."""
+    """Returns the selector as a metav1.LabelSelector, or None if it selects everything."""
     operators = {"in": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
     equal = {found.key: found.values[0] for found in selector.requirements if found.operator in ("=", "==")}
     others = [
@@ -300,7 +300,7 @@ def _fields(obj: Object) -> Mapping[str, str]:
 
 
 def _table(found: Sequence[Object], version: str) -> Object:
-    """As `kubectl get` shows it."""
+    """Returns the objects as the table that `kubectl get` prints."""
     usages = [_total(obj) for obj in found]
     names = sorted(usages[0]) if usages else []
     column = {"type": "string", "description": "", "priority": 0}

@@ -1,4 +1,4 @@
-"""What a test says is measured. Pure: whoever asks hands over pods and nodes."""
+"""The values of metrics that a test has set. Pure: callers pass pods and nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -17,7 +17,7 @@ Amount = str | int | float
 
 # Seconds that a value is of.
 WINDOW: Final = 15.0
-# What a container uses that nobody speaks of: it waits for something to do.
+# The usage of a container for which no value is set: it is idle.
 _IDLE: Final = {"cpu": parse("1m"), "memory": parse("10Mi")}
 # And a node, beside its pods.
 _IDLE_NODE: Final = {"cpu": parse("100m"), "memory": parse("512Mi")}
@@ -32,7 +32,7 @@ class ContainerUsage(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A value of an external metric, and the labels that tell it from others."""
+    """A value of an external metric, and the labels that distinguish it from others."""
 
     labels: Mapping[str, str]
     value: Quantity
@@ -78,7 +78,7 @@ class _CustomRule(Struct, frozen=True):
 
 
 class Values(Struct):
-    """What was set; of what is said of the same thing, the last word counts. ValueError for what is no quantity or selector."""
+    """The values that were set. For the same thing, the last value counts. Methods raise ValueError for an invalid quantity or selector."""
 
     _pods: list[_PodRule] = field(default_factory=list)
     _nodes: list[_NodeRule] = field(default_factory=list)
@@ -98,14 +98,14 @@ class Values(Struct):
         usage: Mapping[str, Amount] | None = None,
         missing: bool = False,
     ) -> None:
-        """What pods use, each of them: in all, or in `container` alone. `missing`: nothing is known of them."""
+        """Sets what each matching pod uses: in all, or in `container` alone. `missing`: the pods have no metrics."""
         where = _Where(namespace, name, parse_selector(selector))
         self._pods.append(_PodRule(where, container, _amounts(usage), missing))
 
     def set_node(
         self, *, name: str = "", selector: str = "", usage: Mapping[str, Amount] | None = None, missing: bool = False
     ) -> None:
-        """What nodes use, each of them; else it is what their pods do, and a little."""
+        """Sets what each matching node uses. By default a node uses what its pods use, and a little more."""
         self._nodes.append(_NodeRule(_Where("", name, parse_selector(selector)), _amounts(usage), missing))
 
     def set_custom(
@@ -146,7 +146,7 @@ class Values(Struct):
             self._external[key] = _amount(metric, value)
 
     def clear(self) -> None:
-        """Nothing was ever set."""
+        """Removes all values that were set."""
         for found in (self._pods, self._nodes, self._custom):
             found.clear()
         self._external.clear()
@@ -154,7 +154,7 @@ class Values(Struct):
     # ------------------------------------------------------------------------------- looking
 
     def of_pod(self, pod: FrozenObject) -> Sequence[ContainerUsage] | None:
-        """What each of its containers uses; None: nothing is known of it, or it doesn't run."""
+        """Returns what each of the pod's containers uses, or None if the pod has no metrics or doesn't run."""
         if (pod.get("status") or {}).get("phase") != "Running":
             return None
         rules = [rule for rule in self._pods if rule.where.matches(pod)]
@@ -203,7 +203,7 @@ class Values(Struct):
         return sorted({rule.where.name for rule in rules if rule.where.namespace in ("", namespace)} - {""})
 
     def external(self, metric: str, namespace: str, series: Selector) -> Sequence[Series]:
-        """What is set for the namespace goes before what is set for all."""
+        """Returns the series of an external metric. A value for the namespace takes precedence over a value for all namespaces."""
         found: dict[tuple[tuple[str, str], ...], Quantity] = {}
         for where in ("", namespace):
             found |= {
@@ -219,7 +219,7 @@ class Values(Struct):
 def _used(
     rules: Sequence[_PodRule], pod: FrozenObject, resource: str, container: str, place: int, containers: int
 ) -> Quantity | None:
-    """What one of a pod's containers uses, by the last word on it; what a pod uses is divided among them."""
+    """Returns what a container of a pod uses, by the last rule that matches. The usage of a whole pod is divided among its containers."""
     for rule in reversed(rules):
         if rule.container in ("", container) and resource in rule.usage:
             amount = rule.usage[resource]
@@ -244,7 +244,7 @@ def _part(amount: Quantity, place: int, parts: int) -> Quantity:
 
 
 def _containers(spec: FrozenObject) -> Iterable[str]:
-    """Those that run as long as the pod does."""
+    """Yields the containers that run as long as the pod does."""
     for found in spec["containers"]:
         yield found["name"]
     for found in spec.get("initContainers") or ():

@@ -1,4 +1,4 @@
-"""Who did what, and what became of it: requests written down as a policy asks for (audit.k8s.io/v1).
+"""Audit logging: records requests and their results as an audit policy demands (audit.k8s.io/v1).
 
 Upstream: k8s.io/apiserver/pkg/audit, plugin/pkg/audit.
 """

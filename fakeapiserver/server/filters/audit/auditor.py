@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _UNKNOWN: Final = UserInfo("")
-# Seconds that a server which ends waits for whoever takes its last events.
+# Seconds that a stopping server waits for backends to take its last events.
 _LAST_CHANCE: Final = 5.0
 _ESCAPED: Final = re.compile(rb"[\w\-.~!$&'()*+,;=:@/\[\]%]*").fullmatch
 _UNESCAPED: Final = "$&+,/:;=@"
@@ -50,7 +50,7 @@ _CLOSED_EARLY: Final[Object] = {"status": "Success", "message": "Connection clos
 _BASIC: Final = re.compile(r"basic [A-Za-z0-9+/]+=*", re.IGNORECASE).fullmatch
 _NO_CREDENTIALS: Final = "Authentication failed, no credentials provided"
 _READING: Final = frozenset(("get", "list", "watch"))
-# A Status tells what has become of the request at every level.
+# A Status, which has the request's result, is logged at every level.
 _MAY_BE_STATUS: Final = re.compile(rb'.{,30}"kind":"Status"').match
 _TIMED_OUT: Final = {
     "status": "Failure",
@@ -61,7 +61,7 @@ _TIMED_OUT: Final = {
 
 
 class AuditContext:
-    """What is gathered while one request is served (endpoints.request.Audit is what endpoints see of it)."""
+    """Gathers the audit event of a request while it is served (`endpoints.request.Audit` is the part that endpoints know)."""
 
     def __init__(
         self,
@@ -80,7 +80,9 @@ class AuditContext:
         self.event = event
 
     def annotate(self, key: str, value: str, *, with_request: bool = False, at_end: bool = False) -> None:
-        """What was said first stays. `with_request`: only where requests are told as well; `at_end`: when the answer is complete."""
+        """Adds an annotation; the first value for a key stays. `with_request`: only at the levels that log request bodies; `at_end`: when
+        the response is complete.
+        """
         if not with_request or self._config.level >= Level.REQUEST:
             (self._last_annotations if at_end else self.event.annotations).setdefault(key, value)
 
@@ -104,7 +106,7 @@ class AuditContext:
         self.event.impersonated_user, self.event.constraint = user, constraint
 
     def log_response_object(self, encoded: Callable[[], bytes]) -> None:
-        """What is told last stays: an answer may still be refused."""
+        """Records the object of the response. A later call replaces it, since a response may still become an error."""
         self._response_object = encoded
 
     def log_response(self, response: Response) -> None:
@@ -143,7 +145,7 @@ class AuditContext:
 
 
 class Auditor:
-    """One server's. `flush` sends what is still buffered, as far as somebody takes it."""
+    """Audits the requests of a server. `flush` sends the events that are still buffered to the backends that accept them."""
 
     def __init__(self, policy: Policy, backends: Sequence[Backend], clock: Clock, counts: AuditCounts) -> None:
         self._policy = policy
@@ -237,7 +239,7 @@ class Auditor:
         await audit.process("ResponseComplete")
 
     def _context(self, request: Request, attributes: Attributes) -> AuditContext | None:
-        """None where the policy has this request not audited."""
+        """Returns the context that audits a request, or None if the policy doesn't audit it."""
         config = self._policy.evaluate(attributes)
         self._counts.levels[config.level.text] += 1
         if config.level is Level.NONE:
@@ -296,7 +298,7 @@ def _taken_over(
 
 
 def _attempted(request: Request) -> str:
-    """How a client has tried to say who it is (upstream: getAuthMethods); for those whom no Status can be sent."""
+    """Describes the credentials that a client has sent (upstream: getAuthMethods), for requests that can't be answered with a Status."""
     authorization = request.header(b"authorization").strip()
     found = ["basic"] if _BASIC(authorization) else []
     if " " in authorization and authorization.split(" ")[0].lower() == "bearer":
@@ -316,7 +318,7 @@ def _not_stored(request: Request) -> Response:
 
 
 def _uri(request: Request) -> str:
-    """As Go's net/url has it: a path that isn't escaped as it should be is escaped anew, a query may be empty."""
+    """Returns the request's URI as Go's net/url prints it: a path with invalid escapes is escaped again, and a query may be empty."""
     path: bytes = request.scope.get("raw_path") or quote(request.path).encode()
     if not _ESCAPED(path):
         path = quote(request.path, safe=_UNESCAPED).encode()

@@ -14,8 +14,9 @@ log = logging.getLogger(__name__)
 
 
 class AuditCounts(Struct):
-    """`levels`: requests by the level that a policy gives them; `errors`: lost events by plugin; `rejected`: requests that were
-    refused since nobody could write them down."""
+    """Counts of the audit log. `levels`: requests by the level that a policy gives them; `errors`: lost events by plugin; `rejected`:
+    requests that were rejected since no backend could log them.
+    """
 
     events: int = 0
     rejected: int = 0

@@ -218,7 +218,7 @@ def _user(user: UserInfo) -> Object:
 
 
 def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
-    """Returns a patch in one line. Raises ValueError for one that is no JSON."""
+    """Returns a patch in one line. Raises ValueError if it isn't JSON."""
     if text is None:
         return None
     _checked(text)

@@ -1,4 +1,4 @@
-"""What the handler chain asks of auditing, and the server without an audit policy, which audits nothing."""
+"""Defines what the handler chain needs of auditing, and the auditor of a server without an audit policy, which audits nothing."""
 
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, Protocol

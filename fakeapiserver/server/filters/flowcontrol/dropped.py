@@ -1,4 +1,4 @@
-"""How long rejected clients are told to stay away: the longer the more of them there are.
+"""Computes the Retry-After of rejected clients: the more clients are rejected, the longer they wait.
 
 Upstream: k8s.io/apiserver/pkg/util/flowcontrol/dropped_requests_tracker.go.
 """
@@ -44,7 +44,7 @@ class DroppedRequests:
         self._levels: dict[str, _Level] = {}
 
     def record(self, level: str) -> int:
-        """One more rejected in this priority level; the seconds to tell its client."""
+        """Counts a rejected request of this priority level and returns the seconds for its Retry-After."""
         found = self._levels.setdefault(level, _Level())
         found.record(int(self._clock.now()))
         return found.retry_after

@@ -81,7 +81,7 @@ class _Level(Struct):
 
 
 class _Schema(Struct):
-    """A flow schema that points to a level. `method` tells flows apart: ByUser, ByNamespace or empty."""
+    """A flow schema that points to a level. `method` distinguishes flows: ByUser, ByNamespace or empty."""
 
     name: str
     uid: str
@@ -91,7 +91,7 @@ class _Schema(Struct):
 
 
 class _Flow(Struct, dict=True):
-    """What requests of one user with the same attributes are: their schema, their level, the answer's two headers."""
+    """The flow of a user's requests with the same attributes: their schema, their level, and the two headers of their responses."""
 
     schema: str
     level: _Level
@@ -182,7 +182,7 @@ class PriorityAndFairness:
                 matches = compile_rules(spec.get("rules") or ())
                 config.schemas.append(_Schema(meta["name"], meta.get("uid", ""), method, matches, level))
         if not any(schema.name == _CATCH_ALL for schema in config.schemas):
-            # upstream keeps this one in mind where nobody stored it
+            # upstream uses this schema even if it isn't stored
             level = levels.get(_CATCH_ALL) or _Level(_CATCH_ALL, "", None)
             config.schemas.append(_Schema(_CATCH_ALL, "", "ByUser", lambda *_: True, level))
         return config

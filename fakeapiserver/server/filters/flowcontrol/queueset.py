@@ -1,4 +1,4 @@
-"""The seats of one priority level, and the queues of those who wait for one.
+"""The seats of a priority level, and the queues of requests that wait for a seat.
 
 Upstream: k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing/queueset/queueset.go, pkg/util/shufflesharding.
 
@@ -21,7 +21,7 @@ class Queuing(Struct, frozen=True):
 
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
-    """What the requests of one flow share: 64 bits."""
+    """Returns a hash of 64 bits, the same for all requests of a flow."""
     digest = hashlib.sha256(f"{flow_schema}\0{distinguisher}".encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
@@ -55,7 +55,7 @@ class QueueSet(Struct):
     _enqueued: int = 0
 
     def take(self) -> bool:
-        """A seat at once: there is one, and nobody has waited for it longer."""
+        """Takes a seat and returns true if a seat is free and no earlier request waits for it."""
         if self.in_use < self.limit and not self.waiting:
             self.in_use += 1
             return True

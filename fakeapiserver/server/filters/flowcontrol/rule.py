@@ -19,7 +19,9 @@ def by_precedence(flow_schemas: Iterable[Mapping[str, Any]]) -> list[Mapping[str
 
 
 def compile_rules(rules: Sequence[Mapping[str, Any]]) -> Matches:
-    """One function for a flow schema's `spec.rules`: any rule whose subjects and whose resource or path rules match."""
+    """Compiles a flow schema's `spec.rules` into a function. A rule matches if one of its subjects and one of its resource or path rules
+    match.
+    """
     compiled = [(_subjects(rule), _resource_rules(rule), _path_rules(rule)) for rule in rules]
 
     def matches(info: RequestInfo, user: UserInfo) -> bool:

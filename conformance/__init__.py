@@ -1,1 +1,1 @@
-"""How this server is held against the real one. Imports nothing of the package."""
+"""Compares this server with real ones. Imports nothing of the package."""

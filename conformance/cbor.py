@@ -87,7 +87,7 @@ def _head(major: int, argument: int) -> bytes:
 
 
 def decoded(data: bytes) -> Any:
-    """A document, which must say that it is one. ValueError for what is none."""
+    """Decodes a document, which must have CBOR's self-describing tag. Raises ValueError if the data is invalid."""
     value, end = _document(data, 0)
     if end != len(data):
         raise ValueError(f"{len(data) - end} bytes after the document")

@@ -1,24 +1,24 @@
-"""One scenario: requests in order, and what a server answered. Sending, and comparing two servers' answers.
+"""Runs scenarios: sends their requests in order, and compares two servers' answers.
 
 A scenario is a JSON file in `scenarios/<area>/`:
 `{"requests": [{"method", "path", "body" | "text", "type", "accept", "token", "headers"}]}`.
-`repeat` repeats a text, `pad` is how many x stand for PADDING in it, `wait` holds the request back for so many seconds where a
+`repeat` repeats a text, `pad` is how many x stand for PADDING in it, `wait` delays the request by this many seconds where a
 server needs time (only while recording). `until` is a text that the answer must have: the request is sent again until it does, some seconds
 at most. `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later
 requests can use it. Its recording in `exchanges/<area>/` has the same name and holds the answers:
 `{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that tell caches, browsers and clients something,
 where they are not what every answer has.
-`show`, `digest` and `metrics` ask for what `summary.py` tells; `${N.headers.ETag}` is a shown header.
-Protobuf is written down as `wire.py` tells: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
+`show`, `digest` and `metrics` ask for the summaries that `summary.py` describes; `${N.headers.ETag}` is a shown header.
+Protobuf is written in the form of `wire.py`: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
 A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
-A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all of that
-one's answers bad from then on, as its name says, and "" good again.
+A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all
+answers of the webhook faulty from then on, in the way that it names, and "" correct again.
 A scenario with `"keyOrder": true` is recorded with the keys of its answers in their order, which is compared as well.
-A scenario with `"audit": true` keeps what the server logs of each request (`audit_log.py`).
+A scenario with `"audit": true` keeps the audit events of each request (`audit_log.py`).
 Rows that are like another one are written as the difference (`recordings.py`), in scenarios and in recordings.
-An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` tells how they are made, and what
-tokens and certificates a scenario may name.
+An area whose servers need flags has them in `areas.json`; where these name files, `credentials.py` creates them and describes the
+tokens and certificates that a scenario may name.
 """
 
 import argparse
@@ -111,8 +111,9 @@ _USUAL_HEADERS: Final = {
 
 @dataclass(slots=True)
 class Client:
-    """One connection's worth of requests to a server, for each certificate shown to it. TLS is not verified: the servers are on
-    loopback. `log` is the server's audit log, where every scenario's events are kept."""
+    """A client of a server, with a connection for each certificate that it presents. TLS is not verified: the servers are on loopback.
+    `log` is the server's audit log, from which every scenario's events are read.
+    """
 
     url: str
     token: str
@@ -144,7 +145,7 @@ class Client:
             raise
 
     def audit_log(self, scenario: Mapping[str, Any]) -> AuditLog | None:
-        """None where nobody asks for what is logged."""
+        """Returns the audit log if the scenario's events are compared, or None."""
         if self.log is not None:
             return AuditLog(self.log)
         if not scenario.get("audit"):
@@ -286,7 +287,7 @@ def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
 
 
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
-    """Sends a scenario's requests in order; `patient` heeds their `wait`."""
+    """Sends a scenario's requests in order; `patient` waits as their `wait` says."""
     text = path.read_text()
     if "${aggregated}" in text:
         from conformance.players.aggregated import Aggregated
@@ -304,7 +305,7 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
 
 
 def run_requests(requests: Sequence[Mapping[str, Any]], client: Client) -> list[Answer]:
-    """As a scenario's."""
+    """Sends the requests as those of a scenario."""
     return _run({"requests": requests}, client, None, patient=False)
 
 
@@ -385,7 +386,7 @@ def _unordered(answer: Answer) -> Answer:
 
 
 def _unordered_event(event: Answer) -> Answer:
-    """Of several bindings that allow the same, RBAC names whichever comes first."""
+    """Returns an audit event without what is random: if several bindings allow a request, RBAC names the first that it finds."""
     shown = {**event, **_unordered({"body": event.get("responseObject")})}
     shown["requestURI"] = _CHOSEN.sub(r"\1", event["requestURI"])
     annotations = dict(event.get("annotations") or {})

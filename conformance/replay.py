@@ -24,7 +24,7 @@ from conformance.players.credentials import Credentials, needs_credentials, star
 
 @dataclass(slots=True)
 class Score:
-    """One area's result. `misses`: (scenario, index of the request, request line, first difference)."""
+    """The result of an area. `misses`: (scenario, index of the request, request line, first difference)."""
 
     equal: int = 0
     total: int = 0

@@ -1,4 +1,4 @@
-"""What an exchange keeps beside or instead of an answer's body, where its request asks for it.
+"""Summarizes answers: an exchange keeps a summary next to or instead of an answer's body if its request asks for it.
 
 `"show": [names]` keeps these headers, `"layout": true` how the body is laid out. `"digest": true` keeps large documents readable in
 size: of each path, schema and parameter eight digits of its hash without prose (with a text instead of true: only those with it in

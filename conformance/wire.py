@@ -20,7 +20,7 @@ Message = list[list[Any]]
 
 
 def decoded(data: bytes) -> Any:
-    """One object in its envelope. ValueError for what is none."""
+    """Decodes an object in its envelope. Raises ValueError if the data is no such object."""
     if not data.startswith(_MAGIC):
         raise ValueError(f"no protobuf object: {data[:20]!r}")
     return _message(data[len(_MAGIC) :])

@@ -123,7 +123,7 @@ def _originals() -> list[Object]:
 
 
 def measure(server: Server, loader: Path, figures: Figures, objects: int, definitions: Sequence[Object]) -> None:
-    """One whole run of one server."""
+    """Measures a server once, from its start to its stop."""
     server.start()
     try:
         load = _loader(server, loader)

@@ -113,7 +113,7 @@ def validate(client: Client, repeats: int) -> float:
 
 
 def many(originals: Sequence[Object], count: int) -> Iterator[Object]:
-    """So many definitions: the originals, and again in other groups."""
+    """Yields `count` definitions: the originals, then copies of them in other groups."""
     for number in range(count):
         found: Object = deepcopy(originals[number % len(originals)])
         spec = found["spec"]
@@ -124,7 +124,7 @@ def many(originals: Sequence[Object], count: int) -> Iterator[Object]:
 
 
 def define(client: Client, definitions: Iterable[Object]) -> Iterator[tuple[str, float]]:
-    """(row, seconds): applies definitions, waits until all are told of, and asks for each of the documents."""
+    """Yields (row, seconds): applies definitions, waits until discovery lists all of them, and reads each of the documents."""
     started, last = time.monotonic(), {}
     for last in definitions:
         path = f"{DEFINITIONS}/{last['metadata']['name']}?fieldManager=bench"

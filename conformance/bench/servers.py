@@ -36,14 +36,14 @@ class Server(Protocol):
     def rss_bytes(self) -> int: ...
 
 
-# below those that a system gives to connections and to who asks for any: between here and the program's start nobody else gets one;
-# processes that run beside each other begin elsewhere
+# below the ports that a system gives to connections and to listeners on port 0, so that no other process takes a port between here and the
+# program's start; processes that run at the same time begin at different ports
 _PORTS: Final = range(12_000, 20_000)
 _given: Final = count()
 
 
 def free_port() -> int:
-    """One that nothing listens on; another each time. OSError when there is none."""
+    """Returns a port that nothing listens on, a different one each time. Raises OSError if all are taken."""
     for _ in _PORTS:
         port = _PORTS[(os.getpid() * 97 + next(_given)) % len(_PORTS)]
         with socket() as found, suppress(OSError):
@@ -352,9 +352,11 @@ def admission_seconds() -> float:
 
 
 def authorization_seconds(folder: Path, roles: int = 500, bindings: int = 5000) -> dict[str, float]:
-    """Seconds of processor time with many roles and bindings, of warm requests by 50 users for 5,000 objects: `authorize` is
-    finding out who asks and whether he may; `whole_get`, `refuse` and `review` are a GET, a 403 and a SubjectAccessReview from
-    headers to answer. The medians; measured in a process of its own, without sockets."""
+    """Measures the processor time of warm requests by 50 users for 5,000 objects, with many roles and bindings.
+
+    `authorize` is authentication and authorization alone; `whole_get`, `refuse` and `review` are a GET, a 403 and a SubjectAccessReview
+    from headers to answer. Returns the median seconds, measured in a separate process, without sockets.
+    """
     tokens = folder / "bench-tokens.csv"
     tokens.write_text("admin,admin,1,system:masters\n" + "".join(f"user-{i},user-{i},{i}\n" for i in range(50)))
     command = [sys.executable, "-c", _AUTHORIZE, str(tokens), str(roles), str(bindings)]

@@ -1,4 +1,4 @@
-"""What it costs to ask an admission webhook, beyond the webhook's own time."""
+"""Measures what calling an admission webhook costs, beyond the webhook's own time."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from conformance.players.tls_server import self_signed
 
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 _NAMESPACES: Final = ("unhooked", "hooked")
-_SETTLING: Final = 2.0  # seconds until a real server heeds new configurations
+_SETTLING: Final = 2.0  # seconds until a real server uses new configurations
 _WARMING: Final = 50
 
 

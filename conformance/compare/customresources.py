@@ -381,8 +381,11 @@ class Generator:
 
 
 def comparable(answer: Answer) -> Answer:
-    """Upstream goes through maps in no order: causes and warnings are compared sorted, and their text not at all. What doesn't
-    fit a map's type is told up to the first unknown field."""
+    """Returns an answer in a form that can be compared.
+
+    Upstream iterates over maps in random order: causes and warnings are compared sorted, and their text not at all. For values that don't
+    fit a map's type, upstream reports only up to the first unknown field.
+    """
     found: Answer = json.loads(json.dumps(answer))
     if "warnings" in found:
         found["warnings"] = sorted(found["warnings"])

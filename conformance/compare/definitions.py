@@ -52,7 +52,7 @@ _RULES: Final = (
 
 
 class Histories:
-    """Requests to definitions and to what they define, out of one random source."""
+    """Generates requests to definitions and to their custom resources from a random source."""
 
     def __init__(self, seed: int) -> None:
         self._generator = Generator(seed)
@@ -76,7 +76,7 @@ class Histories:
         return dict(made)
 
     def _furnish(self, version: dict[str, Any]) -> None:
-        """What the plain generator leaves out: rules and selectable fields."""
+        """Adds what the plain generator leaves out: rules and selectable fields."""
         schema = version["schema"]["openAPIV3Schema"]
         for _ in range(self.pick(0, 0, 1, 2)):
             at = self.pick(*_places(schema))

@@ -174,7 +174,7 @@ _OFTEN: Final = (
 
 
 def objects() -> list[Request]:
-    """What is read: a few maps and secrets, and one answer of more than 128 KiB."""
+    """Returns the objects that are read: a few maps and secrets, and a response of more than 128 KiB."""
     made = []
     for number in range(4):
         meta = {"name": f"{_PREFIX}{number}", "labels": {"a": str(number), "app": _PREFIX, "x/y": "3"}}
@@ -300,7 +300,7 @@ class Plain:
 
 
 def shown(answer: tuple[int, dict[str, list[str]], bytes], path: str) -> dict[str, Any]:
-    """What is compared: all but what each server chooses by itself."""
+    """Returns the comparable part of a response: everything but values that each server chooses itself."""
     status, headers, body = answer
     told: dict[str, Any] = {name: value for name, value in headers.items() if name not in _FREE}
     told |= {name: "*" for name in _PRESENT if name in told}

@@ -22,7 +22,7 @@ from conformance.random.rules import Generator
 GROUP: Final = "expressions.example.com"
 _AT_ONCE: Final = 40
 _RULE: Final = re.compile(r"x-kubernetes-validations\[(\d+)\]")
-# A rule's number in what it says, and the end of what a definition's errors repeat of a rule.
+# A rule's number in its message, and the end of the rule's text that a definition's errors repeat.
 _NUMBER: Final = re.compile(r"(?:: |'|^)(\d+): ")
 _TYPE: Final = re.compile(r"selfType\d+")
 _SOURCE: Final = '"OptionalOldSelf":null}: '
@@ -47,7 +47,7 @@ def definition(plural: str, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown(number: int, expression: str, whole: bool) -> Rule:
-    """A rule that fails with the expression's value, or with what went wrong; both tell its number."""
+    """Returns a rule that fails with the expression's value, or with its error; both contain the rule's number."""
     if whole:
         return {"rule": f"{expression} && {number} > 0" if number % 2 else expression}
     text = f"'{number}: %s'.format([{expression}])"
@@ -72,7 +72,7 @@ def _plain(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 class Comparison:
-    """Sends to both and counts; tells of each kind of difference once, with the rule that it is about."""
+    """Sends requests to both servers and counts; prints each kind of difference once, with its rule."""
 
     def __init__(self, clients: tuple[Client, Client]) -> None:
         self._clients = clients

@@ -2,8 +2,8 @@
 
     python -m conformance.compare.http --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
 
-Methods, paths, queries, headers, bodies and versions as no client sends them. Writes ask for a dry run; both servers may hold
-anything, since of what they hold only the kind is compared.
+Methods, paths, queries, headers, bodies and versions as no client sends them. Writes ask for a dry run; both servers may contain any
+objects, since only the objects' kind is compared.
 """
 
 import json
@@ -139,7 +139,7 @@ def exchange(url: str, token: str, lines: list[str], body: str) -> bytes:
 
 
 def shown(answer: bytes, method: str) -> list[str]:
-    """What is compared: the status line, some headers, of the body the Status, the kind or the text."""
+    """Returns the comparable part of a response: the status line, some headers, and from the body the Status, the kind or the text."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status, *lines = head.decode("latin-1").split("\r\n")
     headers = dict(sorted((name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)))

@@ -1,10 +1,10 @@
-"""Whether two answers have their keys in the same order: Go writes a struct's fields as they are declared, and a map's keys sorted.
+"""Checks whether two answers have their keys in the same order: Go writes a struct's fields as they are declared, and a map's keys sorted.
 
     python -m conformance.compare.key_order --oracle URL --oracle-token T --server URL --token T [--area AREA]
 
-sends every scenario's requests (of the areas that need no flags, or of those that are named) to a real server and to this one, both fresh
-and with `--disable-admission-plugins=ServiceAccount`, and prints each kind of disorder once, then the share of answers in order.
-Recordings don't have it, but for those of scenarios with `"keyOrder": true`.
+sends every scenario's requests (of the areas that need no flags, or of the named areas) to a real server and to this one, both fresh and
+with `--disable-admission-plugins=ServiceAccount`, and prints each kind of disorder once, then the share of answers in order. Only
+recordings of scenarios with `"keyOrder": true` keep the order.
 """
 
 import json
@@ -35,13 +35,13 @@ def disorder(expected: Any, got: Any, path: str = "") -> str:
 
 
 def answer_disorder(expected: Answer, got: Answer) -> str:
-    """As `disorder`, of the bodies or events of two answers."""
+    """Returns the `disorder` between the bodies or events of two answers."""
     left, right = ({key: answer.get(key) for key in ("body", "events")} for answer in (expected, got))
     return disorder(left, right)
 
 
 def _plain_areas() -> Iterator[str]:
-    """Those whose servers need no flags."""
+    """Yields the areas whose servers need no flags."""
     flagged = json.loads((HERE / "areas.json").read_text())
     yield from dict.fromkeys(area for area, _ in scenarios() if area not in flagged)
 

@@ -4,15 +4,14 @@
         [--kind PART] [--variants N] [--faults N] [--empties] [--seed N] [--output text|json] [--quiet]
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. A kind's smallest object
-(minimal_objects.json) and its rich ones (rich_objects.json; on_request_objects.json has both of what is served on request) are
-created, read, listed, printed, updated, patched, written in their status (by the rich one's own, if it has one) and deleted; of each
-rich one `--variants` broken ones (random/broken_variants.py) are tried as new objects and half as many as updates, of the object
-and of its status, all with dryRun, with `--faults` faults or more each; with `--empties` they have an empty list, map or text or null
-somewhere, and nothing else broken.
-What isn't stored is only created, and what the real server doesn't serve is passed over.
-Prints which rich objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the
-shares of equal answers (valid), and of equal status and causes (broken), and of those that tell several things, equal but for their
-order, the share that tells them in the same one (conformance/compare/ordering.py).
+(minimal_objects.json) and its rich ones (rich_objects.json; on_request_objects.json has both for kinds that are served on request) are
+created, read, listed, printed, updated, patched, written in their status (by the rich one's own, if it has one) and deleted; of each rich
+one `--variants` broken ones (random/broken_variants.py) are tried as new objects and half as many as updates, of the object and of its
+status, all with dryRun, with `--faults` faults or more each; with `--empties` they have an empty list, map or text or null somewhere, and
+nothing else broken. Kinds that aren't stored are only created, and kinds that the real server doesn't serve are skipped. Prints which rich
+objects the real server refuses, the first of each way in which answers differ, and a table: for each collection the shares of equal answers
+(valid), and of equal status and causes (broken), and, among answers with several causes that are equal but for their order, the share with
+the same order (conformance/compare/ordering.py).
 """
 
 import copy
@@ -89,7 +88,7 @@ _UNSTORED: Final = frozenset(
         "tokenreviews",
     }
 )
-# A controller of the server itself tells of these soon after they are made, and takes definitions away some time after they are deleted.
+# A controller of the server itself sets these conditions soon after creation, and removes definitions some time after their deletion.
 _SETTLE: Final = {
     "apiservices": ("Available", "True False Unknown"),
     "customresourcedefinitions": ("Established", "True"),
@@ -116,7 +115,7 @@ class Share:
 
 @dataclass
 class Score:
-    """Of one collection: equal answers for valid objects, equal status, equal causes and their equal order for broken ones."""
+    """The score of a collection: equal answers for valid objects; equal status, equal causes and their equal order for broken ones."""
 
     valid: Share = field(default_factory=Share)
     status: Share = field(default_factory=Share)
@@ -207,7 +206,7 @@ class Comparison:
         return variants(rng, obj, schema, schemas, count, self._examples, self._faults)
 
     def _await(self, path: str, kind: str, wanted: str, *, gone: bool) -> None:
-        """Until both servers tell the condition, or have nothing there."""
+        """Waits until both servers report the condition, or until both have no object there."""
         for client in self._clients:
             until = time.monotonic() + _PATIENCE
             while time.monotonic() < until:
@@ -229,7 +228,7 @@ class Comparison:
         return found
 
     def _let_go(self, collection: str) -> None:
-        """Without controllers nobody takes the finalizers away that admission gives; the next run needs the names."""
+        """Removes the finalizers that admission adds: no controllers run here to do so, and the next run needs the names."""
         patch = {"metadata": {"finalizers": None}}
         for name in (
             f"{letter}{number}" for letter in "kb" for number in range(len(self._rich.get(collection, ())) + 1)
@@ -316,7 +315,7 @@ def _life(collection: str, obj: dict[str, Any]) -> Iterator[Request]:
 
 
 def _new(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """What can be created of it: without the containers that only a subresource adds."""
+    """Returns the part of an object that can be created: without the containers that only a subresource adds."""
     made: dict[str, Any] = copy.deepcopy(dict(obj))
     if isinstance(made.get("spec"), dict):
         made["spec"].pop("ephemeralContainers", None)

@@ -2,10 +2,10 @@
 
     python -m conformance.compare.limits --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
 
-Nests, aliases, numbers, duplicate keys and broken UTF-8 in JSON and YAML; bodies around 3 MiB by length and in chunks, to every
-verb that reads one; patches of around 10,000 operations; long URLs and headers; compressed, slow and broken bodies. Writes ask for
-a dry run, beside a namespace and the objects that they are about. Meanwhile a watchdog asks the other server for its health: it tells
-of each request that holds the server longer than a second.
+Nests, aliases, numbers, duplicate keys and broken UTF-8 in JSON and YAML; bodies around 3 MiB by length and in chunks, to every verb that
+reads one; patches of around 10,000 operations; long URLs and headers; compressed, slow and broken bodies. Writes ask for a dry run, beside
+a namespace and the objects that they are about. Meanwhile a watchdog checks the other server's health and reports each request that blocks
+the server for more than a second.
 """
 
 import gzip
@@ -122,7 +122,7 @@ _COUNTS: Final = (2, 10, 1000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent, and how: in one piece by its length, in chunks, slowly, or not to the end."""
+    """A request, and how it is sent: at once with its length, in chunks, slowly, or incompletely."""
 
     method: str
     path: str
@@ -411,7 +411,7 @@ def _exchange(url: str, token: str, request: Request) -> dict[str, Any]:
 
 
 class _Held:
-    """What http.client reads an answer from."""
+    """A socket substitute from which http.client reads a response."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -452,7 +452,7 @@ def _neutral(value: Any) -> Any:
 
 
 def prepare(url: str, token: str) -> None:
-    """What the requests are about."""
+    """Creates the objects that the requests refer to."""
     client = Client(url, token)
     client.send({"method": "POST", "path": "/api/v1/namespaces", "body": {"metadata": {"name": _NAMESPACE}}}, [])
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -1,8 +1,8 @@
-"""Whether two servers tell the same causes and warnings in the same order, as far as upstream has one: it goes through Go's maps
-(labels, limits, data) in an order of chance.
+"""Compares the order of two servers' causes and warnings, as far as upstream has an order: it iterates over Go's maps (labels, limits,
+data) in random order.
 
-What is chance is found by asking: where the orders differ, the real server is asked the same again, and only what it always tells before
-something else must come before it here too.
+Where the orders differ, the same request is sent to the real server again, to find what is random: only causes that always precede others
+there must precede them here too.
 """
 
 import json
@@ -26,7 +26,7 @@ def ordered(answer: Answer) -> list[str]:
 
 
 def comparable_in_order(expected: Answer, got: Answer) -> bool:
-    """Whether both tell the same things, and several."""
+    """Reports whether both answers have the same causes and warnings, and more than one."""
     wanted = ordered(expected)
     return len(wanted) > 1 and sorted(wanted) == sorted(ordered(got))
 

@@ -152,7 +152,7 @@ THING_SPEC: Final = struct(
 class Subject:
     """A kind to write to. `versions`: group version -> content of that version; `status`: what its status may hold.
 
-    `others`: subresources that hold the object itself. `namespace` is empty for those that have none.
+    `others`: subresources that hold the object itself. `namespace` is "" for cluster-scoped kinds.
     """
 
     kind: str
@@ -670,7 +670,7 @@ class History:
         return pointer, value
 
     def _client_side(self) -> Request:
-        """What `kubectl apply` does without --server-side: a merge that carries its own text."""
+        """Makes the request of `kubectl apply` without --server-side: a merge patch that carries its own text."""
         version = self._version()
         body = self._object(version)
         text = json.dumps(body)
@@ -681,7 +681,7 @@ class History:
         return self._patch(path, body, "merge-patch+json")
 
     def _upgrade(self) -> Request:
-        """What `kubectl apply --server-side` does of a client-side apply's entry: it makes it its own."""
+        """Makes the request with which `kubectl apply --server-side` takes over the entry of a client-side apply."""
         entries = [
             {
                 "manager": self._rng.choice(("kubectl", "kubectl-client-side-apply", self._manager())),
@@ -772,16 +772,16 @@ class History:
         return {"method": "DELETE", "path": path, "body": self._rng.choice(DELETIONS)}
 
     def _again(self) -> Request:
-        """A creation, most often of what is there already."""
+        """Makes a creation, mostly of an object that exists already."""
         version = self._version()
         path = self._subject.path(version, self._name).rpartition("/")[0]
         return {"method": "POST", "path": path + self._query(), "body": self._object(version)}
 
 
 def send(client: Client, request: Request, revisions: dict[str, str]) -> Answer:
-    """The answer to one request of a history, in a form that two servers' answers can be compared in.
+    """Sends a request of a history and returns the answer in a form in which two servers' answers can be compared.
 
-    `revisions`: each server's last resourceVersion of the object; the answer tells in `changed` whether it is another one now.
+    `revisions`: each server's last resourceVersion of the object; the answer's `changed` is true if it has changed.
     """
     if "live" in request:
         live = client.send({"method": "GET", "path": request["live"]}, [])["body"]

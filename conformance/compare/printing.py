@@ -1,19 +1,19 @@
-"""What kubectl prints of every kind, and the Tables behind it, beside a real server.
+"""Compares what kubectl prints for every kind, and the Tables behind it, with a real server.
 
     python -m conformance.compare.printing --oracle URL --oracle-token T --server URL --token T --kubectl PATH
         [--kind PART] [--random N] [--seed N] [--part create|text|tables|random …]
 
-Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. Every kind's smallest
-object, its rich ones and the states that upstream's printers tell apart (printing_states.json) are created on both in the namespace
-`printing`. Then `text`: kubectl's `get`, `get -o wide --show-labels`, `describe` of every kind, `get -A`, sorted events and
-`explain`; `tables`: raw Tables of lists, single objects, watches and writes in both versions and all forms of includeObject;
-`random`: N random objects and N random statuses of every kind as dry runs that answer with a Table.
+Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. Every kind's smallest object, its
+rich ones and the states that upstream's printers distinguish (printing_states.json) are created on both in the namespace `printing`. Then
+`text`: kubectl's `get`, `get -o wide --show-labels`, `describe` of every kind, `get -A`, sorted events and `explain`; `tables`: raw Tables
+of lists, single objects, watches and writes in both versions and all forms of includeObject; `random`: N random objects and N random
+statuses of every kind as dry runs that answer with a Table.
 
 A state is a merge patch of its kind's smallest object. Its `status` and `approval` are written to those subresources; `deleted` asks
 for its deletion. `${-5d3h}` is a time that long before the start.
 
-What servers choose and ages of less than a hundred minutes are hidden. What differs is asked again before it is told: a second may have
-passed between the two servers.
+Values that servers choose and ages of less than a hundred minutes are hidden. A request whose answers differ is sent again before the
+difference is reported: a second may have passed between the two servers.
 """
 
 import argparse
@@ -127,7 +127,7 @@ class Printing:
         return all(answer["status"] == 200 for answer in self.each(lambda client: client.send(request, [])))
 
     def collections(self) -> list[str]:
-        """Of every kind that the real server has and there are objects for, as they are created."""
+        """Returns the collections of every kind that the real server serves and that has test objects, in the order of creation."""
         known = (path for path in {**OBJECTS, **RICH, **STATES} if "q.example.com" not in path and self._kind in path)
         found = [path for path in known if "example.com" in path or self._types.knows(path)]
         order = {name: place for place, name in enumerate((*_FIRST, "", *_LAST))}
@@ -309,7 +309,7 @@ def merged(value: Any, patch: Any) -> Any:
 
 
 def _without_free_cells(answer: Answer) -> Answer:
-    """As it is compared, with what servers choose hidden in the cells, too."""
+    """Returns an answer in the form that is compared, with the values that servers choose hidden in the cells, too."""
     answer = comparable(answer)
     events = [event.get("object") for event in answer.get("events") or ()]
     for table in (answer.get("body"), *events):
@@ -319,7 +319,7 @@ def _without_free_cells(answer: Answer) -> Answer:
 
 
 def _exact_cells(expected: Answer, got: Answer) -> str:
-    """The first cells that differ though `difference` hides ages: all but those of what is younger than ten minutes."""
+    """Returns the first cells that differ though `difference` hides ages, except those of objects younger than ten minutes."""
     body, other = expected.get("body"), got.get("body")
     if not isinstance(body, dict) or not isinstance(other, dict) or body.get("kind") != "Table":
         return ""

@@ -204,7 +204,7 @@ def _status(path: str, status: Any) -> Request:
 
 
 def shown(answer: bytes) -> str:
-    """Status, headers but for those that every answer has or that tell how it was framed, and the body."""
+    """Returns the status, the body, and the headers, without those that every response has and those about framing."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status, *lines = head.decode("latin-1").split("\r\n")
     headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]

@@ -199,7 +199,10 @@ class Report:
 
 
 def left_to_chance(expected: Answer, got: Answer) -> bool:
-    """Upstream stops at the first unknown field of a map that it goes through in no order; and answers 500 to what is a 400 here."""
+    """Reports whether a difference is random upstream or intended.
+
+    Upstream iterates over a map in random order and stops at its first unknown field, and sends 500 for some requests that get a 400 here.
+    """
     if (expected["status"], got["status"]) == (500, 400):
         return True
     texts = [
@@ -211,7 +214,7 @@ def left_to_chance(expected: Answer, got: Answer) -> bool:
 
 
 def _outcome(expected: Answer, got: Answer) -> str:
-    """Two answers of different status, with what they say."""
+    """Returns the statuses and messages of two answers if their statuses differ, or ""."""
     if expected["status"] == got["status"]:
         return ""
     said = ((answer.get("body") or {}).get("message", "no message") for answer in (expected, got))

@@ -92,14 +92,14 @@ class Pair:
         self.forget()
 
     def forget(self) -> None:
-        """Numbers that nobody holds any more can be chosen again."""
+        """Forgets the chosen values: once they are released they can be chosen again."""
         self._names: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._values: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._asked: set[str] = set()
         self._count = 0
 
     def send(self, request: Request, before: list[Request]) -> Answer:
-        """The oracle's answer, with names for what it chose."""
+        """Sends a request to both servers and returns the oracle's answer, with names in place of the values that the oracle chose."""
         self._asked |= set(re.findall(r"[0-9a-fA-F:.]+", json.dumps(request.get("body", ""))))
         texts = [_replaced(json.dumps(request), values) for values in self._values]
         answers = [client.send(json.loads(text), []) for client, text in zip(self._clients, texts, strict=True)]

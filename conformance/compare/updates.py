@@ -52,7 +52,7 @@ _FORMS: Final = {
 
 
 class Side:
-    """One of the two servers in one walk: what it last showed, and what it has chosen so far."""
+    """A server in a walk: the object as it was last read, and the values that the server has chosen so far."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -68,7 +68,7 @@ class Side:
             return {"status": _DROPPED}
 
     def read(self, path: str) -> Answer:
-        """What is stored now. `moved` in it: under another revision than before, as far as that can be told."""
+        """Reads the stored object. `moved` reports whether its revision has changed, as far as the servers can be compared."""
         answer = self.send({"method": "GET", "path": path})
         before, self.current = self.current, answer["body"] if answer["status"] == 200 else None
         owners = ((self.current or {}).get("metadata") or {}).get("managedFields") or ()
@@ -97,7 +97,7 @@ class Comparison:
         self._pool = ThreadPoolExecutor(2)
         self._told: set[str] = set()
         self.scores: dict[str, Share] = {}
-        # Of refusals with several equal causes: told in upstream's order.
+        # The share of rejected writes with several equal causes that are in upstream's order.
         self.order = Share()
         # Writes that the real server took.
         self.accepted = 0
@@ -113,7 +113,7 @@ class Comparison:
             self._live(collection, obj, number)
 
     def _live(self, collection: str, obj: Mapping[str, Any], number: int) -> None:
-        """So many writes to one object, created again whenever it is gone."""
+        """Performs the steps' writes to an object, which is created again whenever it is gone."""
         sides = [Side(client) for client in self._clients]
         named = _named(obj, f"u{number}")
         path = f"{collection}/{named['metadata']['name']}"
@@ -131,7 +131,7 @@ class Comparison:
         self._clear(sides, path)
 
     def _step(self, collection: str, sides: list[Side], requests: list[Request], path: str) -> bool:
-        """Whether both servers answer the same, and have the same afterwards."""
+        """Reports whether both servers return equal answers and store equal objects afterwards."""
         share, before = self.scores[collection], sides[0].current
         answers = list(self._pool.map(lambda at: at[0].send(at[1]), zip(sides, requests, strict=True)))
         if answers[0]["status"] == _DROPPED:
@@ -172,7 +172,7 @@ class Comparison:
         return found
 
     def _clear(self, sides: list[Side], path: str) -> None:
-        """Nothing is left of the object, not even what waits for its finalizers."""
+        """Deletes the object entirely, even if it waits for its finalizers."""
         for side in sides:
             for request in _endings(path):
                 side.send(request)
@@ -235,7 +235,7 @@ def _causes(answer: Answer) -> set[tuple[str, str]]:
 
 
 def _apart(one: str, other: str) -> str:
-    """Where two long texts begin to differ."""
+    """Returns the part where two long texts begin to differ."""
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(at - 80, 0)
     return f"{one[:60]} … {one[start : at + 200]} != {other[start : at + 200]}"

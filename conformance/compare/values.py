@@ -386,7 +386,7 @@ def definition(plural: str, schema: dict[str, Any], columns: list[dict[str, Any]
 
 
 class Values:
-    """Sends to both servers and tells what differs."""
+    """Sends requests to both servers and reports the differences."""
 
     def __init__(self, clients: tuple[Client, Client], seed: int) -> None:
         self._clients = clients

@@ -79,7 +79,7 @@ _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _frame(opcode: int, payload: bytes = b"", *, final: bool = True, masked: bool = True, reserved: int = 0) -> bytes:
-    """One frame of a client; the mask is zero, so the payload stands as it is."""
+    """Returns a client's frame; the mask is zero, so the payload is unchanged."""
     size = len(payload)
     length = (
         bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2) if size < 1 << 16 else b"\x7f" + size.to_bytes(8)
@@ -125,7 +125,7 @@ _ENDING: Final = frozenset(name for name in _SAID if re.search("close|unmasked|j
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One request: its method, its path with BEFORE and AMONG for revisions, its headers but for the credentials, what is said."""
+    """A request: its method, its path with BEFORE and AMONG for revisions, its headers without the credentials, and the messages to send."""
 
     method: str
     path: str
@@ -192,11 +192,11 @@ class Side:
         return cls(url, token, before, among)
 
     def answer(self, watch: Watch) -> dict[str, Any]:
-        """What is compared: the status line, the headers, and the messages or the body."""
+        """Returns the comparable part of a response: the status line, the headers, and the messages or the body."""
         head, _, rest = self._exchange(watch).partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        # Chosen by each server, or told by the body.
+        # Chosen by each server, or determined by the body.
         for name in ("date", "audit-id", "content-length", "transfer-encoding"):
             headers.pop(name, None)
         for name in ("x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"):
@@ -238,7 +238,7 @@ class Side:
 
 
 def _messages(data: bytes) -> Iterator[Any]:
-    """A server's frames; what is no whole frame is told as it is."""
+    """Yields a server's frames; bytes that aren't a whole frame are yielded as text."""
     while data:
         if len(data) < 2:
             yield f"half a frame: {data!r}"

@@ -1,1 +1,1 @@
-"""What plays scenarios and scripts: controllers, credentials, and the servers that scenarios call."""
+"""Plays scenarios and scripts: controllers, credentials, and the servers that scenarios call."""

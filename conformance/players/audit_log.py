@@ -1,7 +1,7 @@
-"""What a server has written into its audit log of the requests of one run.
+"""Reads the events that a server has written into its audit log for the requests of a run.
 
-A scenario with `"audit": true` sends each request under an audit id of its own, and each answer keeps in `audit` the events that the
-server has logged of it. The log is `audit.log` in the folder of the area's credentials.
+A scenario with `"audit": true` sends each request under an audit id of its own, and each answer keeps in `audit` the events that the server
+has logged for its request. The log is `audit.log` in the folder of the area's credentials.
 """
 
 import json
@@ -25,7 +25,7 @@ class AuditLog:
         self._start = path.stat().st_size
 
     def events(self, audit_ids: Sequence[str]) -> list[list[Event]]:
-        """Those of each request, in order; of one that was sent again, the last time's."""
+        """Returns the events of each request, in order; of a repeated request only the last attempt's."""
         time.sleep(_WRITTEN)
         found: dict[str, list[Event]] = {}
         for event in self._lines():
@@ -38,7 +38,7 @@ class AuditLog:
     def _lines(self) -> Iterator[Event]:
         with self._path.open() as file:
             file.seek(self._start)
-            # what somebody else is told of may be half written
+            # events of other clients' requests may be half written
             yield from (json.loads(line) for line in file if line.endswith("\n"))
 
 

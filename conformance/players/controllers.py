@@ -1,4 +1,4 @@
-"""What controllers make of a script: recorded with the real kube-controller-manager, replayed with others.
+"""Plays scripts for controllers: recorded with the real kube-controller-manager, replayed with others.
 
     python -m conformance.players.controllers record --server URL --token T [NAME ...]     beside a running kube-controller-manager
     python -m conformance.players.controllers replay [--server URL --token T] [NAME ...]   by default a `fakeapiserver serve` of its own
@@ -16,19 +16,18 @@ own, which `${namespace}` stands for. A step is one of
 An object that names its namespace is created there, and stays: the script deletes it.
 `{"metrics": "pods" | "custom" | "external", "body": what POST /fakeapiserver/metrics/... takes}`: values of the metrics APIs, and
 `{"metrics": "served", "body": {"served": [names]}}`: which of these there are (a real cluster gets them from `metrics_server.py`).
-A step with `"wait": seconds` is followed by so much time, for what a controller does later.
+A step with `"wait": seconds` is followed by this many seconds, for what a controller does later.
 `${uid:path}` is the uid of an object that is there; in a status, `${now}` is the time, and `${now-90}` that of 90 seconds before.
 Paths are below the namespace: `apps/v1/deployments/web`, `v1/pods`; `/api/v1/persistentvolumes/x` are whole paths.
 The real manager needs `pairs.FOR_SCRIPTS` for all of them.
-After each step the script waits until nothing changes, and writes down what `show` names, as far as it differs from before. Identities,
-times and generated names are made neutral; objects that can't be told apart are counted. Events are told as (about, reason, message),
-each once.
+After each step the script waits until nothing changes, and records what `show` names, as far as it differs from before. Identities,
+times and generated names are made neutral; equal objects are counted. Events are recorded as (about, reason, message), each once.
 `cross` starts pairs itself: `real/ours` is kube-apiserver with `fakeapiserver controller-manager`, `ours/real` this server without
 controllers and kube-controller-manager; these two unless `--pair` names others. DIR holds kube-apiserver, etcd and
 kube-controller-manager. Its last lines are a table: how many states of each controller's scripts are equal.
-`--flag=--use-service-account-credentials` goes to the managers, `--server-flag` to the servers. What a manager was forbidden is printed,
-and counts as a difference; so does one that has ended. Scripts of what no kube-controller-manager has (a scheduler, a cloud's load
-balancers) are left out.
+`--flag=--use-service-account-credentials` goes to the managers, `--server-flag` to the servers. Forbidden requests of a manager are
+printed and count as a difference; so does a manager that has ended. Scripts for components that kube-controller-manager doesn't have
+(a scheduler, a cloud's load balancers) are left out.
 """
 
 import argparse
@@ -72,7 +71,7 @@ FLAGS: Final = {
     "storage-version-migrator": ("--feature-gates=StorageVersionMigrator=true",),
     "kube-scheduler": ("--nodes=1", "--controllers=*,-node-lifecycle-controller"),
     "attachdetach": ("--controllers=*,-node-lifecycle-controller",),
-    # it would take away what a new node is tainted with: nobody has said yet whether it is ready
+    # it would remove the taints of new nodes: no kubelet has reported yet whether they are ready
     "daemonset": ("--controllers=*,-node-lifecycle-controller",),
     "ttl": ("--controllers=*,-node-lifecycle-controller",),
     # it would end pods of nodes that aren't there
@@ -93,7 +92,7 @@ _CODED: Final = re.compile(r"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t[\w+/=]+|(?:ZXl
 _ZONED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)")
 # The minute that a cron job's job is of.
 _OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?![\da-f])")
-# A replica set that was refused: nobody saw its hash.
+# A replica set whose creation was rejected: its hash is unknown.
 _OF_NONE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{8,10}(?=\")")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # In this order: the digits of some minutes (29922425) are all such as a hash may have.
@@ -108,7 +107,7 @@ _NEUTRAL: Final = (
 
 
 class Run:
-    """One script against one server."""
+    """A run of a script against a server."""
 
     def __init__(
         self,
@@ -126,11 +125,11 @@ class Run:
         self._steps: Sequence[Mapping[str, Any]] = script["steps"]
         self._settles = settles
         self.namespace = f"script-{uuid.uuid4().hex[:8]}"
-        # What hashes were last called: events tell of what is gone.
+        # The last names of hashes: events refer to objects that are gone.
         self._names: dict[str, str] = {}
 
     def states(self) -> Iterator[dict[str, Any]]:
-        """What there is after each step, as far as it isn't as it was before."""
+        """Yields after each step the state, as far as it has changed."""
         self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
         self._wait()
         before: dict[str, Any] = {}
@@ -164,7 +163,7 @@ class Run:
         return json.loads(_OF_UID.sub(lambda found: self._ask("GET", self._path(found[1]))[0]["metadata"]["uid"], text))
 
     def _do(self, step: Mapping[str, Any]) -> str:
-        """What a server says against it."""
+        """Performs a step and returns the server's error message, or ""."""
         if (obj := step.get("create") or step.get("apply")) is not None:
             path = self._path_of(obj)
             if "create" in step:
@@ -203,7 +202,7 @@ class Run:
         return self._ask("POST", f"/fakeapiserver/metrics/{what}", body)[1]
 
     def _now(self) -> float:
-        """Of the server whose clock can be turned, or of this machine."""
+        """Returns the time of the server whose clock can be set, or of this machine."""
         if not self._settles:
             return time.time()
         now: str = self._ask("GET", "/fakeapiserver/clock")[0]["now"]
@@ -230,7 +229,7 @@ class Run:
         return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
 
     def _path_of(self, obj: Mapping[str, Any]) -> str:
-        """Where objects of its kind are, by the words of discovery."""
+        """Returns the path of the object's collection, as discovery lists it."""
         version = obj["apiVersion"]
         prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
         for resource in self._ask("GET", prefix)[0]["resources"]:
@@ -283,7 +282,7 @@ class Run:
         self._wait()
 
     def _second(self) -> int:
-        """Of the minute that it is."""
+        """Returns the second of the current minute."""
         return int(self._now()) % 60
 
     def _versions(self) -> set[str]:
@@ -298,7 +297,7 @@ class Run:
 
     def _state(self) -> dict[str, Any]:
         objects = {path: self._listed(path) for path in self._show}
-        # Events and messages tell of replica sets that aren't shown.
+        # Events and messages refer to replica sets that aren't shown.
         others = [] if _REPLICA_SETS in objects else self._listed(_REPLICA_SETS)
         names = self._names | hashes_of([*others, *(obj for found in objects.values() for obj in found)])
         names[self.namespace] = "NAMESPACE"
@@ -321,7 +320,7 @@ def counted(objects: Iterable[Any]) -> list[Any]:
 
 
 def hashes_of(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Hash -> a name for it: by the revision of what has it, else in order of appearance."""
+    """Maps each hash to a name for it: by the revision of the object that has the hash, else in order of appearance."""
     ranked: dict[str, tuple[int, str]] = {}
     for obj in objects:
         metadata = obj["metadata"]
@@ -399,7 +398,7 @@ def record(client: Client, names: Sequence[str], haste: float) -> None:
 def _states(
     client: Client, script: Mapping[str, Any], *, settles: bool, haste: float = 1.0
 ) -> Iterator[dict[str, Any]]:
-    """Of a run; a real cluster has metrics beside it, where the script sets any."""
+    """Yields the states of a run. A real cluster gets a metrics server if the script sets metrics."""
     if settles or not any("metrics" in step for step in script["steps"]):
         yield from Run(client, script, settles=settles, haste=haste).states()
         return
@@ -449,7 +448,7 @@ def replay_fresh(names: Sequence[str] = ()) -> tuple[int, int, list[str]]:
     server.start()
     try:
         client = Client(server.url, TOKEN)
-        # what is to come a second later comes when the script waits for it, and nobody else does
+        # events that are due a second later happen when the script waits for them, and at no other time
         client.send({"method": "PUT", "path": "/fakeapiserver/clock", "body": {"stopped": True}}, [])
         return replay(client, names, settles=True)
     finally:
@@ -487,7 +486,9 @@ def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int
 
 
 def _is_of_all(path: Path) -> bool:
-    """It shows, changes or deletes what isn't its namespace's, or sets metrics, which a cluster has once: it has to be alone."""
+    """Reports whether a script has to run alone: it shows, changes or deletes objects outside its namespace, or sets metrics, which a
+    cluster has once.
+    """
     script = json.loads(path.read_text())
     touched = [step.get("delete") or step.get("patch") or "" for step in script["steps"]]
     return any(at.startswith("/") for at in (*script["show"], *touched)) or any(

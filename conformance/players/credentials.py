@@ -1,8 +1,8 @@
-"""What areas of authentication need beside flags: certificates, keys and files, made in a folder, and what is signed with them.
+"""Creates what areas of authentication need besides flags: certificates, keys and files in a folder, and tokens signed with them.
 
 `python -m conformance.players.credentials AREA FOLDER` makes the folder and prints the area's flags, one a line, for a server that is
 started by hand; `record` and `replay` take the same folder. In areas.json `{folder}` stands for it and `{issuer}` for the URL of
-`token_servers.py`, which runs as long as somebody needs it.
+`token_servers.py`, which runs as long as it is needed.
 
 A scenario names what it presents: `"tokens": {NAME: {"key", "header", "claims", "spoilt"}}`, `${token.NAME}` in requests
 (`${token64.NAME}`: in base64url, as WebSockets' subprotocols have it), and
@@ -61,7 +61,7 @@ class Credentials:
 
     @property
     def url(self) -> str:
-        """Where token_servers.py listens."""
+        """Returns the URL at which token_servers.py listens."""
         return (self.folder / "url").read_text()
 
     def flags(self, area: str) -> list[str]:
@@ -125,7 +125,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _flags(area: str) -> list[str]:
-    """As areas.json has them."""
+    """Returns the area's flags in areas.json."""
     flags: dict[str, list[str]] = json.loads((HERE / "areas.json").read_text())
     return flags.get(area, [])
 
@@ -159,7 +159,9 @@ def prepared(folder: Path) -> Iterator[Credentials]:
 
 
 def make(folder: Path) -> None:
-    """Authorities of clients, of front proxies and of nobody, a serving certificate, keys, the documents that publish some of them."""
+    """Creates authorities (for clients, for front proxies, and one that no server trusts), a serving certificate, keys, and the documents
+    that publish some of them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "jwks.json").exists():
         return
@@ -196,7 +198,7 @@ def key_of(folder: Path, name: str) -> Any:
 
 
 def key_id(key: Any) -> str:
-    """As kube-apiserver derives it."""
+    """Returns the key id that kube-apiserver derives from a key."""
     der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashes.Hash(hashes.SHA256())
     digest.update(der)

@@ -39,7 +39,7 @@ class MetricsServer(TLSServer):
         super().__init__(Handler)
 
     def set(self, what: str, body: Mapping[str, Any]) -> None:
-        """What a script's step says."""
+        """Sets the metrics of a script's step."""
         if what == "served":
             self._serve(body["served"])
         else:
@@ -183,7 +183,7 @@ def _matches(rule: Mapping[str, Any], obj: Mapping[str, Any]) -> bool:
 
 
 def _has(labels: Mapping[str, str], selector: str) -> bool:
-    """Of `a=b,c=d` alone."""
+    """Reports whether the labels match a selector of the form `a=b,c=d`."""
     return all(
         labels.get(key) == value for key, _, value in (part.partition("=") for part in selector.split(",") if part)
     )

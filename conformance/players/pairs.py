@@ -111,6 +111,6 @@ class Pair:
             self._folder.cleanup()
 
     def rss_bytes(self) -> int:
-        """Of both."""
+        """Returns the resident memory of both processes."""
         assert self._server is not None
         return self._server.rss_bytes() + rss_of(self._manager)

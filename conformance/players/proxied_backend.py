@@ -1,4 +1,4 @@
-"""What pods' ports, services' endpoints and nodes' ports of a test lead to: a server that says what its request asks it to say.
+"""A backend for pods' ports, services' endpoints and nodes' ports of a test: its requests contain the responses that it sends.
 
 A request whose path has `/say/BASE64` in it is answered with exactly these bytes, and the connection closed; any other with itself, as
 JSON. `received` has every request, by its header `X-Case`.

@@ -19,7 +19,7 @@ _EXTENDED: Final = ("example.com/gpu", "hugepages-2Mi", "deviceclass.resource.ku
 
 
 class Topic:
-    """One round. `pause` is how many seconds lie between two requests."""
+    """A round of requests. `pause` is the number of seconds between two requests."""
 
     pause: float = 0.0
 
@@ -1357,7 +1357,7 @@ class Accounts(Topic):
 
 
 class Everything(Topic):
-    """Pods that several plugins refuse: who comes first is told."""
+    """Pods that several plugins reject: only the first plugin's error is reported."""
 
     def setup(self) -> Iterable[Request]:
         parts = [topic(self.random, self.namespace) for topic in (LimitRanger, ResourceQuota, PodSecurity)]

@@ -82,7 +82,7 @@ _EXPRESSIONS: Final = (
 
 
 def pick(rng: random.Random, *choices: Any) -> Any:
-    """One of them."""
+    """Returns one of the choices."""
     return rng.choice(choices)
 
 
@@ -100,7 +100,7 @@ def _webhook(rng: random.Random) -> dict[str, Any]:
 
 
 def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
-    """One change."""
+    """Makes one change to the webhook's configuration."""
     match rng.randrange(11):
         case 0:
             webhook["timeout"] = pick(
@@ -154,7 +154,7 @@ def _broken_webhook(rng: random.Random, webhook: dict[str, Any]) -> None:
 
 
 def set_somewhere(rng: random.Random, value: Any, new: Any) -> None:
-    """Puts a value anywhere in it, in the place of another one or under a name that nobody knows."""
+    """Puts `new` anywhere into `value`, in place of another value or under an unknown name."""
     while True:
         keys = list(value) if isinstance(value, dict) else list(range(len(value)))
         if not keys:
@@ -252,7 +252,7 @@ def policies(rng: random.Random) -> Case:
 
 
 def policy_line(rng: random.Random, valid: float = 1.0) -> str:
-    """One line, in either version."""
+    """Returns a line of a policy file, in either version."""
     if rng.random() < 0.1:
         return str(pick(rng, "", "# comment", "  # comment", "\t", " "))
     policy = _old_policy(rng) if rng.random() < 0.4 else _new_policy(rng)

@@ -1,4 +1,4 @@
-"""What stands where something else should: texts, numbers, quantities, values of other types. All is data for `broken_variants`."""
+"""Wrong values: texts, numbers, quantities, values of other types. All is data for `broken_variants`."""
 
 from typing import Any, Final
 

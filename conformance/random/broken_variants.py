@@ -20,7 +20,7 @@ from conformance.random.objects import Maker, Schema
 Path = tuple[str | int, ...]
 Request = dict[str, Any]
 
-# The server's, or no part of what a kind's validation is about (`conformance.compare.requests --writes` has them).
+# Set by the server, or not covered by a kind's validation (`conformance.compare.requests --writes` tests them).
 _METADATA: Final = ("name", "labels", "annotations")
 _MAX_DEPTH: Final = 14
 # Ends a key that stands for the one before it, until the object is a text.
@@ -73,7 +73,7 @@ class Examples:
         self._found: dict[tuple[str, str], list[Any]] = {}
 
     def value(self, rng: random.Random, kind: str, key: str) -> Any:
-        """None where no object has the field."""
+        """Returns a random example of the field, or None if no object has it."""
         found = self._found.get((kind, key))
         return copy.deepcopy(rng.choice(found)) if found else None
 
@@ -99,8 +99,9 @@ def variants(
     examples: Examples | None = None,
     faults: int = 1,
 ) -> Iterator[Variant]:
-    """So many different ones, or as many as there are, with at least so many faults each. `schemas`: what its `schema` refers to;
-    `examples` are put beside its own values."""
+    """Yields at most `count` different variants, each with at least `faults` faults. `schemas`: the schemas that `schema` refers to;
+    `examples` are used in addition to the object's own values.
+    """
     changes = list(_Breaker(rng, Maker(rng, schemas, broken=0.05), examples or Examples()).changes(obj, schema, ()))
     rng.shuffle(changes)
     seen: set[str] = set()
@@ -121,7 +122,7 @@ def variants(
 
 
 def emptied(obj: Mapping[str, Any], schema: Schema, schemas: Mapping[str, Any]) -> Iterator[Variant]:
-    """Each of its fields and each that it could have as an empty one of its type and as null: Go tells many of these from none."""
+    """Yields the object with each possible field empty or null, since Go distinguishes many of these from absent fields."""
     for change in _Breaker(random.Random(0), Maker(random.Random(0), schemas, broken=0), Examples()).emptied(
         obj, schema, ()
     ):

@@ -1,6 +1,6 @@
 """Random CEL expressions that call every function which rules of custom resources may call, with odd values and wrong types.
 
-A template's holes name the types of what fits: `{string}.contains({string})` in "bool". `{x:int}` makes a variable: see _MACROS.
+The holes of a template name the types of their values: `{string}.contains({string})` in "bool". `{x:int}` makes a variable: see _MACROS.
 """
 
 import random

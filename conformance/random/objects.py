@@ -169,7 +169,7 @@ class Types:
         return _collection(version, resource, namespace) in self._document(version).get("paths", ())
 
     def schema(self, path: str) -> tuple[Schema, Mapping[str, Any]]:
-        """Of a collection's kind, and what it refers to."""
+        """Returns the schema of a collection's kind, and the schemas that it refers to."""
         version, resource, namespace = _parts(path)
         document = self._document(version)
         post = document["paths"][_collection(version, resource, namespace)]["post"]
@@ -177,7 +177,7 @@ class Types:
         return self._named(document, version, kind), document["components"]["schemas"]
 
     def subresources(self, path: str) -> tuple[str, ...]:
-        """Those of a collection that hold the whole object, each with whatever writes it."""
+        """Returns the subresources of a collection that hold the whole object, each with its own writers."""
         version, resource, namespace = _parts(path)
         at = f"{_collection(version, resource, namespace)}/{{name}}/"
         paths = self._document(version)["paths"]
@@ -293,7 +293,7 @@ class Maker:
         return list(unique.values())
 
     def name_of(self, schema: Schema) -> str:
-        """What it refers to, or nothing."""
+        """Returns the name that the schema refers to, or ""."""
         if "allOf" in schema and len(schema["allOf"]) == 1:
             schema = schema["allOf"][0]
         return str(schema.get("$ref", ""))

@@ -309,7 +309,7 @@ class Generator:
     # ---------------------------------------------------------------- params
 
     def params(self, case: Case) -> Iterator[Request]:
-        """What a case's policy may be given, stored before the policy."""
+        """Yields requests that create the params of a case's policy, before the policy."""
         kind = (case.policy.get("paramKind") or {}).get("kind")
         for name, label in (("p1", "one"), ("p2", "two")):
             meta = {"name": name, "labels": {"set": label}}

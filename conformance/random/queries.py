@@ -186,7 +186,7 @@ _METHODS: Final = (
 
 
 def setup() -> Iterator[Request]:
-    """One object of each kind, and a custom kind with selectable fields and columns."""
+    """Yields requests that create an object of each kind, and a custom kind with selectable fields and columns."""
     yield {"method": "POST", "path": _CRDS, "body": _definition()}
     for path, body in OBJECTS.items():
         if not any(part in path for part in _LEFT_OUT):
@@ -203,7 +203,7 @@ def custom_objects() -> Iterator[Request]:
 
 
 def served() -> str:
-    """The path that tells whether the custom kind is served."""
+    """Returns the path that can be read once the custom kind is served."""
     return _CUSTOM
 
 

@@ -40,7 +40,7 @@ def setup() -> Iterator[Request]:
 
 
 class Generator:
-    """Makes request after request; tells itself which answers hold revisions and tokens."""
+    """Makes random read requests; it also finds the revisions and tokens in answers."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

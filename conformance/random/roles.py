@@ -146,7 +146,7 @@ class Roles:
         return found
 
     def write(self) -> Request:
-        """One write of a role or a binding, by any verb."""
+        """Makes a write of a role or a binding, with any verb."""
         kind = self.pick("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
         is_role = kind.endswith("Role")
         name = self.pick("r1", "r2", "r3") if is_role else self.pick("b1", "b2", "b3", "b4", "b5")
@@ -182,7 +182,7 @@ class Roles:
         return {"method": "DELETE", "path": f"{path}/{name}"}
 
     def _meta(self) -> dict[str, Any]:
-        """What the garbage collector changes may be changed by all, labels may not."""
+        """Returns metadata for a patch. All users may change the fields that the garbage collector changes, but not labels."""
         match self.pick("labels", "annotations", "finalizers", "ownerReferences"):
             case "finalizers":
                 return {"finalizers": self.pick(None, ["a.io/b"], ["a.io/c", "a.io/b"])}
@@ -202,7 +202,7 @@ class Roles:
     # ------------------------------------------------------------- what is asked
 
     def user(self) -> dict[str, Any]:
-        """Somebody, as reviews call him."""
+        """Returns a random user in the form of reviews."""
         who: dict[str, Any] = {"user": self.pick(*USERS, *USERS, "", "nobody", "system:node:n1")}
         if self.chance(0.6):
             who["groups"] = self.some((*TEAMS, *TEAMS, "system:nodes", "system:masters", ""), 3)
@@ -217,7 +217,7 @@ class Roles:
         return {**request, "headers": headers}
 
     def question(self) -> Request:
-        """One that many can be asked of in a row: nothing is changed."""
+        """Makes a request that changes nothing, so that many of them can follow each other."""
         kind = self.random.random()
         if kind < 0.2:
             return self.impersonated(self._request())
@@ -302,13 +302,13 @@ class Roles:
         return {"method": method, "path": path + query, **body}
 
     def attempt(self) -> Request:
-        """What a writer of roles tries, to gain more."""
+        """Makes a request with which a writer of roles tries to gain more rights."""
         if self.chance(0.85):
             return self.impersonated(self.write(), *WRITERS)
         return self.impersonated(self._roundabout(), *USERS)
 
     def _roundabout(self) -> Request:
-        """Ways to somebody else's rights that are no roles: tokens, signatures, impersonation."""
+        """Makes a request for another user's rights without roles: by tokens, signatures or impersonation."""
         home = f"/api/v1/namespaces/{self.pick(*NAMESPACES)}"
         match self.pick("token", "approval", "exec"):
             case "token":

@@ -67,8 +67,7 @@ _STATUS_FIELDS: Final = _words(
 
 
 class Generator:
-    """Makes requests out of one random source. `objects`: what there is, by collection, as they were sent; `kinds`: of what
-    kinds they are."""
+    """Makes requests from a random source. `objects`: the existing objects by collection, as they were sent; `kinds`: their kinds."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -103,7 +102,7 @@ class Generator:
         }
 
     def setup(self) -> Iterator[Request]:
-        """What the requests work with."""
+        """Yields requests that create the objects for the other requests."""
         yield _post("/api/v1/nodes", {"metadata": {"name": _NODE}})
         for name in ("sub-ns", "sub-ns2"):
             yield _post("/api/v1/namespaces", {"metadata": {"name": name}})

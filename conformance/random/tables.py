@@ -98,7 +98,7 @@ _BESIDE: Final = frozenset({"status", "approval", "deleted"})
 
 
 def _name(at: str, made: Object, number: int) -> str:
-    """One that nothing has yet; some kinds' names say what they are."""
+    """Returns a name that no object has yet; some kinds need names that depend on their content."""
     if "ipaddresses" in at:
         return f"10.8.0.{number % 250}"
     if "/apiservices" in at:

@@ -1,4 +1,4 @@
-"""Random writes to one stored object, for `conformance.compare.updates`: most of what they say looks valid.
+"""Random writes to one stored object, for `conformance.compare.updates`: most of their content looks valid.
 
 An object is what the server answered last, with some of its fields changed, removed or added. Values come from where another
 object has a field of the same name (rich_objects.json), else from the schema. update_recipes.json has changes that a kind's own
@@ -97,7 +97,7 @@ def known_values(types: Types) -> Known:
 
 
 def _type_of(schema: Schema) -> str:
-    """What tells fields of the same name apart."""
+    """Returns a text that distinguishes fields of the same name by their types."""
     inner = {
         key: _type_of(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
     }
@@ -106,7 +106,7 @@ def _type_of(schema: Schema) -> str:
 
 
 class Updates:
-    """What may be written to objects of one collection, made from one random source. `known`: values to take."""
+    """Makes random writes to objects of a collection. `known`: values to use."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Updates:
     # ------------------------------------------------------------ requests
 
     def creation(self, obj: Mapping[str, Any]) -> Request:
-        """Of an object with a name: mostly a POST, with things in it that only a server sets."""
+        """Makes a creation of an object with a name: mostly a POST, with some fields that only a server sets."""
         made = copy.deepcopy(dict(obj))
         if self._chance(0.5):
             for _ in range(self._pick(1, 2)):
@@ -192,7 +192,7 @@ class Updates:
         return {"method": "PATCH", "path": path + self._query(), "type": f"application/{kind}", "body": body}
 
     def _apply_of(self, path: str, obj: Mapping[str, Any]) -> Request:
-        """What one manager says of the object: some of its fields."""
+        """Returns a manager's apply configuration: some of the object's fields."""
         body = {key: copy.deepcopy(obj[key]) for key in ("apiVersion", "kind") if key in obj}
         meta = obj.get("metadata", {})
         kept = ("name", "labels", "annotations", "finalizers", "ownerReferences", "uid", "generateName", "selfLink")

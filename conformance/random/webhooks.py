@@ -112,7 +112,7 @@ class Random:
     # ------------------------------------------------------------- answers
 
     def plan(self, *, mutating: bool) -> ReviewFault:
-        """What becomes of the review that allows everything."""
+        """Returns a change to the review that allows everything."""
         if self.chance(0.12):
             return self._fault()
         changes = self.response(mutating=mutating)
@@ -196,7 +196,7 @@ class Random:
     # ------------------------------------------------------ configurations
 
     def hook(self, name: str, url: str, bundle: str, group: str, *, mutating: bool) -> Object:
-        """One webhook at `url`, of objects with the label `group`."""
+        """Returns a webhook at `url` for objects with the label `group`."""
         client: Object = {"url": url, "caBundle": bundle}
         if self.chance(0.08):
             client = self.pick(

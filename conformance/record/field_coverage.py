@@ -1,4 +1,4 @@
-"""Which fields of the kinds' schemas no object of `rich_objects.json` has.
+"""Finds the fields of the kinds' schemas that no object of `rich_objects.json` has.
 
 `python -m conformance.record.field_coverage --server URL --token T [--kind PART]` reads a server's schemas. Prints a line for each
 collection and the fields that none of its objects has; `[]` is any item, `{}` any key. A type inside itself (a JSON schema's

@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _running(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The default of each flag as /flagz tells it, and /configz."""
+    """Returns the default of each flag in /flagz, and the configuration in /configz."""
     client = Client(arguments.manager, arguments.token)
     text: str = client.send({"method": "GET", "path": "/flagz"}, [])["body"]
     (configuration,) = client.send({"method": "GET", "path": "/configz"}, [])["body"].values()

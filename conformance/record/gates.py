@@ -1,16 +1,16 @@
-"""Records a Kubernetes version's feature gates, and what of a server's resources and first objects depends on them.
+"""Records a Kubernetes version's feature gates, and the resources and bootstrap objects of a server that depend on them.
 
     python -m conformance.record.gates --assets DIR --modules DIR [DIR ...] --gate GATE [--gate GATE ...]
         --out fakeapiserver/apis/versions/v1.36
 
---assets has kube-apiserver and etcd, which are started once for each --gate, switched to what it isn't by default; --modules are the
+--assets has kube-apiserver and etcd, which are started once for each --gate, with the gate switched from its default; --modules are the
 sources of k8s.io/kubernetes, apiserver and apiextensions-apiserver. The gates to name are those that pkg/registry/*/rest/storage_*.go and
 plugin/pkg/auth/authorizer/rbac/bootstrappolicy ask for.
 
-feature_gates.json has a gate a line: its default and stage as the running server tells them, whether it is locked and which gates it
+feature_gates.json has a gate a line: its default and stage as the running server reports them, whether it is locked and which gates it
 needs as the sources do, and the resources (group/version/resource) that are there only while it is on. bootstrap_gated.json has for each
-gate that is off by default the roles and bindings that a server has with it, new ones or instead of others of their name; for one that
-is on, as "-GATE", those without it.
+gate that is off by default the roles and bindings that a server has with it, new ones or instead of others of their name; for a gate that
+is on by default, as "-GATE", those without it.
 """
 
 import argparse

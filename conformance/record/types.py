@@ -74,7 +74,7 @@ def merged_schemas(documents: dict[str, Json]) -> dict[str, Json]:
 
 
 def merge_schema(merged: dict[str, Json], name: str, schema: dict[str, Json], key: str) -> None:
-    """A schema without x-kubernetes-group-version-kind gives way to one that has it."""
+    """Adds a schema. A schema with x-kubernetes-group-version-kind replaces the same schema without that extension."""
     gvk = "x-kubernetes-group-version-kind"
     known: dict[str, Json] = merged.setdefault(name, schema)
     if known == schema:
@@ -145,7 +145,7 @@ def add_definitions(documents: dict[str, Json], schemas: dict[str, Json]) -> Non
 
 
 def add_operations(documents: dict[str, Json], openapi: dict[str, Json]) -> None:
-    """What only the OpenAPI paths tell: whether a delete answers with the object, and a subresource's own query parameters."""
+    """Adds what only the OpenAPI paths contain: whether a delete returns the object, and a subresource's own query parameters."""
     for prefix, groups in documents.items():
         for group in groups:
             for version in group["versions"]:
@@ -173,7 +173,7 @@ def add_operation_facts(resource: Json, served: dict[str, Json], item: str) -> N
 
 
 def reference(response: Json) -> str:
-    """What the JSON answer's schema refers to, or an empty string."""
+    """Returns the reference in the schema of the JSON response, or ""."""
     schema: dict[str, str] = response["content"]["application/json"]["schema"]
     return schema.get("$ref", "")
 
@@ -246,10 +246,11 @@ def paths(get: Get, documents: dict[str, Json]) -> dict[str, Json]:
 
 
 def parameter_names(v2: Json) -> dict[str, str]:
-    """What the older document calls the parameters it shares: `query/limit` -> `limit-1NfNmdNH`.
+    """Returns the names of shared parameters in the older document: `query/limit` -> `limit-1NfNmdNH`.
 
     A name is made from the parameter's description, so one parameter may have several: then the key goes on with `@` and the
-    method, or for parameters of a whole path with the last parts of the path (`query/stdin@pods/exec`)."""
+    method, or for parameters of a whole path with the last parts of the path (`query/stdin@pods/exec`).
+    """
     names: dict[str, dict[str, str]] = {}
     for path, item in v2["paths"].items():
         words = [part for part in path.split("/") if part and not part.startswith("{")]

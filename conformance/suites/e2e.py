@@ -44,7 +44,7 @@ def focus(names: Iterable[str]) -> str:
 
 
 def read(lines: Iterable[str], names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """(spec, whether it passed) as Ginkgo's verbose output tells; a spec that it tells nothing of didn't pass."""
+    """Yields (spec, whether it passed) from Ginkgo's verbose output. A spec without a result counts as failed."""
     longest_first, missing, running = sorted(names, key=len, reverse=True), dict.fromkeys(names), ""
     for line in lines:
         if line.startswith("["):
@@ -82,7 +82,7 @@ def batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 def run_groups(
     wanted: Mapping[str, Group], binary: Path, kubectl: str, *, size: int, jobs: int
 ) -> dict[str, dict[str, bool]]:
-    """Group -> spec -> whether it passed; tells on stderr how it goes."""
+    """Runs the groups and returns group -> spec -> whether it passed; prints its progress on stderr."""
     results: dict[str, dict[str, bool]] = {}
     for title, group in wanted.items():
         found = results[title] = {}

@@ -54,7 +54,7 @@ class Module:
 
 @dataclass(slots=True)
 class Suite:
-    """One package's result in specs, and in tests where they aren't Ginkgo's. `failures` are names."""
+    """The result of a package in specs, and in tests where they aren't Ginkgo's. `failures` are names."""
 
     passed: int = 0
     failed: int = 0
@@ -65,7 +65,7 @@ class Suite:
     _ginkgo: set[str] = field(default_factory=set)
 
     def add(self, event: Mapping[str, object]) -> None:
-        """One event of `go test -json`."""
+        """Adds an event of `go test -json`."""
         action, test = str(event["Action"]), str(event.get("Test", ""))
         if action == "output":
             self._read(_COLORS.sub("", str(event["Output"])), test)
@@ -125,12 +125,12 @@ def table(suites: Mapping[str, Suite]) -> str:
 
 
 def cache() -> Path:
-    """Where modules' sources are kept by default."""
+    """Returns the default folder for the sources of modules."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fakeapiserver"
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """What every command that runs a module's suites can be told."""
+    """Returns a parser with the options that all commands for modules' suites share."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--assets", type=Path, help="folder with kube-apiserver, etcd and kubectl (default: this server's)"
@@ -144,7 +144,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 def has_go(program: str) -> bool:
-    """Tells who asks when there is none."""
+    """Reports whether Go is installed, and prints an error if it isn't."""
     if shutil.which("go") is None:
         print(f"{program}: Go is not installed", file=sys.stderr)
         return False

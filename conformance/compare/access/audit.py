@@ -1,4 +1,4 @@
-"""What two servers write into their audit logs of the same requests: prints each kind of difference once.
+"""Compares what two servers write into their audit logs for the same requests: prints each kind of difference once.
 
     python -m conformance.compare.access.audit --oracle URL --oracle-token T --oracle-log FILE --server URL --token T --log FILE
         [--area A …] [--count N] [--seed N]
@@ -28,7 +28,7 @@ def compared(path: Path, oracle: Client, server: Client, report: Report) -> None
 
 
 def random_requests(seed: int, count: int) -> Iterator[list[Mapping[str, Any]]]:
-    """Those of a run each, since some name earlier answers."""
+    """Yields the requests of two runs: random writes, then random reads. They are separate since some requests refer to earlier answers."""
     generator, reads = writes.Generator(seed), random_reads.Generator(seed)
     yield [*writes.prepare(), *(generator.request() for _ in range(count))]
     yield [*random_reads.setup(), *(reads.request(number + 4) for number in range(count))]

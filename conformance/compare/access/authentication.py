@@ -3,10 +3,10 @@
     python -m conformance.compare.access.authentication --files FOLDER
     python -m conformance.compare.access.authentication --oracle URL --server URL --folder FOLDER [--seed N] [--count N] [--topic NAME]
 
-The first runs an OpenID provider and a token webhook on loopback, and prints the flags that both servers are to be started
-with, besides `--token-auth-file` with the administrator's token, `reference-admin`. The second asks both who a request comes from: tokens
-(spoilt, forged, of several issuers and of accounts that are gone), client certificates and chains, the headers of a front proxy and of
-impersonation, and every way of writing a header. A TokenReview tells the reasons for a refusal too.
+The first runs an OpenID provider and a token webhook on loopback, and prints the flags that both servers are to be started with, besides
+`--token-auth-file` with the administrator's token, `reference-admin`. The second asks both who a request comes from: tokens (spoilt,
+forged, of several issuers and of accounts that are gone), client certificates and chains, the headers of a front proxy and of
+impersonation, and every way of writing a header. A TokenReview also has the reasons for a rejection.
 """
 
 import argparse
@@ -73,7 +73,7 @@ FLAGS: Final = (
 
 @dataclass
 class Presented:
-    """What a request comes with. `{…}` in a token stands for what differs between the servers."""
+    """The credentials of a request. `{…}` in a token is replaced by a value that differs between the servers."""
 
     token: "Token | str | None" = None
     headers: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ def _segment(data: bytes) -> str:
 
 
 class Server:
-    """One of the two, asked over a connection of its own each time."""
+    """Sends requests to a server, each over a new connection."""
 
     def __init__(self, url: str, folder: Path) -> None:
         parts = urlsplit(url)
@@ -146,7 +146,7 @@ class Server:
         return self.send(presented.method, presented.path, lines, body, presented.certificate)
 
     def review(self, presented: Presented) -> str:
-        """What a TokenReview says of the token."""
+        """Returns what a TokenReview says about the token."""
         assert presented.token is not None
         token = (
             presented.token.signed(self.folder, self.uids) if isinstance(presented.token, Token) else presented.token
@@ -215,7 +215,7 @@ class Server:
         return found
 
     def prepare(self) -> None:
-        """The objects that tokens speak of."""
+        """Creates the objects that tokens refer to."""
         core = "/api/v1/namespaces"
         self.make(core, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "da"}})
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
@@ -730,7 +730,7 @@ def _audiences(rng: random.Random) -> Sequence[str]:
 
 @dataclass
 class World:
-    """What is prepared once. Certificates are made when they are first asked for."""
+    """The files and servers that all cases share. Certificates are created on first use."""
 
     folder: Path
     url: str

@@ -49,7 +49,7 @@ class Pair:
                 for answer in answers:
                     answer["body"]["status"]["reason"] = ""
         expected, got = map(shown, answers)
-        told_off = expected.startswith("500") and got.startswith("4")  # bad input is nobody's fault but the client's
+        told_off = expected.startswith("500") and got.startswith("4")  # bad input is the client's fault
         if expected != got and not told_off:
             kind = re.sub(r'"[^"]*"|\d+', "_", f"{request['method']} {expected[:70]} | {got[:70]}")
             self.kinds[kind] += 1
@@ -61,7 +61,7 @@ class Pair:
             self.compare(request)
 
     def learn_uids(self) -> None:
-        """Of what later requests refer to."""
+        """Learns the UIDs of the objects that later requests refer to."""
         for client, uids in zip(self._clients, self._uids, strict=True):
             uids.clear()
             for path in ("/api/v1/nodes", *(f"/api/v1/namespaces/{name}/pods" for name in NAMESPACES)):
@@ -81,8 +81,9 @@ def _reason(answer: Answer) -> str:
 
 
 def shown(answer: Answer) -> str:
-    """What is compared: of allowed requests that they are, of refused ones the Status, of reviews all but what a real server
-    leaves to chance (the order of several)."""
+    """Returns the comparable part of an answer: for allowed requests only that they are allowed, for rejected ones the Status, for reviews
+    everything except the order of several roles, which a real server leaves to chance.
+    """
     body = answer.get("body")
     if not isinstance(body, dict):
         return f"{answer['status']} {str(answer.get('text', ''))[:60] if answer['status'] >= 400 else ''}"

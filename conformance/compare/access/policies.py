@@ -48,7 +48,7 @@ class Both:
     def compare(
         self, label: str, request: Request, earlier: tuple[list[Answer], list[Answer]] = ([], []), *, again: int = 0
     ) -> tuple[Answer, Answer]:
-        """Where the real server drops the connection (it does where it panics) there is nothing to compare."""
+        """Sends a request to both servers and compares the answers, except where the real server drops the connection because it panics."""
         expected, got = self.send(request, earlier)
         if not expected["status"] and got["status"]:
             return expected, got
@@ -68,7 +68,7 @@ def _sent(client: Client, request: Request, earlier: list[Answer]) -> Answer:
 
 
 def prepare(both: Both) -> None:
-    """Definitions of the custom resources, and somebody who may do something but not all."""
+    """Creates the definitions of the custom resources, and a user who has some rights but not all."""
     statuses = [
         both.send({"method": "POST", "path": _DEFINITIONS, "body": body})[0]["status"] for body in definitions()
     ]

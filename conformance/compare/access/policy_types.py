@@ -1,4 +1,4 @@
-"""What type checking says of random ValidatingAdmissionPolicies in their status, at a real cluster and at another server.
+"""Compares the results of type checking in the status of random ValidatingAdmissionPolicies, of a real cluster and of another server.
 
     python -m conformance.compare.access.policy_types --oracle URL --oracle-token T --server URL --token T [--seed N] [--count N]
 

@@ -1,4 +1,5 @@
-"""Published ValidatingAdmissionPolicies and MutatingAdmissionPolicies, at a real server and at another one, with what they judge.
+"""Compares published ValidatingAdmissionPolicies and MutatingAdmissionPolicies, and objects that they check, at a real server and another
+one.
 
     python -m conformance.compare.access.published_policies --oracle URL --oracle-token T --server URL --token T [PACKAGE …]
 
@@ -44,7 +45,7 @@ class Folder:
 
 
 def folders(package: Package, archive: Path) -> Iterator[Folder]:
-    """Those with policies, whose texts are set once each."""
+    """Yields the folders that contain policies; each text is used once."""
     found: dict[str, Folder] = {}
     seen: set[str] = set()
     with zipfile.ZipFile(archive) as files:
@@ -86,14 +87,14 @@ def _sort(folder: Folder, document: Object, seen: set[str]) -> None:
 
 
 class Kinds:
-    """Where the kinds are served."""
+    """Finds the paths at which kinds are served."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[tuple[str, str], tuple[str, bool] | None] = {}
 
     def path(self, obj: Mapping[str, Any]) -> str:
-        """Of the collection; empty for a kind that isn't served."""
+        """Returns the path of the object's collection, or "" if the kind isn't served."""
         version, kind = str(obj["apiVersion"]), str(obj["kind"])
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if (version, kind) not in self._known:

@@ -37,13 +37,13 @@ _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 
 
 class Programs:
-    """Both kube-apiservers, each with a folder of its own for what it writes."""
+    """Both kube-apiservers, each with its own folder for the files that it writes."""
 
     def __init__(self, folder: Path, oracle: str, server: str, port: int) -> None:
         self._folder, self._oracle, self._server, self._port = folder, oracle, server, port
 
     def compare(self, flags: Sequence[str]) -> tuple[str, str]:
-        """What each says at last."""
+        """Returns the last message of each server."""
         found: dict[str, str] = {}
 
         def oracle() -> None:
@@ -255,7 +255,7 @@ def _jwt(rng: random.Random) -> dict[str, Any]:
 
 
 def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None:
-    """One change."""
+    """Makes one change to the configuration."""
     issuer, mappings = jwt["issuer"], jwt["claimMappings"]
     text = rng.choice(_EXPRESSIONS)
     change = rng.randrange(16)
@@ -375,7 +375,7 @@ def authentication_configurations(rng: random.Random, folder: Path) -> Case:
 
 
 def _spoilt_text(rng: random.Random, text: str) -> str:
-    """What is no document of its kind."""
+    """Returns a text that isn't a valid document of its kind."""
     place = rng.randrange(len(text))
     return str(
         pick(
@@ -479,7 +479,7 @@ def service_account_flags(rng: random.Random, folder: Path) -> Case:
 
 
 def kubeconfigs(rng: random.Random, folder: Path) -> Case:
-    """Of the token webhook, or of the one that authorizes."""
+    """Returns a kubeconfig of the token webhook or of the authorization webhook."""
     authority, pair = (folder / "ca.crt").read_text(), (folder / "serving.pem").read_text()
     files = {"bad.pem": _BAD_PEM, "token": "abc\n", "pair.pem": pair, "empty": ""}
     names = ["ca.crt", "{folder}/ca.crt", "/no/file", "bad.pem", "pair.pem", "first.key", "", "empty", "."]

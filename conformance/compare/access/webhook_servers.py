@@ -31,7 +31,7 @@ from conformance.suites.go_suites import Module, has_go
 
 Object = dict[str, Any]
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
-_SETTLING: Final = 2.0  # seconds until a real server heeds new configurations
+_SETTLING: Final = 2.0  # seconds until a real server uses new configurations
 _MERGE: Final = "application/merge-patch+json"
 
 _CONTROLLER_RUNTIME: Final = """\

@@ -1,10 +1,10 @@
-"""Random webhooks with random answers, asked by a real server and by another one: what clients get, and what the webhooks are asked.
+"""Random webhooks with random answers, called by a real server and another one: compares what clients and webhooks receive.
 
     python -m conformance.compare.access.webhooks --oracle URL --oracle-token T --server URL --token T
         [--seed N] [--groups N] [--requests N]
 
-Each of the `--groups` has one to four webhooks of its own, which see the objects with its label, and gets `--requests` requests; the
-answers of its webhooks are made anew for each. Prints each kind of difference once.
+Each of the `--groups` has one to four webhooks of its own, which see the objects with its label, and gets `--requests` requests; its
+webhooks give new answers to each. Prints each kind of difference once.
 """
 
 import base64
@@ -22,7 +22,7 @@ from conformance.players.webhook import Object, Webhook
 from conformance.random.webhooks import Random
 
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
-_SETTLING: Final = 2.0  # seconds until a real server heeds new configurations
+_SETTLING: Final = 2.0  # seconds until a real server uses new configurations
 _ALLOWING: Final = {
     "kind": "AdmissionReview",
     "apiVersion": "admission.k8s.io/v1",
@@ -217,7 +217,7 @@ def main() -> int:
 
 
 def _call(call: tuple[str, Object]) -> Object:
-    """What a webhook was asked; times and identities don't count."""
+    """Returns the request that a webhook received, in a form that can be compared: times and identities don't count."""
     path, review = call
     for obj in (review["request"].get(name) for name in ("object", "oldObject")):
         if isinstance(obj, dict) and "managedFields" in obj.get("metadata", {}):

@@ -1,1 +1,1 @@
-"""Comparisons of what controllers do to random objects."""
+"""Compares the effects of controllers on random objects."""

@@ -78,7 +78,7 @@ _PRINTED: Final = (
     (re.compile(r"[ \t]+"), " "),
 )
 
-# Lines that tell of what passes, or of events that were combined.
+# Lines about passing states, or about events that were combined.
 _PASSING: Final = ("Waiting for ", "last-change-trigger-time", _COMBINED, "Annotations: <none>", "evicting pod")
 
 Step = tuple[str, ...]
@@ -426,7 +426,7 @@ class Side:
         return str(self.pair.folder / "kubeconfig")
 
     def do(self, step: Step) -> str:
-        """What is printed."""
+        """Performs a step and returns its output."""
         match step:
             case ("wait", seconds):
                 time.sleep(float(seconds))
@@ -455,7 +455,7 @@ class Side:
         return found
 
     def _paths(self) -> Iterator[tuple[str, str]]:
-        """(name, path) of what an application has."""
+        """Yields (name, path) for each resource that an application can have objects of."""
         client = Client(self.pair.url, TOKEN)
         groups = client.send({"method": "GET", "path": "/apis"}, [])["body"]["groups"]
         versions = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
@@ -521,7 +521,7 @@ class Side:
         return found
 
     def printed(self) -> dict[str, list[str]]:
-        """What kubectl shows, in lines of no order."""
+        """Returns what kubectl prints, as lines without an order."""
         found = {" ".join(words): self.lines(self.kubectl(*words)) for words in _SHOWN}
         # which pods are on which node is chance
         found["describe nodes"] = [line for line in found["describe nodes"] if "%)" not in line]
@@ -537,7 +537,7 @@ class Side:
 
 
 def _hashes(obj: Object) -> dict[str, str]:
-    """The hash of a template that a revision has -> a name of what is in the template."""
+    """Maps the hash of a template in a revision to a name for the template's content."""
     labels = obj["metadata"].get("labels") or {}
     spec = obj.get("spec") or {}
     if "revision" in obj:
@@ -606,7 +606,7 @@ def _cleared(value: Any) -> Any:
 
 
 def compare(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
-    """What differs, by name; `-` is the left's."""
+    """Yields the differences by name; `-` marks the left side."""
     for name in sorted(left.keys() | right.keys()):
         ours, theirs = left.get(name) or [], right.get(name) or []
         texts = [Counter(json.dumps(row, sort_keys=True) for row in rows) for rows in (ours, theirs)]

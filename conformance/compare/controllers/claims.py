@@ -5,9 +5,8 @@
 
 The real server needs a kube-controller-manager with `--controllers='*,-nodelifecycle,-podgc' --kube-api-content-type=application/json`
 beside it, ours `--controllers='*,-node-lifecycle-controller,-pod-garbage-collector-controller'`; both
-`--disable-admission-plugins=ServiceAccount`.
-Each life has a namespace of its own, and names nobody else has. Steps are a moment apart; in the end both must have the same objects,
-with the same events.
+`--disable-admission-plugins=ServiceAccount`. Each life has its own namespace, and names that no other life uses. Steps are a moment apart;
+in the end both must have the same objects, with the same events.
 """
 
 import argparse
@@ -36,12 +35,12 @@ _TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UIDS: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MADE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 _RESOURCE: Final = "/apis/resource.k8s.io/v1"
-_PROTECTION: Final = "resource.kubernetes.io/delete-protection"  # of what the scheduler has allocated
+_PROTECTION: Final = "resource.kubernetes.io/delete-protection"  # on claims that the scheduler has allocated
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
 
 
 class Life:
-    """What happens in a namespace. `steps` may name an object's uid as ${uid:PATH}."""
+    """The steps of a namespace's life. `steps` may name an object's uid as ${uid:PATH}."""
 
     def __init__(self, random: Random, name: str) -> None:
         self.random = random
@@ -78,7 +77,7 @@ class Life:
         return name
 
     def end(self) -> None:
-        """One of the pods."""
+        """Ends a random pod."""
         if not self.pods:
             return
         path = f"{self.below}/pods/{self.random.choice(self.pods)}"
@@ -309,7 +308,7 @@ def _neutral(value: Any, life: Life) -> Any:
 
 
 def _state(client: Client, life: Life) -> dict[str, Any]:
-    """What each shown path has that is the life's."""
+    """Returns the life's objects at each of its shown paths."""
     found: dict[str, Any] = {}
     for path in life.shown:
         items = (client.send({"method": "GET", "path": path}, []).get("body") or {}).get("items") or []
@@ -329,7 +328,7 @@ def _state(client: Client, life: Life) -> dict[str, Any]:
 
 
 def live(servers: Sequence[tuple[str, str]], kind: str, seed: int, steps: int) -> list[str]:
-    """What differs in the end. `servers`: (URL, token)."""
+    """Runs a life at both servers and returns the differences at its end. `servers`: (URL, token)."""
     clients = [Client(url, token) for url, token in servers]
     life = Life(Random(f"{kind}{seed}"), f"life-{kind}-{seed}")
     KINDS[kind](life, steps)

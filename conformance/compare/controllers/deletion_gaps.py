@@ -1,4 +1,4 @@
-"""How far apart the events of one deletion reach a client that reads its watch promptly.
+"""Measures the time between the events of one deletion at a client that reads its watch promptly.
 
     python -m conformance.compare.controllers.deletion_gaps --server URL --token T [--pairs N] [--load N] [--watchers N] [--step NAME]
 
@@ -71,7 +71,7 @@ class Watch:
                 return
 
     def _read(self) -> None:
-        """One read of the socket may complete several TLS records, so the socket is read first and its bytes are decrypted then."""
+        """Reads the socket first and then decrypts its bytes, since a single read may complete several TLS records."""
         while data := self._received():
             now = time.perf_counter()
             self._incoming.write(data)
@@ -107,7 +107,7 @@ Delete = Callable[[str], object]
 
 @dataclass
 class Step:
-    """One way of deleting: `path` is the collection, `body` makes an object, `delete` starts the deletion of one."""
+    """A way of deleting objects: `path` is the collection, `body` makes an object, `delete` starts the deletion of an object."""
 
     path: str
     body: Callable[[str], dict[str, Any]]
@@ -161,7 +161,7 @@ class Gaps:
         }
 
     def run(self, step: Step) -> tuple[int, list[float], float]:
-        """How many of the last two events came in one read, the times between them, and how long the deletions took, in seconds."""
+        """Returns how often the last two events came in one read, the times between them, and the duration of the deletions, in seconds."""
         names = [f"gap-{int(time.time() * 1000) % 10**9}-{i}" for i in range(self._pairs)]
         for name in names:
             self._ask("POST", step.path, step.body(name))

@@ -33,7 +33,7 @@ _KNOWN: Final = 35.0  # the real garbage collector looks for new kinds every hal
 
 @dataclass(frozen=True)
 class Kind:
-    """Where a kind's objects are, and what they need."""
+    """A kind's API path and the fields that its objects need."""
 
     api_version: str
     kind: str
@@ -58,7 +58,7 @@ _NONSENSE: Final = Kind(f"{_GROUP}/v1", "Nonsense", "nonsenses")
 
 @dataclass
 class Server:
-    """One of both, with the uids it gave."""
+    """A server of the comparison, with the UIDs that it assigned."""
 
     client: Client
     uids: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Item:
 
 
 class Graph:
-    """What is asked of both servers, made from a random source; references are told by names, as uids differ."""
+    """Random objects and the requests for both servers. References use names, since UIDs differ."""
 
     def __init__(self, random: Random, name: str) -> None:
         self.random = random
@@ -164,7 +164,7 @@ class Round:
         self._prefix = prefix
 
     def run(self, steps: int) -> Iterator[str]:
-        """What differs, after each step."""
+        """Yields the differences after each step."""
         for graph in self._graphs:
             for namespace in graph.namespaces:
                 self._both("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -285,7 +285,7 @@ def _shown(obj: Mapping[str, Any], names: Mapping[str, str]) -> Object:
 
 
 def _with_uids(value: Any, uids: Mapping[str, str]) -> Any:
-    """Names in place of uids become uids; of what wasn't created, one that nothing has."""
+    """Replaces names by UIDs. The name of an object that wasn't created becomes a UID that no object has."""
     if isinstance(value, dict):
         return {
             key: uids.get(item, item if item.startswith(_NEVER) else f"{_NEVER}0")

@@ -1,11 +1,11 @@
-"""Random lives of jobs, with two job controllers: what becomes of jobs, pods and events must be the same.
+"""Random lives of jobs, with two job controllers: the jobs, pods and events must become the same.
 
     python -m conformance.compare.controllers.jobs --oracle URL --oracle-token T --server URL --token T [--jobs N] [--rounds N] [--seed N]
 
-Beside each server a controller manager runs (without pod garbage collection: pods of half the jobs are on a node that nobody has, so that
-they linger when they are deleted). Every job has a namespace of its own. In each round something happens to every job on both sides: its
-pods run, succeed, fail or are deleted, or its spec changes; then everybody waits until nothing moves. Pods can't be told apart by their
-names, so what is done to them is chosen by what they look like.
+Beside each server a controller manager runs (without pod garbage collection: the pods of half the jobs are on a node that doesn't exist, so
+that they linger when they are deleted). Every job has a namespace of its own. In each round something happens to every job on both sides:
+its pods run, succeed, fail or are deleted, or its spec changes; then the script waits until nothing changes. Pods can't be distinguished by
+their names, so the pods of each step are chosen by their state.
 """
 
 import argparse
@@ -34,7 +34,7 @@ _POD: Final = re.compile(r"\bj(-\d+)?-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 
 
 class Side:
-    """One server, and the namespaces of this run."""
+    """A server, and the namespaces of this run on it."""
 
     def __init__(self, client: Client, prefix: str) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class Side:
         return sorted(found, key=lambda pod: (json.dumps(look(pod)), pod["metadata"]["creationTimestamp"]))
 
     def versions(self) -> set[str]:
-        """Of all that this run is about."""
+        """Returns the resource versions of all objects of this run."""
         paths = ("/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/events")
         return {
             obj["metadata"]["resourceVersion"]
@@ -103,7 +103,7 @@ def neutral_status(status: Object) -> Object:
 
 
 def look(pod: Object) -> list[Any]:
-    """What a pod is seen by."""
+    """Returns the state by which a pod is recognized."""
     metadata, status = pod["metadata"], pod["status"]
     annotations = metadata.get("annotations", {})
     return [
@@ -181,7 +181,7 @@ def random_rule(chance: random.Random, per_index: bool) -> Object:
 
 
 def happening(chance: random.Random, job: Object, pods: Sequence[Object]) -> list[tuple[Any, ...]]:
-    """What is done to both sides; pods by their place among those that look alike."""
+    """Chooses what happens on both sides; pods are given by their index among those in the same state."""
     live = [at for at, pod in enumerate(pods) if pod["status"].get("phase") in ("Pending", "Running")]
     going = [at for at in live if "deletionTimestamp" in pods[at]["metadata"]]
     active = [at for at in live if at not in going]

@@ -3,13 +3,13 @@
     python -m conformance.compare.controllers.workloads --oracle URL --oracle-token T --server URL --token T
         [--kinds Deployment,...] [--lives N] [--rounds N] [--seed N] [--seeds N] [--output text|json]
 
-Beside each server a controller manager runs, without node lifecycle and pod garbage collection: what pods and nodes do is said here.
-Every life is one workload in a namespace of its own. In each round one thing happens to it on both sides: it is scaled, rolled, paused,
-rolled back, deleted (with each propagation policy) or created again, its pods get ready, fail, succeed, are deleted, taken out of it or
-put back, its nodes come, go and are tainted, its schedule was missed. Then everybody waits until nothing moves, and all that the namespace
-has is compared: whole objects, with identities, times, generated names and hashes made neutral, and events with their counts. Pods can't
-be told apart by their names, so what is done to them is chosen by what they look like. A life ends at its first difference; each kind
-of difference is printed once, with the seed of its run. With `--server` the oracle itself, what differs is chance.
+Beside each server a controller manager runs, without node lifecycle and pod garbage collection: this script plays the pods and nodes. Every
+life is one workload in a namespace of its own. In each round one thing happens to it on both sides: it is scaled, rolled, paused, rolled
+back, deleted (with each propagation policy) or created again, its pods get ready, fail, succeed, are deleted, taken out of it or put back,
+its nodes come, go and are tainted, its schedule was missed. Then the script waits until nothing changes, and compares everything in the
+namespace: whole objects, with identities, times, generated names and hashes made neutral, and events with their counts. Pods can't be
+distinguished by their names, so the pods of each step are chosen by their state. A life ends at its first difference; each kind of
+difference is printed once, with the seed of its run. With `--server` the oracle itself, what differs is chance.
 """
 
 import argparse
@@ -58,7 +58,7 @@ KINDS: Final = tuple(_SHOWN)
 
 @dataclass(frozen=True)
 class Act:
-    """What is done to a life. `verb` is of a request, or names what `_done` tells; `at` is a pod's, node's or object's place."""
+    """An act on a life. `verb` is a request's verb or one of the names that `_done` handles; `at` is the index of a pod, node or object."""
 
     verb: str
     body: Any = None
@@ -67,7 +67,7 @@ class Act:
 
 
 class Side(JobSide):
-    """One server, and the namespaces of this run."""
+    """A server, and the namespaces of this run on it."""
 
     def __init__(self, client: Client, prefix: str) -> None:
         super().__init__(client, prefix)
@@ -95,7 +95,7 @@ class Side(JobSide):
         return sorted(self.items(self.path(life, kind)), key=_age)
 
     def versions(self) -> set[str]:
-        # a claim that nobody provides for is told of forever
+        # a claim without a provisioner gets events forever
         events = "/api/v1/events?fieldSelector=involvedObject.kind!=PersistentVolumeClaim"
         paths = ("/api/v1/pods", events, *(f"/apis/{path}" for path in _RESOURCES.values()))
         return {
@@ -106,7 +106,7 @@ class Side(JobSide):
         }
 
     def state_of(self, life: int, kind: str) -> Object:
-        """What the namespace has, made neutral."""
+        """Returns the content of the namespace, with identities, times and generated names made neutral."""
         objects = {shown: self.of_kind(life, shown) for shown in _SHOWN[kind]}
         objects["Pod"] = self.pods(life)
         if kind == "StatefulSet":
@@ -133,7 +133,7 @@ def _age(obj: Object) -> tuple[int, str, int, str]:
 
 
 def look(pod: Object, namespace: str) -> str:
-    """What a pod is seen by: all but its identity, and its hash only as far as images tell."""
+    """Returns the state by which a pod is recognized: everything but its identity, and instead of its hash only its image."""
     metadata, status, spec = pod["metadata"], pod["status"], pod["spec"]
     ordinal = metadata.get("labels", {}).get("apps.kubernetes.io/pod-index", "")
     shown = [
@@ -194,7 +194,7 @@ def random_workload(chance: random.Random, kind: str, namespace: str, now: float
 
 
 def random_stateful_fields(chance: random.Random) -> Object:
-    """What only stateful sets have."""
+    """Returns random values for the fields that only stateful sets have."""
     spec: Object = {"serviceName": "s"}
     spec["podManagementPolicy"] = chance.choice(["OrderedReady", "OrderedReady", "Parallel"])
     if chance.random() < 0.7:
@@ -278,7 +278,7 @@ def random_schedule(chance: random.Random, now: float) -> str:
 
 
 def happening(chance: random.Random, kind: str, found: Object | None, side: Side, life: int, now: float) -> list[Act]:
-    """One thing, which may take several requests. `found` is the workload on one side, whose pods and nodes are looked at."""
+    """Chooses a random event, which may take several requests. `found` is the workload on one side, whose pods and nodes are read."""
     if found is None:
         return [Act("create", random_workload(chance, kind, "${namespace}", now))]
     pods = side.pods(life)
@@ -360,7 +360,7 @@ def _ended(phase: str) -> Object:
 
 
 def _to_template(chance: random.Random) -> Choices:
-    """Of everything that has a pod template at `spec.template`."""
+    """Returns changes to workloads that have a pod template at `spec.template`."""
     container = {"name": "c", "image": f"image:{chance.randint(1, 4)}"}
     label = {"app": "w", "variant": chance.choice(["a", "b"])}
     return [
@@ -519,7 +519,7 @@ def _time(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """What a look at a life said: `problem` is "" where both sides are equal, `key` its kind."""
+    """The result of comparing a life: `problem` is "" if both sides are equal, `key` is the kind of the problem."""
 
     seed: int
     kind: str

@@ -118,7 +118,7 @@ def _kubectl(assets: Path | None) -> str | None:
 
 
 def _explainer(kubectl: str, cache: Path, tokens: dict[str, str]) -> Explain:
-    """What `kubectl explain --recursive` prints: (server, plural, group version) -> text."""
+    """Returns a function that runs `kubectl explain --recursive`: (server, plural, group version) -> text."""
 
     def explain(url: str, plural: str, gv: str) -> str:
         server = [f"--server={url}", f"--token={tokens[url]}", "--insecure-skip-tls-verify", f"--cache-dir={cache}"]

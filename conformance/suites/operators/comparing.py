@@ -1,4 +1,4 @@
-"""What is asked of both servers about one operator, and how the answers are compared: in whole, prose and all."""
+"""Sends requests about an operator to both servers and compares the whole answers, with all prose."""
 
 import json
 import random
@@ -54,7 +54,7 @@ _EVERY_KIND: Final = ("apiVersion", "kind", "metadata")
 
 @dataclass(slots=True)
 class Result:
-    """One operator's score. `differences` holds the first of each kind."""
+    """The score of an operator. `differences` holds the first difference of each kind."""
 
     definitions: int = 0
     samples: int = 0
@@ -86,7 +86,7 @@ class Pair:
         return first, second
 
     def wait(self, request: Request, ready: Callable[[Answer], bool]) -> None:
-        """Until both answer so, or a minute has passed and the comparison tells who doesn't."""
+        """Waits until both answers are ready, at most a minute; the comparison then shows which server isn't."""
         deadline = time.monotonic() + _WAIT_SECONDS
         for client in self.clients:
             while not ready(client.send(request, [])) and time.monotonic() < deadline:
@@ -121,7 +121,7 @@ class Comparison:
         self.note(f"{request['method']} {request['path']}", json.dumps(request.get("body")), found)
 
     def note(self, label: str, body: str, found: str) -> None:
-        """One comparison's outcome: the first difference of each kind is kept with what was asked."""
+        """Counts the outcome of a comparison and keeps the first difference of each kind with its request."""
         self.result.requests += 1
         self.result.equal += not found
         if found:
@@ -173,7 +173,7 @@ class Comparison:
             self.note(f"explain {plural} {gv}", "", _first_line(*texts))
 
     def version_2(self, documents: tuple[Any, Any]) -> None:
-        """What the documents of version 2 hold of the operator."""
+        """Compares the operator's parts of the OpenAPI v2 documents."""
         prefixes = tuple(f"/apis/{gv}/" for gv in self.group_versions())
         for key, wanted in (("paths", lambda name, _: name.startswith(prefixes)), ("definitions", self._defined)):
             sides = [{name: value for name, value in found[key].items() if wanted(name, value)} for found in documents]
@@ -346,7 +346,7 @@ def named(sample: Object, name: str) -> Object:
 
 
 def exact(value: Any) -> Any:
-    """With keys under other names, so that none is among those whose values servers choose or nobody records."""
+    """Renames all keys, so that none is among those whose values servers choose or recordings leave out."""
     if isinstance(value, dict):
         return {f"={key}": exact(child) for key, child in value.items()}
     return [exact(child) for child in value] if isinstance(value, list) else value
@@ -414,7 +414,7 @@ def _tells(answer: Answer, kinds: set[str]) -> bool:
 
 
 def _outcome(expected: Answer, got: Answer) -> str:
-    """Two answers of different status, with what they say."""
+    """Returns the statuses and messages of two answers if their statuses differ, or ""."""
     if expected["status"] == got["status"]:
         return ""
     said = ((answer.get("body") or {}).get("message", "no message") for answer in (expected, got))
@@ -442,7 +442,7 @@ def _by_name(value: Any) -> Any:
 
 
 def _listed(body: Any) -> Any:
-    """How many items a list has; an answer that is none as it is."""
+    """Returns the number of items in a list; returns other answers unchanged."""
     return len(body.get("items") or ()) if isinstance(body, dict) else body
 
 

@@ -25,10 +25,11 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """`module` is a Go module's path, a Maven artifact's `group:name` or a Python distribution's name, as `registry` tells.
+    """`module` is a Go module's path, a Maven artifact's `group:name` or a Python distribution's name, depending on `registry`.
 
-    `definitions` are globs of files with CustomResourceDefinitions. Samples are looked for everywhere in the package;
-    `refused` tells why some of those that are tested (`Kind name`) can't be created."""
+    `definitions` are globs of files with CustomResourceDefinitions. Samples are searched in the whole package; `refused` maps samples that
+    can't be created (`Kind name`) to the reason.
+    """
 
     name: str
     module: str
@@ -40,7 +41,7 @@ class Package:
 
 @dataclass(slots=True)
 class Operator:
-    """What a package holds: its definitions by name, and objects of their kinds."""
+    """The content of a package: its definitions by name, and objects of their kinds."""
 
     name: str
     definitions: dict[str, Object] = field(default_factory=dict)
@@ -139,7 +140,7 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def _likely(path: str) -> tuple[bool, str]:
-    """What a project shows to its users comes before what it tests with."""
+    """Returns a sort key: samples that a project shows to its users come before those of its tests."""
     return not any(word in path for word in ("sample", "example")), path
 
 

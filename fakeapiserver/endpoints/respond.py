@@ -27,7 +27,6 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     PROTOBUF,
     YAML,
     Accept,
-    negotiate,
     negotiate_status,
     streamed,
 )
@@ -85,12 +84,12 @@ def accepted(request: Request, scope: RequestScope) -> Accept:
     """The negotiated form of the answer. StatusError 406 if the client accepts nothing that is served."""
     supported = request.supported
     routed = produced(request, supported)
-    return negotiate(request.header(b"accept"), routed, scope.kind.custom, supported, _has_table(request, scope))
+    return scope.dialect.negotiate(request.header(b"accept"), routed, supported, _has_table(request, scope))
 
 
 def _has_table(request: Request, scope: RequestScope) -> bool:
     return scope.virtual is None and (
-        (scope.resource.gvr.resource, request.info.subresource) not in _WITHOUT_TABLE or scope.kind.custom
+        (scope.resource.gvr.resource, request.info.subresource) not in _WITHOUT_TABLE or scope.dialect.always_has_tables
     )
 
 

@@ -11,12 +11,10 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema.key_order import arrangement
-from fakeapiserver.apis import conversion
 from fakeapiserver.apis.conversion import FIELD_LABELS
-from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.dialect.interface import Dialect
 from fakeapiserver.endpoints.negotiation.body import Recognizes
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
@@ -69,6 +67,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     resource: APIResource
     kind: Kind
+    dialect: Dialect
     clock: Clock
     recognizes: Recognizes
     store: Store | None = None
@@ -101,10 +100,14 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     @cached_property
     def scale(self) -> "RequestScope":
         """The scale subresource as a resource of its own, without a store."""
+        from fakeapiserver.endpoints.dialect.builtin import BUILTIN
+
         gvk = GroupVersionKind("autoscaling", "v1", "Scale")
         definition, own = "io.k8s.api.autoscaling.v1.Scale", self.kind
         kind = BuiltinKind(gvk, definition, own.definitions, lambda obj, version: None, own.reword)
-        return RequestScope(resource=self.resource, kind=kind, clock=self.clock, recognizes=self.recognizes)
+        return RequestScope(
+            resource=self.resource, kind=kind, dialect=BUILTIN, clock=self.clock, recognizes=self.recognizes
+        )
 
     @cached_property
     def columns(self) -> "list[Column]":
@@ -115,21 +118,21 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def _type_prefix(self) -> canonical.TypePrefix:
-        return canonical.TypePrefix(self.gvk, custom=self.kind.custom)
+        return self.dialect.type_prefix(self.gvk)
 
     @cached_property
     def protobuf(self) -> "StoredForm":
         """Encodes answers as protobuf; built-in kinds only."""
         from fakeapiserver.endpoints.negotiation.protobuf import StoredForm
 
-        return StoredForm(self.gvk, self.list_kind, self._restored)
+        return StoredForm(self.gvk, self.list_kind, self.restored)
 
     @cached_property
     def cbor(self) -> "CBORForm":
         """Encodes answers as CBOR."""
         from fakeapiserver.endpoints.negotiation.cbor import CBORForm
 
-        return CBORForm(self.kind, self.served)
+        return CBORForm(self.dialect.cbor_shape(self.kind), self.served)
 
     def partial(self, version: str) -> "PartialForm":
         """Encodes answers as PartialObjectMetadata of a version."""
@@ -138,9 +141,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
             from fakeapiserver.endpoints.negotiation.partial import PartialForm
 
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
-            restored = self._restored if self.kind.custom else bytes
-            arrange = arrangement(self.kind.definitions, _OBJECT_META, field_order) if self.kind.custom else None
-            form = self._partials[version] = PartialForm(version, restored, internal, arrange)
+            restored, arrange = self.dialect.partial_rules(self)
+            form = self._partials[version] = PartialForm(version, restored or bytes, internal, arrange)
         return form
 
     @cached_property
@@ -154,21 +156,20 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         """Whether the stored version differs in more than its apiVersion, so that stored bytes can't be sent as they are."""
         if self.store is None or self.store.gvk == self.gvk:
             return False
-        return self.kind.custom or not conversion.alike(self.gvk, self.store.gvk)
+        return self.dialect.is_converted(self.gvk, self.store.gvk)
 
     def served(self, value: bytes) -> bytes:
         """The stored bytes as one object of this version."""
-        return self._type_prefix.added(self._restored(value))
+        return self._type_prefix.added(self.restored(value))
 
     def listed(self, values: list[bytes]) -> bytes:
-        """Stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
+        """Returns stored bytes as the items of a list: built-in kinds carry no type there, custom resources do."""
         if self.converted or self.outdated_before:
-            values = [self._restored(value) for value in values]
-        if not self.kind.custom or not values:
-            return b",".join(values)
-        return self._type_prefix.added_to_all(values)
+            values = [self.restored(value) for value in values]
+        return self.dialect.items(values, self._type_prefix)
 
-    def _restored(self, value: bytes) -> bytes:
+    def restored(self, value: bytes) -> bytes:
+        """Returns stored bytes in this version, without the type."""
         return self._convert(value) if self.converted or self._is_outdated(value) else value
 
     def _is_outdated(self, value: bytes) -> bool:
@@ -195,8 +196,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         """The stored bytes as the object from which Tables and PartialObjectMetadata are made: the stored version, which resembles
         the internal one that upstream uses there, or the served version of a custom resource."""
         assert self.store is not None
-        return self.store.decode(value, self.gvk if self.kind.custom else None)
+        return self.store.decode(value, self.dialect.shown_version(self.gvk))
 
     def served_version(self, obj: Object) -> Object:
         """An object from `internal` in the served version."""
-        return obj if self.store is None or self.kind.custom else self.store.versions.converted(obj, self.gvk)
+        return self.dialect.served_version(obj, self)

@@ -22,8 +22,10 @@ from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.negotiation.body import KnownKind, not_registered
+from fakeapiserver.endpoints.dialect.builtin import BUILTIN
+from fakeapiserver.endpoints.negotiation.body import KnownKind
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
+from fakeapiserver.endpoints.negotiation.type_meta import not_registered
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry.generic.canonical import built_in_encoder
@@ -207,6 +209,7 @@ class RequestScopes(Struct, kw_only=True):
         return RequestScope(
             resource=row,
             kind=kind,
+            dialect=BUILTIN,
             clock=self.clock,
             recognizes=self._only(row.gvk.group) if row.gvk.group in _OF_THEIR_OWN else self.recognizes,
             store=store,

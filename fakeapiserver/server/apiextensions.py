@@ -23,6 +23,7 @@ from fakeapiserver.apis.custom_resources import resources_of
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.dialect.custom import CUSTOM
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions import accepted_names
@@ -427,6 +428,7 @@ class CustomResources:
         return RequestScope(
             resource=row,
             kind=served.kind,
+            dialect=CUSTOM,
             clock=self._scopes.clock,
             recognizes=lambda gvk: None,
             store=served.store,

@@ -29,7 +29,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/controllers/horizontal_pod_autoscaler/controller.py",
         "fakeapiserver/controllers/job/sync.py",
         "fakeapiserver/controllers/persistentvolume_binder.py",
-        "fakeapiserver/endpoints/negotiation/body.py",
         "fakeapiserver/languages/cel/checker.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
         "fakeapiserver/languages/cel/evaluator.py",
@@ -53,7 +52,6 @@ LONGER_FUNCTIONS: Final = frozenset(
         "fakeapiserver/cli/manual/commands.py:_operators",  # a table
         "fakeapiserver/controller_manager/manager.py:__init__",
         "fakeapiserver/controller_runtime/markers.py:webhook",  # a docstring
-        "fakeapiserver/endpoints/negotiation/body.py:_decode",
         "fakeapiserver/server/apiserver.py:__init__",
         "fakeapiserver/server/control/application.py:control",
         "fakeapiserver/server/control/controllers.py:router",

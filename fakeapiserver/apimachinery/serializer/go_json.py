@@ -52,6 +52,18 @@ class DecodeError(ValueError):
     """The body cannot be read; the text is upstream's."""
 
 
+class NumberTooLarge(DecodeError):
+    """The body has a number beyond float64."""
+
+
+class YAMLError(DecodeError):
+    """The body cannot be read as YAML, or no JSON can be made of it."""
+
+
+class UnsupportedMapKey(YAMLError):
+    """A key of a map has a type of which JSON makes no text."""
+
+
 def _one_bad_byte(error: UnicodeError) -> tuple[str, int]:
     # Go replaces every bad byte on its own; Python's "replace" joins those of one sequence.
     assert isinstance(error, UnicodeDecodeError)
@@ -331,5 +343,5 @@ def _to_number(text: str) -> int | float:
             return whole
     value = float(text)
     if math.isinf(value):
-        raise DecodeError(f"json: cannot unmarshal number {text} into Go value of type float64")
+        raise NumberTooLarge(f"json: cannot unmarshal number {text} into Go value of type float64")
     return value

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError
+from fakeapiserver.apimachinery.serializer.go_json import UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
 
 try:
@@ -43,14 +43,14 @@ class _Node:
 
 
 def compose(data: bytes) -> _Node | None:
-    """Returns the tree of the first document, or None. Raises DecodeError."""
+    """Returns the tree of the first document, or None. Raises YAMLError."""
     try:
         parser = _events(data)
         for event in parser:
             if isinstance(event, yaml.DocumentStartEvent):
                 return _Composer(parser).compose()
     except yaml.YAMLError as error:
-        raise DecodeError(f"yaml: {_words(error)}") from None
+        raise YAMLError(f"yaml: {_words(error)}") from None
     return None
 
 
@@ -94,7 +94,7 @@ class _Composer:
                 open_nodes.append(node)
                 if len(open_nodes) > _MAX_DEPTH:
                     line = event.start_mark.line
-                    raise DecodeError(_TOO_DEEP.replace(" ", f" line {line + 1}: ", 1) if line else _TOO_DEEP)
+                    raise YAMLError(_TOO_DEEP.replace(" ", f" line {line + 1}: ", 1) if line else _TOO_DEEP)
             elif kind is yaml.AliasEvent:
                 open_nodes[-1].children.append(self._alias(event))
             elif kind is yaml.DocumentEndEvent:
@@ -123,12 +123,12 @@ class _Composer:
         node.text = event.anchor
         node.target = self._anchors.get(event.anchor)
         if node.target is None:
-            raise DecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
+            raise YAMLError(f"yaml: unknown anchor '{event.anchor}' referenced")
         return node
 
 
 # A mapping's values, each with what keeps it out of JSON.
-_Entries = dict[str, tuple[Any, str]]
+_Entries = dict[str, tuple[Any, YAMLError | None]]
 
 
 class Constructor:
@@ -137,20 +137,22 @@ class Constructor:
     def __init__(self, *, exactly: bool = False) -> None:
         self.duplicates: list[str] = []
         self._exactly = exactly
-        self._unfit = ""  # The first complaint of the step to JSON, which upstream takes after all others.
+        self._unfit: YAMLError | None = (
+            None  # The first complaint of the step to JSON, which upstream takes after all others.
+        )
         self._count = 1
         self._from_aliases = 0
         self._alias_depth = 0
         self._open_aliases: set[int] = set()
 
     def construct(self, root: _Node) -> Any:
-        """The value; mappings sorted by key, as they come out of Go's maps. Raises DecodeError."""
+        """The value; mappings sorted by key, as they come out of Go's maps. Raises YAMLError."""
         try:
             value = self._value(root)
         except RecursionError:
-            raise DecodeError(_TOO_DEEP) from None
+            raise YAMLError(_TOO_DEEP) from None
         if self._unfit:
-            raise DecodeError(self._unfit)
+            raise self._unfit
         return value
 
     def _value(self, node: _Node) -> Any:
@@ -169,11 +171,11 @@ class Constructor:
             self._from_aliases += 1
             enough = self._from_aliases > 100 and self._count > 1000
             if enough and self._from_aliases / self._count > _allowed_ratio(self._count):
-                raise DecodeError("yaml: document contains excessive aliasing")
+                raise YAMLError("yaml: document contains excessive aliasing")
 
     def _aliased(self, node: _Node, visit: Callable[[_Node], Any]) -> Any:
         if id(node) in self._open_aliases:
-            raise DecodeError(f"yaml: anchor '{node.text}' value contains itself")
+            raise YAMLError(f"yaml: anchor '{node.text}' value contains itself")
         assert node.target
         self._open_aliases.add(id(node))
         self._alias_depth += 1
@@ -195,7 +197,7 @@ class Constructor:
         if type(value) is float:
             if not math.isfinite(value):
                 shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-                self._unfit = self._unfit or f"json: unsupported value: {shown}"
+                self._unfit = self._unfit or YAMLError(f"json: unsupported value: {shown}")
             elif value.is_integer() and abs(value) < _INT64_END:
                 return int(value)
         elif type(value) is int and value >= _INT64_END and not self._exactly:
@@ -205,7 +207,7 @@ class Constructor:
     def _sorted(self, node: _Node) -> dict[str, Any]:
         entries: _Entries = {}
         self._fill(node, entries)
-        self._unfit = self._unfit or next((why for _, why in entries.values() if why), "")
+        self._unfit = self._unfit or next((why for _, why in entries.values() if why), None)
         return {key: entries[key][0] for key in sorted(entries)}
 
     def _fill(self, node: _Node, entries: _Entries) -> None:
@@ -221,7 +223,7 @@ class Constructor:
                 self._merge(value_node, entries)
                 seen.update(entries)
                 continue
-            before, self._unfit = self._unfit, ""
+            before, self._unfit = self._unfit, None
             key = self._key(key_node)
             value = self._value(value_node)
             name = key if type(key) is str else self._key_text(key, value)
@@ -238,7 +240,7 @@ class Constructor:
             return self._scalar(node)
         key = self._aliased(node, self._key) if node.kind == _ALIAS else self._value(node)
         if isinstance(key, dict | list):
-            raise DecodeError(f"yaml: invalid map key: {_go_value(key)}")
+            raise YAMLError(f"yaml: invalid map key: {_go_value(key)}")
         return key
 
     def _key_text(self, key: Any, value: Any) -> str:
@@ -249,7 +251,7 @@ class Constructor:
         if isinstance(key, int) and key < _INT64_END:
             return str(key)
         type_name, shown = ("%!s(<nil>)", "<nil>") if key is None else ("uint64", hex(key))
-        self._unfit = self._unfit or (
+        self._unfit = self._unfit or UnsupportedMapKey(
             f"unsupported map key of type: {type_name}, key: {shown}, value: {_go_value(value, nil='<nil>')}"
         )
         return ""
@@ -265,7 +267,7 @@ class Constructor:
     def _merge_mapping(self, node: _Node, entries: _Entries) -> None:
         target = node.target if node.kind == _ALIAS and node.target else node
         if target.kind != _MAPPING:
-            raise DecodeError(_WANT_MAP)
+            raise YAMLError(_WANT_MAP)
         self._count_one()
         if node.kind == _ALIAS:
             self._aliased(node, lambda found: self._merge_mapping(found, entries))

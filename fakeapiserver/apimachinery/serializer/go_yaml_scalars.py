@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError
+from fakeapiserver.apimachinery.serializer.go_json import YAMLError
 
 TAG: Final = "tag:yaml.org,2002:"
 STR: Final = TAG + "str"
@@ -54,7 +54,7 @@ _INT64_END: Final = 1 << 63
 def resolve(tag: str, text: str) -> tuple[str, Any]:
     """The tag and value of a scalar: None, bool, int (up to uint64), float or str. `tag` is empty where none was written.
 
-    Raises DecodeError where the tag contradicts the text. A timestamp's value is its text.
+    Raises YAMLError where the tag contradicts the text. A timestamp's value is its text.
     """
     if tag not in _RESOLVABLE:
         return tag, _from_base64(text) if tag == BINARY else text
@@ -65,7 +65,7 @@ def resolve(tag: str, text: str) -> tuple[str, Any]:
         return found, value
     if tag == FLOAT and found == INT and value < _INT64_END:
         return FLOAT, float(value)
-    raise DecodeError(f"yaml: cannot decode {short_tag(found)} `{text}` as a {short_tag(tag)}")
+    raise YAMLError(f"yaml: cannot decode {short_tag(found)} `{text}` as a {short_tag(tag)}")
 
 
 def _resolve_plain(text: str, tag: str) -> tuple[str, Any]:
@@ -135,7 +135,7 @@ def _from_base64(text: str) -> str:
     try:
         data = base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
     except (binascii.Error, ValueError):
-        raise DecodeError("yaml: !!binary value contains invalid base64 data") from None
+        raise YAMLError("yaml: !!binary value contains invalid base64 data") from None
     return data.decode("utf-8", "fakeapiserver-go")
 
 

@@ -13,10 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, Repeated, Written
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, NumberTooLarge, Repeated, Written
 
 __all__ = [
     "DecodeError",
+    "NumberTooLarge",
     "Repeated",
     "Written",
     "decode",
@@ -100,7 +101,7 @@ def _float64(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise DecodeError(f"json: cannot unmarshal number {value} into Go value of type float64") from None
+        raise NumberTooLarge(f"json: cannot unmarshal number {value} into Go value of type float64") from None
 
 
 def duplicate_fields(data: bytes, decoded: Any) -> list[str]:

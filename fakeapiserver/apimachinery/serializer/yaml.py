@@ -5,11 +5,19 @@ Upstream: sigs.k8s.io/yaml, used by k8s.io/apimachinery/pkg/runtime/serializer/j
 
 from typing import Any
 
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError
+from fakeapiserver.apimachinery.serializer.go_json import DecodeError, UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.serializer.go_yaml import Constructor, compose
 from fakeapiserver.apimachinery.serializer.go_yaml_emit import emit
 
-__all__ = ["DecodeError", "decode", "decode_with_duplicates", "duplicate_keys", "encode"]
+__all__ = [
+    "DecodeError",
+    "UnsupportedMapKey",
+    "YAMLError",
+    "decode",
+    "decode_with_duplicates",
+    "duplicate_keys",
+    "encode",
+]
 
 
 def decode(data: bytes) -> Any:

@@ -4,20 +4,24 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/cbor/cbor.go.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from fakeapiserver.apimachinery.schema import from_cbor
 from fakeapiserver.apimachinery.serializer import cbor
-from fakeapiserver.registry.generic.kind import Kind
 
 
 class CBORForm:
-    """Encodes one kind's stored objects. `served` returns stored bytes as an object in JSON, with its type."""
+    """Encodes one kind's stored objects.
 
-    def __init__(self, kind: Kind, served: Callable[[bytes], bytes]) -> None:
+    shape: as CBOR shapes objects, or None for maps.
+    served: returns stored bytes as an object in JSON, with its type.
+    """
+
+    def __init__(self, shape: Any, served: Callable[[bytes], bytes]) -> None:
         self._served = served
-        self._shape = None if kind.custom else from_cbor.shape_of(kind.definitions, kind.definition_name)
+        self._shape = shape
         self._list_shape = from_cbor.list_shape(self._shape)
 
     def object(self, value: bytes) -> bytes:

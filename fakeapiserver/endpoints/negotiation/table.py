@@ -6,9 +6,8 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go, pkg/registry/rest
 from typing import Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.endpoints.negotiation.body import internal_package
 from fakeapiserver.endpoints.negotiation.media_types import Accept
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
@@ -39,23 +38,12 @@ def transformed(
         }
     is_list = list_meta is not None
     if is_list != (accept.as_kind == "PartialObjectMetadataList"):
-        raise _wrong_form(scope, accept.as_kind, is_list)
+        raise scope.dialect.not_in_form(accept.as_kind, scope, is_list)
     if not is_list:
         return partial_object(scope, objects[0], accept.as_version)
     items = [partial_object(scope, obj, accept.as_version) for obj in objects]
     # Upstream's list of none is no list.
     return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items or None}
-
-
-def _wrong_form(scope: RequestScope, wanted: str, is_list: bool) -> StatusError:
-    """406, naming the Go type that upstream has at hand; 500 for a custom resource, as upstream."""
-    kind = scope.list_kind if is_list else scope.gvk.kind
-    if scope.kind.custom and not is_list:
-        return status_error(500, "", "content is not a list")  # upstream takes every custom resource for one
-    go_type = "unstructured.UnstructuredList" if scope.kind.custom else f"{internal_package(scope.gvk.group)}.{kind}"
-    found = "a list" if is_list else "not a list"
-    message = f"you requested {wanted}, but the requested object is {found} (*{go_type})"
-    return status_error(406, "NotAcceptable", message)
 
 
 def include_object(request: Request) -> str:

@@ -9,71 +9,53 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fakeapiserver.apimachinery import field, labels, names
+from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.errors import (
     StatusError,
-    new_bad_request,
-    new_conflict,
-    new_internal_error,
-    new_invalid,
-    status_error,
 )
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apis.custom_resources import AGE_COLUMN, NAME_COLUMN
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import table
 from fakeapiserver.endpoints.negotiation.media_types import Accept
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
+from fakeapiserver.endpoints.subresources.scale_rules import value_at
 from fakeapiserver.endpoints.verbs import patch, update
 from fakeapiserver.endpoints.verbs.create import write_request
-from fakeapiserver.endpoints.verbs.options import WriteOptions
-from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.generic.write_request import Transform
 
-_SHOWN: Final = "autoscaling/v1, Kind=Scale"
 _KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _TYPE: Final = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
-_COLUMNS: Final = tuple(
-    {"name": name, "type": kind, "format": "", "priority": 0}
-    for name, kind in (("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", "string"))
-)
-_CUSTOM_COLUMNS: Final = (NAME_COLUMN, *_COLUMNS[1:3], AGE_COLUMN)
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-# What upstream shows a patch of a custom resource that has no replicas: the smallest int32.
-_UNSET: Final = -(2**31)
-_OLD_VERSIONS: Final = {"apps": ("v1beta1", "v1beta2", "v1")}
 
 
 async def scale(request: Request, scope: RequestScope) -> Response:
     """GET, PUT and PATCH. A write changes the replicas of the object through the store's own loop."""
-    info, store, paths = request.info, scope.store, scope.scale_paths
+    info, store, rules = request.info, scope.store, scope.dialect.scale
     assert store is not None
     if info.verb == "patch":
-        patch.patch_type(request, scope.kind.custom)
+        patch.patch_type(request, scope.dialect)
     accept = respond.accepted(request, scope)
     if info.verb == "get":
         obj = scope.decode((await store.get(info.namespace, info.name)).value)
-        found = _scale(scope, obj)
-        if scope.kind.custom and value_at(obj, paths.spec_replicas) is None:
-            path = field.go_quote(f".{paths.spec_replicas}")
-            raise new_internal_error(f"the spec replicas field {path} does not exist")
-        return _answer(request, scope, found, accept)
+        shown = _scale(scope, obj)
+        rules.check_readable(obj, scope.scale_paths)
+        return _answer(request, scope, shown, accept)
     if info.verb == "patch":
-        options, change, applied = await patch.prepared(request, scope.scale, custom=scope.kind.custom)
+        options, change, applied = await patch.prepared(request, scope.scale, scope.dialect)
         wanted = write_request(request, scope, options, info.name)
     else:
-        options, obj = await _decoded(request, scope)
+        try:
+            options, obj = await update.decoded(request, scope.scale)
+        except StatusError as error:
+            raise rules.refusal(error) from None
         wanted = write_request(request, scope, options, info.name)
         wanted.uid_precondition = metadata(obj).get("uid", "")
         change, applied = update.replacement(obj), False
     wanted.applied = True
-    if not applied:
-        change = _owned(change, wanted.manager, scope)
-    elif scope.kind.custom:
-        change = _hardly_applied(change, info.name)
+    change = rules.applied(change, info.name) if applied else _owned(change, wanted.manager, scope)
     wanted.view = through = _Through(change, scope)
     written = await store.write(wanted, through.transform)
     return _answer(request, scope, _scale(scope, scope.decode(written.value)), accept)
@@ -82,48 +64,16 @@ async def scale(request: Request, scope: RequestScope) -> Response:
 def _answer(request: Request, scope: RequestScope, obj: Object, accept: Accept) -> Response:
     """The Scale as it is, or as its Table or metadata."""
     if accept.as_kind:
-        columns, row = (_CUSTOM_COLUMNS, _custom_row) if scope.kind.custom else (_COLUMNS, _row)
-        own = replace(scope.scale, resource=dataclasses.replace(scope.resource, columns=columns), row=row)
+        rules = scope.dialect.scale
+        own = replace(scope.scale, resource=dataclasses.replace(scope.resource, columns=rules.columns), row=rules.row)
         obj = table.transformed(request, own, accept, [obj], None)
     return respond.encoded(request, obj, accept)
 
 
-def _row(obj: Object, now: float) -> list[object]:
-    desired, available = ((obj.get(part) or {}).get("replicas", 0) for part in ("spec", "status"))
-    return [metadata(obj).get("name", ""), desired, available, age(obj, now)]
-
-
-def _custom_row(obj: Object, now: float) -> list[object]:
-    """Returns the row of a custom resource's Scale, which upstream prints by paths: its spec has no zero."""
-    name, desired, *rest = _row(obj, now)
-    return [name, desired or None, *rest]
-
-
-async def _decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, Object]:
-    """A PUT's options and Scale. What upstream says about one it can't decode fails where custom resources know no Scale."""
-    try:
-        return await update.decoded(request, scope.scale)
-    except StatusError as error:
-        if scope.kind.custom and "cannot be handled as a Scale" in error.message:
-            unknown = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
-            raise new_bad_request(unknown) from None
-        raise
-
-
 def _scale(scope: RequestScope, obj: Object) -> Object:
-    """Does what `scale_of` does; raises StatusError 500 for fields of other types, which a conversion may leave."""
-    paths = scope.scale_paths
-    if scope.kind.custom:
-        from fakeapiserver.registry.apiextensions.customresource import nested
-
-        try:
-            nested(obj, paths.spec_replicas, int)
-            nested(obj, paths.status_replicas, int)
-            if paths.selector:
-                nested(obj, paths.selector, str)
-        except ValueError as error:
-            raise status_error(500, "", str(error)) from None
-    return scale_of(obj, paths)
+    """Returns what `scale_of` does. Raises StatusError 500 for fields of other types."""
+    scope.dialect.scale.check_types(obj, scope.scale_paths)
+    return scale_of(obj, scope.scale_paths)
 
 
 def scale_of(obj: Object, paths: ScalePaths) -> Object:
@@ -145,13 +95,6 @@ def selector_text(selector: Any) -> str:
     if "matchLabels" in selector or "matchExpressions" in selector:
         return str(labels.from_label_selector(selector))
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-
-
-def value_at(obj: Object, path: str) -> Any:
-    value: Any = obj
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
 
 
 # -------------------------------------------------------------------- writes
@@ -177,23 +120,6 @@ def _owned(change: Transform, manager: str, scope: RequestScope) -> Transform:
     return transform
 
 
-def _hardly_applied(change: Transform, name: str) -> Transform:
-    """Upstream's converter of custom resources knows no Scale, so applying one fails as soon as something would change."""
-
-    def transform(before: Object | None) -> Object:
-        assert before is not None  # scaling never creates
-        why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-        if not metadata(before).get("managedFields"):
-            live = f"failed to convert live object (/; {_SHOWN}) {why}"
-            raise status_error(500, "", f"failed to create manager for existing fields: {live}")
-        after = change(before)
-        if after.get("spec") != before.get("spec"):
-            raise status_error(500, "", f"failed to convert new object (/{name}; {_SHOWN}) {why}")
-        return after
-
-    return transform
-
-
 class _Through:
     """A change of the Scale as a change of the object it stands for, which admission sees as a Scale, too."""
 
@@ -203,7 +129,8 @@ class _Through:
         self._change = change
         self._scope = scope
         self._paths = scope.scale_paths
-        self._replicas_paths = _replicas_paths(scope)
+        self._rules = scope.dialect.scale
+        self._replicas_paths = self._rules.replicas_paths(scope)
         self._sent: tuple[Object, Object] = {}, {}
 
     def transform(self, current: Object | None) -> Object:
@@ -211,8 +138,7 @@ class _Through:
 
         assert current is not None  # scaling never creates
         before = _scale(self._scope, current)
-        if self._scope.kind.custom and value_at(current, self._paths.spec_replicas) is None:
-            before["spec"] = {"replicas": _UNSET}
+        self._rules.before(before, current, self._paths)
         if shown := owners.to_scale(metadata(current).get("managedFields"), self._replicas_paths):
             before["metadata"]["managedFields"] = shown
         after = self._change(before)
@@ -231,12 +157,9 @@ class _Through:
     def _changed(self, current: Object, after: Object) -> Object:
         from fakeapiserver.apimachinery.managedfields import scale as owners
 
-        _check(after, current, self._scope)
+        self._rules.check(after, current, self._scope)
         changed = _with_replicas(current, self._paths, after)
-        parent = self._paths.spec_replicas.rpartition(".")[0]
-        if self._scope.kind.custom and value_at(current, parent) is None:
-            # A missing spec gets its defaults when it is read.
-            self._scope.kind.default(changed)
+        self._rules.settle(changed, current, self._scope)
         entries, scale_entries = metadata(current).get("managedFields"), metadata(after).get("managedFields")
         version = str(self._scope.gvk.group_version)
         if kept := owners.to_parent(entries, scale_entries, self._replicas_paths, version):
@@ -244,40 +167,6 @@ class _Through:
         else:
             metadata(changed).pop("managedFields", None)
         return changed
-
-
-def _replicas_paths(scope: RequestScope) -> dict[str, tuple[str, ...] | None]:
-    """Returns the path of the replicas for each version that may have written the object."""
-    if scope.kind.custom:
-        return scope.replicas_paths
-    group, path = scope.gvk.group, tuple("f:" + part for part in scope.scale_paths.spec_replicas.split("."))
-    versions = _OLD_VERSIONS.get(group, (scope.gvk.version,))
-    return {f"{group}/{version}" if group else version: path for version in versions}
-
-
-def _check(after: Object, current: Object, scope: RequestScope) -> None:
-    """Checks a new Scale as upstream's storages do. Raises StatusError 400, 409 or 422."""
-    meta, name = metadata(after), metadata(current).get("name", "")
-    replicas = (after.get("spec") or {}).get("replicas", 0)
-    if scope.kind.custom:
-        if replicas == _UNSET:
-            path = field.go_quote(f".{scope.scale_paths.spec_replicas}")
-            raise new_bad_request(f"the spec replicas field {path} cannot be empty")
-        return
-    errors = names.validate_object_meta(meta, True, names.name_is_dns_subdomain, field.Path("metadata"))
-    if replicas < 0:
-        errors.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
-    if errors:
-        raise new_invalid(GroupKind("autoscaling", "Scale"), name, errors)
-    if meta.get("uid") and meta["uid"] != metadata(current).get("uid"):
-        raise _other_object(meta["uid"], current, scope)
-
-
-def _other_object(uid: str, current: Object, scope: RequestScope) -> StatusError:
-    resource = GroupResource(scope.gvk.group, f"{scope.resource.gvr.resource}/scale")
-    found = metadata(current).get("uid", "")
-    reason = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
-    return new_conflict(resource, metadata(current).get("name", ""), reason)
 
 
 def _with_replicas(current: Object, paths: ScalePaths, after: Object) -> Object:

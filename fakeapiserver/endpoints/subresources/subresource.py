@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, new_method_not_supported, status_error
+from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation.body import decode_object, object_media_type
+from fakeapiserver.endpoints.dialect.builtin import BUILTIN
+from fakeapiserver.endpoints.dialect.routes import handler_of
+from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -21,7 +23,6 @@ from fakeapiserver.endpoints.verbs.create import creation, match_namespace
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
 from fakeapiserver.registry.generic.kind import Kind
 
-Handler = Callable[[Request, RequestScope], Awaitable[Response]]
 Connecter = Callable[[Request, RequestScope, RequestScopes], Awaitable[Response]]
 
 # (resource, subresource) -> module and function; imported with the first request that needs it.
@@ -39,18 +40,11 @@ _CONNECTERS: Final[Mapping[tuple[GroupResource, str], tuple[str, str]]] = {
 }
 
 
-async def subresource(
-    request: Request, scope: RequestScope, scopes: RequestScopes, handler_of: Callable[[str], Handler | None]
-) -> Response:
-    """StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
+async def subresource(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
+    """Raises StatusError 405 for verbs it lacks, 501 for subresources that aren't built yet (README lists them)."""
     info = request.info
     row = scope.resource.subresources[info.subresource]
-    if scope.kind.custom and info.verb not in row.verbs:
-        raise new_method_not_supported(scope.resource.gvr.group_resource, info.verb)
-    takes_head = scope.kind.custom or info.subresource == "proxy"
-    is_verb = info.verb in row.verbs or (info.subresource == "proxy" and request.method == "OPTIONS")
-    if not is_verb or (request.method == "HEAD" and not takes_head):
-        raise new_generic_method_not_allowed()
+    scope.dialect.check_subresource_verb(request, scope)
     if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
         return await connecter(request, scope, scopes)
     if info.subresource == "scale":
@@ -82,11 +76,19 @@ def not_built(scope: RequestScope, name: str) -> Exception:
 async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Object, WriteOptions]:
     """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
     respond.accepted(request, scope)
-    media_type = object_media_type(request, kind)
+    media_type = BUILTIN.object_media_type(request)
     data = await request.body()
     options = write_options(request.query, "CreateOptions")
-    obj = decode_object(
-        data, media_type, kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    obj = BUILTIN.decode(
+        Body(
+            data=data,
+            media_type=media_type,
+            kind=kind,
+            validation=options.field_validation,
+            warnings=request.warnings,
+            recognizes=scope.recognizes,
+            empties=request.empties,
+        )
     )
     if request.audit is not None:
         request.audit.log_request_object(kind.arrange(obj), request.empties)

@@ -10,8 +10,10 @@ from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Definitions
-from fakeapiserver.endpoints.negotiation.body import checked_type_meta, decode_body, not_registered, type_meta_error
+from fakeapiserver.endpoints.negotiation.documents import decode_document
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, PROTOBUF, body_media_type
+from fakeapiserver.endpoints.negotiation.refusals import type_meta_error
+from fakeapiserver.endpoints.negotiation.type_meta import checked_type_meta, not_registered
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.verbs.options import DeleteOptions, delete_options
 
@@ -45,10 +47,10 @@ def _decode(request: Request, data: bytes, definitions: Definitions) -> Object:
     if media_type == CBOR:
         return _decode_cbor(data, definitions)
     try:
-        document, _ = decode_body(data, media_type)
+        document, _ = decode_document(data, media_type)
         body = checked_type_meta(document)
     except ValueError as error:
-        raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(str(error))) from None
+        raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(error)) from None
     _check_kind(body)
     return _decoded(body, definitions)
 

@@ -65,9 +65,7 @@ async def answer(
         return await _partial(request, scope, accept, found, meta)
     if accept.as_kind:
         return _converted(request, scope, accept, found, meta)
-    if scope.kind.custom:
-        meta.setdefault("continue", "")  # upstream's lists of custom resources always carry it
-    elif (sharding := selection.shard(options, scope)) is not None:
+    if scope.dialect.shows_shards and (sharding := selection.shard(options, scope)) is not None:
         meta["shardInfo"] = {"selector": str(sharding)}
     if accept.media_type in (PROTOBUF, CBOR):
         respond.tell(request, lambda: _listing(scope, found, meta))
@@ -83,11 +81,7 @@ def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
     """Returns the list's bytes, joined from stored bytes."""
     api_version, kind = json.encode(str(scope.gvk.group_version)), json.encode(scope.list_kind)
     items = scope.listed([item.value for item in found.items])
-    if scope.kind.custom:  # whose keys are all sorted
-        parts = (b'{"apiVersion":', api_version, b',"items":[', items, b'],"kind":', kind, b',"metadata":')
-        return b"".join((*parts, json.encode_sorted(meta), b"}\n"))
-    head = (b'{"kind":', kind, b',"apiVersion":', api_version, b',"metadata":')
-    return b"".join((*head, json.encode(meta), b',"items":[', items, b"]}\n"))
+    return scope.dialect.listing(api_version, kind, meta, items)
 
 
 async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery import fields
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.options import ListOptions
@@ -76,12 +75,5 @@ def _converted(selector: fields.Selector, scope: RequestScope) -> fields.Selecto
     known = scope.field_labels
     for requirement in selector.requirements:
         if requirement.field not in known:
-            raise new_bad_request(_unknown_field(requirement.field, scope))
+            raise new_bad_request(scope.dialect.unknown_field(requirement.field, scope))
     return selector.renamed(known)
-
-
-def _unknown_field(name: str, scope: RequestScope) -> str:
-    assert scope.store is not None
-    if scope.kind.custom or scope.store.strategy.selectable_fields:
-        return scope.store.strategy.unknown_field.format(name, quoted=go_quote(name), kind=scope.gvk)
-    return f'{go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -3,7 +3,7 @@
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, metadata
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation.body import decode_object, object_media_type
+from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.create import match_namespace, write_request
@@ -27,10 +27,18 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
     require_name(request)
     options = write_options(request.query, "UpdateOptions")
     respond.accepted(request, scope)
-    media_type = object_media_type(request, scope.kind)
+    media_type = scope.dialect.object_media_type(request)
     data = await request.body()
-    obj = decode_object(
-        data, media_type, scope.kind, options.field_validation, request.warnings, scope.recognizes, request.empties
+    obj = scope.dialect.decode(
+        Body(
+            data=data,
+            media_type=media_type,
+            kind=scope.kind,
+            validation=options.field_validation,
+            warnings=request.warnings,
+            recognizes=scope.recognizes,
+            empties=request.empties,
+        )
     )
     if request.audit is not None:
         request.audit.log_request_object(scope.kind.arrange(obj), request.empties)

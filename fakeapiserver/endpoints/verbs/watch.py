@@ -161,10 +161,7 @@ class Form:
         scope = self._scope
         assert scope.store is not None
         strategy = scope.store.strategy
-        gvk = scope.store.gvk if scope.converted and not scope.kind.custom else scope.gvk
-        obj: Object = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
-        if not scope.kind.custom:
-            scope.store.versions.kind_in(obj["apiVersion"]).decode(obj)
+        obj = scope.dialect.bookmark(scope)
         if strategy.blank_spec:
             obj["spec"] |= strategy.blank_spec
         obj["metadata"] = {"resourceVersion": str(revision)}

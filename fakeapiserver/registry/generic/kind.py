@@ -1,6 +1,7 @@
 """A kind in one served version: how bodies are decoded, defaulted and checked, and how fields are owned.
 
-Built-in kinds and custom resources differ in their Kind, Strategy and Versions, and nowhere else (one resource path).
+Built-in kinds and custom resources differ in their Kind, Strategy and Versions, and for clients in their dialect
+(`endpoints/dialect/`), and nowhere else (one resource path).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,7 +7,8 @@ import pytest
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.scheme import known_kinds, load
-from fakeapiserver.endpoints.negotiation.body import KnownKind, decode_object
+from fakeapiserver.endpoints.negotiation.body import Body, KnownKind
+from fakeapiserver.endpoints.negotiation.builtin_body import decode_builtin
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
 _SCHEME = load()
@@ -29,10 +30,30 @@ def _recognizes(gvk: GroupVersionKind) -> KnownKind | None:
     return KnownKind() if gvk.kind in known_kinds().get(str(gvk.group_version), ()) else None
 
 
+def _decoded(
+    data: bytes,
+    media_type: str = "application/json",
+    *,
+    kind: BuiltinKind = CONFIG_MAP,
+    validation: str = "Strict",
+    warnings: list[str] | None = None,
+) -> Any:
+    return decode_builtin(
+        Body(
+            data=data,
+            media_type=media_type,
+            kind=kind,
+            validation=validation,
+            warnings=[] if warnings is None else warnings,
+            recognizes=_recognizes,
+        )
+    )
+
+
 def _said(body: str, kind: BuiltinKind = CONFIG_MAP, validation: str = "Strict") -> str:
     """The refusal's tail."""
     with pytest.raises(StatusError) as raised:
-        decode_object(body.encode(), "application/json", kind, validation, [], _recognizes)
+        _decoded(body.encode(), kind=kind, validation=validation)
     return raised.value.message
 
 
@@ -74,7 +95,7 @@ def test_a_type_is_read_in_the_order_of_the_body(body: str, complaint: str) -> N
 def test_yaml_shows_integers_that_fit_no_field_as_they_are() -> None:
     body = b"metadata: {generation: 9223372036854775808}"
     with pytest.raises(StatusError, match="cannot unmarshal number 9223372036854775808 into Go struct field"):
-        decode_object(body, "application/yaml", CONFIG_MAP, "Strict", [], _recognizes)
+        _decoded(body, "application/yaml")
 
 
 @pytest.mark.parametrize(
@@ -91,26 +112,26 @@ def test_yaml_shows_integers_that_fit_no_field_as_they_are() -> None:
 def test_json_that_is_no_yaml_is_refused_where_yaml_is_expected(text: bytes, complaint: str) -> None:
     body = b'{"metadata":{"name":"m"},"data":{"' + text + b'":""}}'
     with pytest.raises(StatusError, match=complaint):
-        decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)
+        _decoded(body, "application/yaml", validation="Warn")
 
 
 @pytest.mark.parametrize("blanks", [b"\t", b" \t ", b"\n\t"], ids=repr)
 def test_yaml_does_not_begin_with_a_tab(blanks: bytes) -> None:
     body = blanks + b'{"metadata":{"name":"m"}}'
     with pytest.raises(StatusError, match="found character that cannot start any token"):
-        decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)
+        _decoded(body, "application/yaml", validation="Warn")
 
 
 def test_a_line_separator_in_yaml_stays() -> None:
     body = '{"metadata":{"name":"m"},"data":{"k":"a\u2028b"}}'.encode()
-    assert decode_object(body, "application/yaml", CONFIG_MAP, "Warn", [], _recognizes)["data"] == {"k": "a\u2028b"}
+    assert _decoded(body, "application/yaml", validation="Warn")["data"] == {"k": "a\u2028b"}
 
 
 def test_repeated_objects_add_to_each_other() -> None:
     body = b'{"metadata":{"name":"a","labels":{"x":"1","y":"1"}},"metadata":{"labels":{"y":"2"}}}'
     warnings: list[str] = []
-    found = decode_object(body, "application/json", CONFIG_MAP, "Warn", warnings, _recognizes)
-    assert found["metadata"] == {"name": "a", "labels": {"x": "1", "y": "2"}}
+    obj = _decoded(body, validation="Warn", warnings=warnings)
+    assert obj["metadata"] == {"name": "a", "labels": {"x": "1", "y": "2"}}
     assert warnings == ['duplicate field "metadata"']
 
 
@@ -157,5 +178,5 @@ def test_a_body_gets_its_type_in_full(api_version: str | None) -> None:
     if api_version == "v1/":
         assert "Object 'apiVersion' is missing" in _said(body)
         return
-    found = decode_object(body.encode(), "application/json", CONFIG_MAP, "Strict", [], _recognizes)
-    assert (found["apiVersion"], found["kind"]) == ("v1", "ConfigMap")
+    obj = _decoded(body.encode())
+    assert (obj["apiVersion"], obj["kind"]) == ("v1", "ConfigMap")

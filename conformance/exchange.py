@@ -6,7 +6,7 @@ A scenario is a JSON file in `scenarios/<area>/`:
 server needs time (only while recording). `until` is a text that the answer must have: the request is sent again until it does, some seconds
 at most. `${N.metadata.uid}` stands for a value of the Nth answer of the same run, so that later
 requests can use it. Its recording in `exchanges/<area>/` has the same name and holds the answers:
-`{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that tell caches, browsers and clients something,
+`{"status", "type", "warnings", "headers", "body" | "text"}`; headers are those that matter to caches, browsers and clients,
 where they are not what every answer has.
 `show`, `digest` and `metrics` ask for the summaries that `summary.py` describes; `${N.headers.ETag}` is a shown header.
 Protobuf is written in the form of `wire.py`: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends

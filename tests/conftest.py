@@ -1,6 +1,6 @@
-"""What holds for every test: chance has no say in what hypothesis tries, nor has a busy machine.
+"""Sets up every test: hypothesis tries the same examples each time, and a busy machine changes no result.
 
-`--hypothesis-profile=default` tries something new each time, and `--hypothesis-seed=N` what N stands for.
+`--hypothesis-profile=default` tries new examples each time, and `--hypothesis-seed=N` those of the seed N.
 """
 
 import os

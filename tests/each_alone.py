@@ -28,7 +28,7 @@ def main() -> None:
     found = pkgutil.walk_packages(fakeapiserver.__path__, "fakeapiserver.")
     packages = [module.name for module in found if module.ispkg]
     for name in packages:
-        with suppress(ImportError):  # its child tells
+        with suppress(ImportError):  # its child process reports the error
             importlib.import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "fakeapiserver"]:
         del sys.modules[name]

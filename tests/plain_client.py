@@ -10,7 +10,7 @@ from fakeapiserver import Cluster
 
 
 class Client:
-    """Requests as the admin, or as nobody with `token=""`."""
+    """Sends requests as the admin, or without credentials if `token` is ""."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._url, self._token = cluster.url, cluster.token

@@ -1,4 +1,4 @@
-"""What the package promises: the public modules say which names they have, and documents and templates import nothing else."""
+"""Tests the package's promise: the public modules list their names, and documents and templates import nothing else."""
 
 import ast
 import re
@@ -52,7 +52,7 @@ def test_documents_and_templates_import_public_names_only(document: Path) -> Non
 
 
 def test_imports_are_found() -> None:
-    """Also those in parentheses and those of templates."""
+    """Imports in parentheses and in templates are found, too."""
     text = "from fakeapiserver import (\n    Cluster,\n    AsyncCluster,\n)\n"
     text += "    import fakeapiserver.server\nfrom fakeapiserver.client import {{name}}\n"
     assert [*imported(text)] == [

@@ -125,7 +125,7 @@ _ENDING: Final = frozenset(name for name in _SAID if re.search("close|unmasked|j
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A request: its method, its path with BEFORE and AMONG for revisions, its headers without the credentials, and the messages to send."""
+    """A request: its method, its path with BEFORE and AMONG for revisions, its headers without credentials, and the messages to send."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""What each admission plugin changes and refuses."""
+"""Tests what each admission plugin changes and rejects."""
 
 import asyncio
 from copy import deepcopy
@@ -230,7 +230,7 @@ SPREAD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": 
             "pods",
             pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": "12m"}}}] * 2),
             {},
-            # Equal complaints are told once.
+            # Equal errors are reported once.
             'pods "p" is forbidden: cpu max limit to request ratio per Container is 1100m, but provided ratio is 1.200000',
         ),
         (

@@ -10,7 +10,7 @@ from conformance.exchange import Client
 from conformance.players.webhook import Webhook
 from fakeapiserver import Cluster
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 Json = dict[str, Any]

@@ -20,7 +20,7 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 class Backend(TLSServer):
-    """Answers each review with `status`, or where that is bytes with these and `code`."""
+    """Sends `status` as the answer to each review; if `status` is bytes, sends these with the status code `code`."""
 
     def __init__(self) -> None:
         self.asked: list[Json] = []

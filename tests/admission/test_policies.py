@@ -11,7 +11,7 @@ from conformance.exchange import Client
 from fakeapiserver import Cluster
 from fakeapiserver.admission.policy.validator import Validator
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 Json = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Type checking of ValidatingAdmissionPolicies: what it says (the texts are a real cluster's), and that the status tells it."""
+"""Type checking of ValidatingAdmissionPolicies: its warnings (the texts are a real cluster's), and that the status has them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from fakeapiserver import Cluster
 from fakeapiserver.admission.policy.type_checking import TypeChecker
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 POD, DEPLOYMENT = GroupVersionKind("", "v1", "Pod"), GroupVersionKind("apps", "v1", "Deployment")

@@ -18,7 +18,7 @@ from fakeapiserver.auth.interfaces import UserInfo
 
 Json = dict[str, Any]
 WRITERS, ROOM = 32, 10
-# what admission charges, without the controller that counts anew
+# what admission charges, without the controller that counts again
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -66,7 +66,7 @@ def test_creations_updates_deletions_and_dry_runs_at_once_are_charged_exactly(fa
     make_quotas(Client(fake_cluster.url, fake_cluster.token))
 
     def write(writer: int) -> tuple[int, int]:
-        """How many services and node ports its accepted writes are to be charged for."""
+        """Returns how many services and node ports its accepted writes must be charged for."""
         client, random = Client(fake_cluster.url, fake_cluster.token), Random(writer)
         ports: dict[str, int] = {}
         charged = [0, 0]

@@ -17,7 +17,7 @@ from conformance.players.tls_server import TLSServer
 from fakeapiserver import Cluster
 from fakeapiserver.testing.background import running_server
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 Json = dict[str, Any]

@@ -1,5 +1,6 @@
-"""Admission webhooks: what they are asked, and what becomes of what they answer. Which are called at all is in the recorded
-exchanges (conformance/scenarios/writes/webhooks.json)."""
+"""Admission webhooks: the reviews that they receive, and the effects of their answers. The recorded exchanges
+(conformance/scenarios/writes/webhooks.json) show which webhooks are called.
+"""
 
 import base64
 import http.server
@@ -196,7 +197,7 @@ def test_patches_that_do_not_fit(ask: Ask, webhooks: Webhooks, answer: Json, sta
 
 
 def test_a_patch_changes_what_is_stored(ask: Ask, webhooks: Webhooks) -> None:
-    """Defaults are set for what it adds, what its kind doesn't have is dropped, and nobody owns it."""
+    """Added items get defaults, unknown fields are dropped, and the changes have no field manager."""
     webhooks.answers["hook"] = add("/spec/ports/-", {"port": 81, "name": "b", "nope": 1})
     configure(ask, "mutating", webhooks.hook("hook", rules=[{**RULE, "resources": ["services"]}]))
     body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "a"}]}}

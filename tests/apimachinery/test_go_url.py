@@ -1,4 +1,4 @@
-"""Go's words for what is no URL."""
+"""Tests Go's error messages for invalid URLs."""
 
 import pytest
 

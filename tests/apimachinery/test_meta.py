@@ -1,4 +1,4 @@
-"""What is asked of objects of any kind."""
+"""Tests the accessors for objects of any kind."""
 
 from typing import Any
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_meant_is_refused(runtime_config: dict[str, str], message
 
 
 def test_every_gate_that_is_looked_at_is_known_to_have_an_effect() -> None:
-    """What isn't in the list is warned of."""
+    """Gates outside the list cause a warning."""
     groups = [
         import_module(f"fakeapiserver.registry.{name.name}") for name in iter_modules(registry.__path__) if name.ispkg
     ]

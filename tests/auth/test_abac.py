@@ -1,4 +1,4 @@
-"""The mode ABAC: a policy a line, and which line is none."""
+"""The mode ABAC: a policy per line, and the errors of invalid lines."""
 
 import asyncio
 from pathlib import Path

@@ -214,7 +214,7 @@ def ask(cluster: Cluster, request: bytes) -> list[tuple[int, dict[str, Any]]]:
 
 
 def who(cluster: Cluster, headers: bytes) -> tuple[int, str]:
-    """Who a request with these headers comes from, or why it is refused."""
+    """Returns the user of a request with these headers, or the reason for its rejection."""
     request = b"%b%bContent-Length: %d\r\n\r\n%b" % (REVIEWS, headers, len(REVIEW), REVIEW)
     [(status, answer)] = ask(cluster, request)
     return status, answer["status"]["userInfo"]["username"] if status == 201 else answer["message"]
@@ -328,7 +328,7 @@ def test_no_header_changes_what_is_asked(cluster: Cluster, header: str) -> None:
 @pytest.mark.parametrize("protocol", [b"SPDY/3.1", b"websocket", b"h2c"])
 @pytest.mark.parametrize("target", [b"POST /api/v1/namespaces/default/pods/x/exec", b"GET /api/v1/nodes/n/proxy/run"])
 def test_a_refused_upgrade_leaves_no_tunnel(cluster: Cluster, protocol: bytes, target: bytes) -> None:
-    """What comes behind it is a request like any other, with its own credentials."""
+    """A rejected upgrade is followed by a request like any other, with its own credentials."""
     upgrade = b"%b HTTP/1.1\r\nHost: x\r\nUpgrade: %b\r\nConnection: Upgrade\r\n" % (target, protocol)
     behind = b"GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     answers = ask(cluster, upgrade + AS_JANE + b"\r\n" + behind)
@@ -511,7 +511,7 @@ def test_who_approves_changes_neither_what_is_asked_nor_the_certificate(cluster:
     assert "certificate" not in answer["status"]
 
 
-# ------------------------------------------------------------------- what a token and a log tell
+# ------------------------------------------------------------- what tokens and logs reveal
 
 
 def test_what_was_tried_is_in_no_log_and_on_no_page(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:

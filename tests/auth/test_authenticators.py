@@ -1,4 +1,4 @@
-"""Who a request comes from, as told by certificate, token, or nothing."""
+"""Tests authentication by certificate, by token, or without credentials."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

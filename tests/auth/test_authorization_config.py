@@ -1,4 +1,4 @@
-"""The file of --authorization-config: what it means, and upstream's words for what it can't."""
+"""The file of --authorization-config: its meaning, and upstream's error messages for invalid files."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a user may do, and the sentence when not."""
+"""Tests what a user may do, and the messages of rejections."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
-"""Attacks that would hold the server up: connections that never say anything, and servers it asks that never answer.
+"""Attacks that would block the server: connections that never send anything, and servers that never respond to it.
 
-Whoever has a good credential is answered all the same."""
+Requests with valid credentials are still served.
+"""
 
 import asyncio
 import json
@@ -33,7 +34,7 @@ def silent() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def cluster(silent: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One that asks the silent server for its OpenID provider's keys and about tokens that it doesn't know."""
+    """Starts a server that gets its OpenID provider's keys and the reviews of unknown tokens from the silent server."""
     folder = tmp_path_factory.mktemp("slow")
     where = {"server": f"http://127.0.0.1:{silent}/review"}
     kubeconfig = {
@@ -110,7 +111,7 @@ def test_a_webhook_that_never_answers_holds_nobody_else_up(cluster: Cluster) -> 
 
 
 def test_tokens_of_a_provider_that_never_answers_are_refused_at_once(cluster: Cluster, silent: int) -> None:
-    """Nobody but the webhook is left to be asked then, which is not waited for here."""
+    """Only the webhook is left to be called then, which this test doesn't wait for."""
     from jwt import api_jws
 
     from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator

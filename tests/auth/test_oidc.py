@@ -35,7 +35,7 @@ def token(credentials: Credentials, issuer: str = "claims", key: str = "issuer",
 
 
 def user(config: dict[str, Any], *tokens: str) -> UserInfo | None:
-    """Of the last token, after the others were tried."""
+    """Returns the user of the last token, after the others were tried."""
 
     async def run() -> UserInfo | None:
         authenticator = JWTAuthenticator(config, ALGORITHMS, (), SystemClock())

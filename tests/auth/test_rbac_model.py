@@ -167,7 +167,7 @@ def pieces(rule: Rule) -> Iterator[Rule]:
 
 
 def covers(owner: Rule, piece: Rule) -> bool:
-    """One of the owner's rules covers a piece all by itself."""
+    """Reports whether a single rule of the owner covers a piece."""
 
     def has(key: str) -> bool:
         mine = owner.get(key, ())

@@ -1,4 +1,4 @@
-"""Users whom a front proxy names. Upstream: headerrequest/requestheader_test.go, request/x509 (NewDynamicCAVerifier)."""
+"""Users in the headers of a front proxy. Upstream: headerrequest/requestheader_test.go, request/x509 (NewDynamicCAVerifier)."""
 
 import asyncio
 

@@ -47,7 +47,7 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCommand:
-    """What it prints, and how it exits."""
+    """Tests the command's output and exit codes."""
 
     def test_prints_a_line_for_the_shell(self, tmp_path: Path) -> None:
         folder = tmp_path / "with space"
@@ -175,7 +175,7 @@ class TestCommand:
 
 @dataclass(slots=True)
 class Running:
-    """A started program, alone in its process group. `gone` reports when nobody holds the pipe's other end any more."""
+    """A started program, alone in its process group. `gone` becomes readable when no process has the pipe's other end open."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -223,7 +223,7 @@ def listens(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def envtest_arguments(folder: Path, port: int | str, *more: str) -> list[str]:
-    """As controller-runtime's envtest calls kube-apiserver; its certificates are in the folder."""
+    """Returns the flags with which controller-runtime's envtest starts kube-apiserver; its certificates are in the folder."""
     return [
         "--allow-privileged=true",
         "--authorization-mode=RBAC",
@@ -410,7 +410,7 @@ class TestKubeAPIServer:
         ],
     )
     def test_refuses_a_client_ca_that_is_none(self, launcher: Launcher, bundle: str, complaint: str) -> None:
-        """At once: whoever shows a certificate later would find out otherwise."""
+        """The file is rejected at the start, not when a client presents a certificate."""
         path = launcher.folder / "bundle.pem"
         path.write_text(bundle)
         arguments = envtest_arguments(launcher.folder, 0, f"--client-ca-file={path}")
@@ -420,7 +420,7 @@ class TestKubeAPIServer:
         assert done.stderr.startswith(f"Error: {complaint.format(path)}")
 
     def test_takes_an_address_for_its_range(self, launcher: Launcher) -> None:
-        """As Go parses CIDRs: bits behind the prefix don't matter."""
+        """Go's CIDR parser ignores the bits after the prefix."""
         server = launcher.kube_apiserver("--service-cluster-ip-range=10.0.0.1/24")
         assert server.get("/readyz", unverified()) == (200, "ok")
 
@@ -485,7 +485,7 @@ sys.stdin.read()
 @pytest.mark.skipif(shutil.which("sh") is None, reason="no sh")
 @pytest.mark.parametrize("detached", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_they_end_with_a_test_run_that_is_killed_unless_detached(tmp_path: Path, detached: bool) -> None:
-    """A killed test run can't tell its servers to stop: they notice. Detached ones live on."""
+    """A killed test run can't stop its servers: they notice its end. Detached servers live on."""
     assets = tmp_path / "assets"
     assert command(str(assets), *["--detached"] * detached).returncode == 0
     save(tmp_path, "ca", create_authority())

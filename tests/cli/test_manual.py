@@ -1,4 +1,4 @@
-"""What `--help`, `help` and `version` print: every flag has an entry and a sentence, and the entries are right."""
+"""Tests the output of `--help`, `help` and `version`: every flag has an entry and a sentence, and the entries are right."""
 
 import json
 import re
@@ -246,7 +246,7 @@ def test_every_command_has_a_summary() -> None:
 
 
 def test_the_list_of_commands_is_printed_without_the_flags() -> None:
-    """It is what people type first: nothing is loaded that it doesn't show."""
+    """Users type this command first, so it loads nothing that it doesn't show."""
     shown = "[name for name in sys.modules if name == 'msgspec' or 'flags' in name]"
     code = f"import sys; from fakeapiserver import cli; cli.main(['--help']); print({shown})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What an informer keeps: the queue of changes and the indexed store."""
+"""Tests an informer's storage: the queue of changes and the indexed store."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a server serves, by whatever name; kept where kubectl keeps it."""
+"""Tests discovery of a server's resources by all their names, and its cache, which is in kubectl's place."""
 
 import asyncio
 import json
@@ -37,7 +37,9 @@ def table(group_version: str, *rows: tuple[str, str, Sequence[str]]) -> tuple[st
 
 
 def group(name: str, *versions: str) -> dict[str, Any]:
-    """The first one is preferred; they are told in reverse, as no server does, to see that it counts."""
+    """Returns a group whose first version is preferred. The versions are listed in reverse, as no server does, to test that the preference
+    counts.
+    """
     rows = [{"groupVersion": f"{name}/{version}" if name else version, "version": version} for version in versions]
     return {"name": name, "versions": rows[::-1], "preferredVersion": rows[0]}
 
@@ -58,7 +60,7 @@ SERVED = Documents(
 
 
 class Told:
-    """Tells the same each time, and counts how often."""
+    """Returns the same documents each time, and counts the requests."""
 
     def __init__(self, documents: Documents = SERVED) -> None:
         self.answer = documents
@@ -72,7 +74,7 @@ class Told:
         return groups_of(await self.documents())
 
     def invalidate(self) -> None:
-        """It remembers nothing."""
+        """Does nothing: this source has no cache."""
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ class Answers:
         return Answer(self._found.get(target))
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Does nothing: no connection is open."""
 
 
 class Answer:
@@ -216,7 +218,7 @@ class Answer:
         return self._body
 
     async def finish(self) -> None:
-        """It is here already."""
+        """Does nothing: the response is complete."""
 
 
 def test_servers_without_aggregated_discovery_are_asked_version_by_version() -> None:

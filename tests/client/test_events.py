@@ -1,4 +1,4 @@
-"""What is written of events: series, counts, what is combined, what is left out."""
+"""Tests how events are written: as series, counted, combined, or left out."""
 
 import asyncio
 from collections.abc import Sequence
@@ -62,12 +62,12 @@ class _Events(ResourceClient):
 
 
 def core_events(messages: Sequence[tuple[float, str]]) -> list[tuple[str, int, str]]:
-    """What is written of events with these messages, each so many seconds after the one before: method, count and message."""
+    """Records these messages, each a number of seconds after the previous one, and returns method, count and message of each write."""
     return [(method, event["count"], event["message"]) for method, event in written_events(messages)]
 
 
 def written_events(messages: Sequence[tuple[float, str]]) -> list[tuple[str, Object]]:
-    """As `core_events`, with the whole of what is written."""
+    """Records events as `core_events` does, and returns the whole written objects."""
     written, clock = Written(), Still()
 
     async def scenario() -> None:
@@ -119,7 +119,7 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def events(*told: dict[str, Any], gone: bool = False) -> list[tuple[str, Object]]:
-    """What is written of events.k8s.io events."""
+    """Records events of events.k8s.io and returns what is written."""
     written = Written()
     written.gone = gone
 

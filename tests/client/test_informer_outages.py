@@ -1,8 +1,8 @@
 """An informer, a server in a process of its own, and a network between them that breaks everything that can break.
 
-The server is killed, stopped, compacted, restarted with another state; the proxy cuts, stalls, resets and lies. After every
-storm the informer has what the server has, and its handlers were told so. FAKEAPISERVER_STORMS=100 makes as many seeds of one,
-and FAKEAPISERVER_FIRST_STORM begins with another. With FAKEAPISERVER_REFERENCE_STATE (the STATE folder of a private real server, whose
+The server is killed, stopped, compacted, restarted with another state; the proxy cuts, stalls, resets and lies. After every storm the
+informer has what the server has, and its handlers have received all changes. FAKEAPISERVER_STORMS=100 makes as many seeds of one, and
+FAKEAPISERVER_FIRST_STORM begins with another. With FAKEAPISERVER_REFERENCE_STATE (the STATE folder of a private real server, whose
 programs' process ids are in `pids`), the proxy's storms blow between the informer and that one.
 """
 
@@ -72,7 +72,7 @@ class Serve:
         self._folder = folder
         self._kubeconfig = folder / "kubeconfig"
         (folder / "tokens.csv").write_text("storms,admin,1,system:masters\n")
-        self.port = free_port()  # it is begun again there, which nobody else may have taken meanwhile
+        self.port = free_port()  # the server starts again on this port, which no other process may take meanwhile
         self.start()
 
     @property
@@ -230,7 +230,7 @@ class Proxy:
                 if behind is None:
                     answers, behind = await asyncio.open_connection(*self._address, ssl=self._tls, limit=1 << 22)
                 behind.write(head)
-                # whoever asks may go away while nothing comes
+                # the client may disconnect while no data arrives
                 gone = asyncio.ensure_future(reader.read(1)) if b"watch=true" in head else None
                 answering = asyncio.ensure_future(self._answer(answers, writer))
                 try:
@@ -335,12 +335,14 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-# ------------------------------------------------------------------------------------------- who is told
+# ------------------------------------------------------------------------------------------- the handlers
 
 
 class View:
-    """What a handler was told, checked as it comes: nothing is added twice, or changed or deleted before it is there.
-    `fails`: it raises when it has taken note. `dawdles`: it takes its time."""
+    """A handler that records its events and checks each: no object is added twice, or changed or deleted before it was added.
+
+    `fails`: it raises an error after each record. `dawdles`: it is slow.
+    """
 
     def __init__(self, *, fails: bool = False, dawdles: bool = False) -> None:
         self.objects: dict[str, Object] = {}
@@ -533,7 +535,7 @@ def told(view: View) -> list[Object]:
 
 
 def identities(objects: Any) -> dict[str, tuple[str, str]]:
-    """Of the storms' own objects: a server writes some itself when it starts."""
+    """Returns the uid and revision of each object of the storms; a server also writes its own objects when it starts."""
     return {
         meta_namespace_key(obj): (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
         for obj in objects

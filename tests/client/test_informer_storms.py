@@ -1,4 +1,4 @@
-"""Whatever happens to lists and watches, in the end an informer has what the server has, and its handlers were told so.
+"""Whatever happens to lists and watches, in the end an informer has what the server has, and its handlers have received all changes.
 
 The server is a model with a history; it compacts, restarts with another state, drops, cuts and refuses, by a seed's dice.
 """
@@ -33,7 +33,7 @@ class ModelServer:
         self.begin(100)
 
     def begin(self, revision: int) -> None:
-        """Another state, as after a restart without storage: nobody gets through for a moment."""
+        """Begins with an empty state, as after a restart without storage; for a moment no request succeeds."""
         self.is_gone = True
         self.objects: dict[str, Object] = {}
         self.history: list[tuple[int, str, Object]] = []
@@ -41,7 +41,7 @@ class ModelServer:
         self.compacted = revision
 
     def write(self) -> None:
-        """One random change."""
+        """Makes a random change."""
         name = self.dice.choice(NAMES)
         self.revision += 1
         old = self.objects.get(name)
@@ -126,7 +126,7 @@ class ModelServer:
 
 
 class View:
-    """What a handler was told, checked as it comes: nothing is added twice, or changed or deleted before it is there."""
+    """A handler that records its events and checks each: no object is added twice, or changed or deleted before it was added."""
 
     def __init__(self, *, slow: bool) -> None:
         self.objects: dict[str, Object] = {}

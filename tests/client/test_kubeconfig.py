@@ -1,4 +1,4 @@
-"""Which server and which user a kubeconfig, or a pod, leads to."""
+"""Tests which server and user a kubeconfig or a pod's environment selects."""
 
 import base64
 import json

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.client.leaderelection import LeaderElectionRecord, LeaderElector
 
-# How fast the clock of whoever runs goes, beside real time.
+# The rate of the running candidate's clock, relative to real time.
 RATE: ContextVar[float] = ContextVar("RATE", default=1.0)
 
 
 class VirtualTime(asyncio.SelectorEventLoop):
-    """Nobody waits: when there is nothing to do, it is the next timer's time. Each task has a clock of its own rate."""
+    """An event loop in virtual time: when nothing is ready, time jumps to the next timer. Each task's clock has its own rate."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -59,7 +59,9 @@ class TaskClock:
 
 
 class Server:
-    """One record. While it storms, requests and answers are late or lost; a request may arrive after its sender gave it up."""
+    """A server with a single record. While it storms, requests and responses are late or lost; a request may arrive after its client gave
+    up.
+    """
 
     def __init__(self, seed: int = 0, *, storms: bool = False) -> None:
         self.dice = random.Random(seed)
@@ -130,7 +132,7 @@ class ModelLock:
 
 
 class Candidates:
-    """Who leads, checked whenever somebody begins to."""
+    """The current leaders, checked whenever a candidate begins to lead."""
 
     def __init__(self, server: Server) -> None:
         self.server = server

@@ -29,7 +29,7 @@ class Clock:
 
 
 class Server:
-    """Events that were written; fails as often as it is told to."""
+    """Stores written events; its first requests fail with the given errors."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = [*failures]
@@ -51,7 +51,7 @@ class Server:
 
 
 def recorded(server: Server, tell: "Tell") -> list[float]:
-    """Everything is told and written; how long it waited in between."""
+    """Records and writes all events; returns how long the recorder waited in between."""
     clock, waits = Clock(), []
 
     async def sleep(seconds: float) -> None:
@@ -71,7 +71,7 @@ def recorded(server: Server, tell: "Tell") -> list[float]:
 
 
 class Tell:
-    """Tells a number of events, some seconds between them."""
+    """Records a number of events, with some seconds between them."""
 
     def __init__(self, count: int = 1, note: str = "all is well", seconds: float = 0.0, **options: Any) -> None:
         self.count, self.note, self.seconds = count, note, seconds

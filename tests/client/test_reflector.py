@@ -1,4 +1,4 @@
-"""What a reflector asks its source for."""
+"""Tests the requests that a reflector sends to its source."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
@@ -49,7 +49,7 @@ class Store:
 
 
 def test_the_time_of_the_first_watch_isnt_that_of_those_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else every informer would list anew once its first watch should have ended. In virtual time."""
+    """Otherwise every informer would list again once its first watch should have ended. Runs in virtual time."""
     monkeypatch.setattr(reflector, "_MIN_WATCH_SECONDS", 0)
     monkeypatch.setattr(reflector, "_GRACE_SECONDS", 0.1)
 

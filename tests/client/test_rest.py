@@ -1,4 +1,4 @@
-"""What goes over the wire: who asks, when it is tried again, what becomes of answers."""
+"""Tests the requests on the wire: their headers, their retries, and the handling of responses."""
 
 import asyncio
 import json
@@ -223,7 +223,7 @@ def test_a_late_answer_is_told() -> None:
 
 
 class Elapsing:
-    """A clock that goes on while somebody sleeps."""
+    """A clock that advances while a caller sleeps."""
 
     def __init__(self) -> None:
         self.seconds = 100.0

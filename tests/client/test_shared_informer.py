@@ -1,4 +1,4 @@
-"""What an informer's handlers are told, in which order, and what is kept of objects."""
+"""Tests the events of an informer's handlers, their order, and what is kept of objects."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ class Scripted:
 
 
 class Told:
-    """A handler that writes down what it is told."""
+    """A handler that records its events."""
 
     def __init__(self) -> None:
         self.rows: list[str] = []
@@ -99,12 +99,12 @@ def run(scenario: Scenario, **options: Any) -> None:
 
 
 async def settled(informer: SharedInformer, source: Scripted) -> None:
-    """Until everything given was taken and told."""
+    """Waits until all events were taken and delivered."""
 
     async def is_so() -> bool:
         return source.events.empty() and source.lists.empty() and informer.idle
 
-    for _ in range(5):  # what is taken is told some turns later
+    for _ in range(5):  # events are delivered some turns after they are taken
         await poll_until(is_so, interval=0, timeout=60)
         await asyncio.sleep(0)
 
@@ -167,7 +167,7 @@ def test_a_resync_tells_those_who_want_it_of_everything_again() -> None:
         wants, calm = Told(), Told()
         informer.add_event_handler(wants)
         informer.add_event_handler(calm, resyncs=False)
-        turns.put_nowait(None)  # before the first list there is nothing to tell
+        turns.put_nowait(None)  # before the first list there are no events
         await asyncio.sleep(0)
         source.lists.put_nowait([obj("a"), obj("b")])
         await informer.wait_for_sync()

@@ -43,7 +43,7 @@ async def talk(
     work: Callable[[RESTClient], Awaitable[Any]],
     protocols: Sequence[str] = ("v5.channel.k8s.io", "v4.channel.k8s.io"),
 ) -> tuple[Any, str]:
-    """What `work` answers, and the path it asked for."""
+    """Runs `work` with a client; returns its result and the path of the request."""
     paths: list[str] = []
 
     async def handler(connection: ServerConnection) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for objects: what is told, what is tried again."""
+"""Tests waiting for objects: the results and the retries."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ Script = Sequence[WatchEvent | Exception]
 
 
 class Source:
-    """Lists nothing, and gives one script after the other to those who watch."""
+    """Lists nothing, and gives each watch the next script."""
 
     def __init__(self, *scripts: Script) -> None:
         self._scripts = list(scripts)

@@ -27,7 +27,7 @@ from fakeapiserver.client.record import EVENTS, EventBroadcaster
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import NoMatchError, RESTMapper
 
-# objects are counted: nobody else writes
+# objects are counted: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")

@@ -36,7 +36,7 @@ class TestClock:
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
-    """What can be got now, each done at once."""
+    """Returns the items that are ready now, and marks each as done."""
     found = []
     while len(queue):
         item = await queue.get()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# what npm, Maven, Cargo and Go say when the way to a registry, or the registry itself, fails; and Go of what it is too old for
+# errors of npm, Maven, Cargo and Go if the network or a registry fails, and of Go if it is too old for a module
 _ELSEWHERE = re.compile(
     r"ECONNRE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ERR_SOCKET_TIMEOUT|code E5\d\d|Could not transfer artifact|"
     r"spurious network error|failed to download|failed to get successful HTTP response|dial tcp|i/o timeout|"

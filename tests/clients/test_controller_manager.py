@@ -41,7 +41,7 @@ OBJECTS: list[tuple[str, dict[str, Any]]] = [
     ),
 ]
 READY = [{"type": "Ready", "status": "True"}]
-# What would tell that the two don't understand each other.
+# Log lines that show that the two don't understand each other.
 MISUNDERSTANDING = re.compile(
     r"proto: |unable to decode|unexpected EOF|failed to (watch|list)|cannot be handled|panic", re.I
 )

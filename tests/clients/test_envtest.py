@@ -62,7 +62,7 @@ def test_a_test_run_from_start_to_stop(
 def test_an_older_version_by_the_name_and_flags_of_setup_envtest(
     program: Path, assets: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """As the Makefiles of kubebuilder's projects call it."""
+    """The Makefiles of kubebuilder's projects call it in this way."""
     setup = [assets / "setup-envtest", "use", "1.34", "--bin-dir", tmp_path / "bin", "-p", "path"]
     folder = subprocess.run(setup, capture_output=True, text=True, check=True).stdout.strip()
     environment["KUBEBUILDER_ASSETS"] = folder
@@ -77,7 +77,7 @@ def test_an_older_version_by_the_name_and_flags_of_setup_envtest(
 def test_three_at_a_time_leave_no_process_behind(
     program: Path, environment: dict[str, str], number: signal.Signals, status: int
 ) -> None:
-    """Told to end, envtest stops its servers; killed it can't, so they notice. Standard output is theirs too: it ends with the last."""
+    """On SIGTERM envtest stops its servers; when it is killed, they notice its end. Standard output is theirs too: it ends with the last."""
     environment["KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT"] = "true"
     with ExitStack() as stack:
         runs = []

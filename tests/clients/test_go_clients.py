@@ -52,7 +52,8 @@ def run(program: str, command: str, kubeconfig: str, stdin: str = "") -> str:
     return done.stdout
 
 
-@pytest.mark.fake_cluster(controllers=())  # what is written is read again as it was: nobody else may write or delete
+# objects are read again as they were written: no controller may write or delete
+@pytest.mark.fake_cluster(controllers=())
 def test_client_go_uses_every_verb_on_every_kind(go_client: str, fake_cluster: Cluster) -> None:
     """Objects read, listed and watched are those written, and what is deleted goes; protobuf is all it accepts."""
     wanted = [json.loads(line)["resource"] for line in KINDS.splitlines()]
@@ -78,7 +79,7 @@ def test_controller_runtime_runs_a_controller(go_client: str, fake_cluster: Clus
 
 
 def test_informers_begin_with_a_stream(go_client: str, fake_cluster: Cluster) -> None:
-    """Typed (protobuf), dynamic and metadata-only ones hear of what there is, of a change and of a deletion."""
+    """Typed (protobuf), dynamic and metadata-only informers receive the existing objects, a change and a deletion."""
     run(go_client, "informed", fake_cluster.kubeconfig)
 
 
@@ -104,7 +105,7 @@ def test_encodes_and_decodes_random_objects_as_go_does(go_client: str) -> None:
 
 
 def without_empty_lists(value: object) -> object:
-    """Protobuf does not tell an empty list in a map from none."""
+    """Removes empty lists and nulls from maps, which protobuf can't distinguish from absent fields."""
     if isinstance(value, dict):
         return {key: without_empty_lists(item) for key, item in value.items() if item not in ([], None)}
     return [without_empty_lists(item) for item in value] if isinstance(value, list) else value

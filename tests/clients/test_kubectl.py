@@ -11,7 +11,7 @@ import pytest
 
 from fakeapiserver import Cluster
 
-# what kubectl prints is what was put in: nobody else writes
+# kubectl prints what was written: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 MANIFESTS = """\

@@ -134,7 +134,7 @@ def test_kr8s(fake_cluster: Cluster) -> None:
 
 
 def test_kopf_operator_reconciles_a_custom_resource(fake_cluster: Cluster) -> None:
-    """An operator answers a new Widget by writing its status, and lets it go when it is deleted."""
+    """A kopf operator writes the status of a new Widget, and removes its finalizer when the Widget is deleted."""
     kopf = pytest.importorskip("kopf", reason="pip install -e '.[clients]'")
     kubernetes = pytest.importorskip("kubernetes", reason="pip install -e '.[clients]'")
     api_client = kubernetes.config.new_client_from_config(fake_cluster.kubeconfig)

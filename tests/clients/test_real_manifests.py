@@ -31,7 +31,7 @@ def kubectl_path() -> str:
 
 
 def module_folder(module: str) -> Path:
-    """Where Go's module cache keeps a published module; skips the test where it can't be had."""
+    """Returns the folder of a published module in Go's module cache; skips the test if the module isn't available."""
     go = shutil.which("go")
     if go is None:
         pytest.skip("no Go on the PATH to fetch published modules with")

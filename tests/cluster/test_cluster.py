@@ -20,7 +20,7 @@ from fakeapiserver.cluster.loop_thread import LoopThread
 
 
 def get(cluster: Cluster | AsyncCluster, path: str) -> Any:
-    """One request as the admin, with the CA checked."""
+    """Sends a GET as the admin, with the CA checked."""
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     request = urllib.request.Request(cluster.url + path, headers={"Authorization": f"Bearer {cluster.token}"})
     with urllib.request.urlopen(request, context=context, timeout=60) as answer:
@@ -28,7 +28,7 @@ def get(cluster: Cluster | AsyncCluster, path: str) -> Any:
 
 
 def open_files() -> set[str]:
-    """Without those that nobody holds any more, of this test or another."""
+    """Returns the open files of this process, after a garbage collection."""
     gc.collect()
     found = set()
     for name in os.listdir("/proc/self/fd"):
@@ -163,7 +163,7 @@ class TestFixtures:
 
     @pytest.mark.fake_cluster(authorization_mode=["AlwaysDeny"])
     def test_the_marker_takes_options(self, fake_cluster: Cluster) -> None:
-        # the admin is in system:masters, whom no mode can lock out
+        # the admin is in system:masters, which no mode can lock out
         assert get(fake_cluster, "/api/v1/namespaces")["kind"] == "NamespaceList"
 
     @pytest.mark.fake_cluster(controllers=("*",))
@@ -189,4 +189,5 @@ def test_without_controllers_nothing_happens_by_itself() -> None:
         client.resource("namespaces").create({"metadata": {"name": "shop"}})
         assert client.resource("serviceaccounts", "shop").list()["items"] == []
         pod = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
-        client.resource("pods", "shop").create(pod)  # no account is asked for where nobody makes any
+        # without the controller that creates service accounts, admission doesn't require one
+        client.resource("pods", "shop").create(pod)

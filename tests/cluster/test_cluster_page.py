@@ -25,7 +25,7 @@ def test_every_section_has_an_example() -> None:
 
 @pytest.mark.parametrize("heading", RUN)
 def test_an_example_runs(heading: str, tmp_path: Path) -> None:
-    """As a script of its own, in an empty folder."""
+    """Each example runs as a separate script, in an empty folder."""
     if "from kubernetes" in RUN[heading]:
         pytest.importorskip("kubernetes")
     script = tmp_path / "example.py"

@@ -1,4 +1,4 @@
-"""Who was allowed and refused what in a test, and what a controller's role has to say."""
+"""Tests which accesses of a test were allowed and denied, and the role that a controller needs."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""What a test does with a cluster's controllers and its clock, in Python and over HTTP."""
+"""Tests how a test uses a cluster's controllers and its clock, in Python and over HTTP."""
 
 import json
 import time
@@ -15,7 +15,7 @@ ACCOUNTS = "serviceaccount-controller"
 
 
 class Asking(Client):
-    """What these tests ask for again and again."""
+    """A client with the requests that these tests share."""
 
     def refusal(self, method: str, path: str, body: object = None) -> tuple[int, str]:
         with pytest.raises(urllib.error.HTTPError) as raised:
@@ -156,7 +156,7 @@ def test_nodes_and_their_scripts_over_http() -> None:
 
 
 def test_an_hour_in_which_nothing_happens_is_mostly_skipped() -> None:
-    """Counted, not timed: upstream's nodes renew their leases 360 times each; nobody may take one for lost meanwhile."""
+    """Counted, not timed: upstream's nodes renew their leases 360 times each; no controller may consider a node lost meanwhile."""
     with Cluster(nodes=3) as cluster:
         client = Client(cluster)
         leases, nodes = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "/api/v1/nodes"

@@ -36,7 +36,7 @@ def members(face: type) -> Iterator[str]:
 
 
 def parameters(member: object) -> list[inspect.Parameter] | None:
-    """None for a property."""
+    """Returns a method's parameters, or None for a property."""
     return [*inspect.signature(member).parameters.values()] if callable(member) else None
 
 
@@ -61,7 +61,7 @@ def test_the_synchronous_face_has_no_coroutines() -> None:
 
 
 def test_everything_works_in_an_event_loop() -> None:
-    """Also with the synchronous class: `async with Cluster()` gives the asynchronous face."""
+    """The synchronous class works, too: `async with Cluster()` returns the asynchronous face."""
 
     async def scenario(made: Cluster | AsyncCluster) -> None:
         before = threading.active_count()
@@ -123,7 +123,7 @@ def test_one_that_runs_already_is_not_started_again(face: type[Cluster] | type[A
 
 
 def test_a_function_that_the_cluster_calls_does_not_wait_for_the_cluster() -> None:
-    """It would wait for ever: its caller is the event loop that would have to go on."""
+    """Waiting would never end, since the caller is the event loop that the cluster runs in."""
     with Cluster(controllers=()) as cluster:
 
         async def call() -> None:

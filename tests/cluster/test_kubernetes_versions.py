@@ -24,7 +24,7 @@ DEPLOYMENT = {
 
 
 def ask(cluster: Cluster, path: str, body: Json | None = None) -> Json:
-    """The answer to a GET, or to a POST of a body; a Status for what is refused."""
+    """Sends a GET, or a POST of a body, and returns the response's document, which may be a Status."""
     headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": "application/json"}
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(cluster.url + path, data, headers)

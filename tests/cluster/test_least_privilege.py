@@ -17,7 +17,7 @@ from tests.cluster.test_cluster_rbac import RBAC, Client
 GROUP = "rbac.authorization.k8s.io"
 SHOP = "/api/v1/namespaces/shop"
 READER = {"metadata": {"name": "reader"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
-# Tells of each of its requests whether it was refused.
+# Sends requests and returns for each of them whether it was forbidden.
 Traffic = Callable[[Client], list[bool]]
 
 
@@ -41,7 +41,7 @@ def cluster(shared: Cluster, tmp_path: Path) -> Cluster:
 
 
 def operator(client: Client) -> list[bool]:
-    """What kopf does: looks around, lists in one place and everywhere, patches and tells of it."""
+    """Sends the requests of kopf: discovery, lists in one and all namespaces, patches and events."""
     return [
         status == 403
         for status, _ in (
@@ -123,11 +123,11 @@ def test_roles_are_enough_and_no_part_is_too_much(
     for less in weakened(roles):
         apply(admin, less)
         assert any(traffic(robot)), (roles, less)
-        traffic(admin)  # so that nothing is left of what ended halfway
+        traffic(admin)  # remove what the interrupted traffic has left
 
 
 def test_what_admission_asks_for_is_needed_too(cluster: Cluster, tmp_path: Path) -> None:
-    """Who approves a certificate must have a right to it, beside that of writing the approval."""
+    """To approve a certificate, a user needs a right to its signer besides the right to write the approval."""
     key = ec.generate_private_key(ec.SECP256R1())
     request = x509.CertificateSigningRequestBuilder(x509.Name([])).sign(key, hashes.SHA256())
     pem = b64encode(request.public_bytes(Encoding.PEM)).decode()

@@ -45,7 +45,7 @@ def define_and_use(cluster: Cluster) -> None:
 
 
 def objects(cluster: Cluster) -> dict[str, Any]:
-    """What is stored, but for what nodes renew and for revisions."""
+    """Returns the stored objects, without leases and revisions."""
     found = {}
     for key, stored in cluster.snapshot().buckets.items():
         if key != "leases":

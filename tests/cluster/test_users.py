@@ -16,7 +16,7 @@ from fakeapiserver import Cluster
 
 
 def who(kubeconfig: str, tmp_path: Path) -> dict[str, Any]:
-    """Who the server says the kubeconfig's user is."""
+    """Returns the server's view of the kubeconfig's user."""
     config = json.loads(Path(kubeconfig).read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=b64decode(cluster["certificate-authority-data"]).decode())

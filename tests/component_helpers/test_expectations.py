@@ -1,4 +1,4 @@
-"""A controller waits for what it has done to be seen."""
+"""A controller waits until it has seen the effects of its own writes."""
 
 from fakeapiserver.component_helpers.workloads.expectations import (
     EXPECTATIONS_TIMEOUT,

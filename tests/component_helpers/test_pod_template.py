@@ -1,4 +1,4 @@
-"""Templates, told apart by what they make of pods."""
+"""Tests that templates are distinguished by the pods that they create."""
 
 import pytest
 

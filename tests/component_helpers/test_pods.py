@@ -1,4 +1,4 @@
-"""What controllers ask of pods, and which of them go first."""
+"""Tests the helpers of controllers for pods, and the order in which pods are deleted."""
 
 from typing import Any
 

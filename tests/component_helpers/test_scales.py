@@ -1,4 +1,4 @@
-"""What selectors of scales become, and which there can't be."""
+"""Tests how selectors of scales are converted, and which are invalid."""
 
 import pytest
 

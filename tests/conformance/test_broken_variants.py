@@ -1,4 +1,4 @@
-"""What the comparison of kinds breaks."""
+"""Tests the faults that the comparison of kinds adds to objects."""
 
 import json
 import random

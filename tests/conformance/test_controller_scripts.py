@@ -1,4 +1,4 @@
-"""What the real kube-controller-manager made of the scripts, and what the controllers here make of them."""
+"""Compares what the controllers here do in the scripts with the recordings of the real kube-controller-manager."""
 
 import pytest
 
@@ -20,7 +20,7 @@ QUICK = (
 )
 
 
-@pytest.mark.timeout(240)  # caches of what isn't served any more are tried again by the real clock
+@pytest.mark.timeout(240)  # caches of resources that aren't served any more are retried by the real clock
 @pytest.mark.parametrize(
     "controller", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCRIPTED]
 )

@@ -1,4 +1,4 @@
-"""How upstream's end-to-end specs are chosen and their results read; running them all takes the better part of an hour."""
+"""Tests how upstream's end-to-end specs are chosen and their results read; running them all takes most of an hour."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How the results of Go modules' suites are read; running them takes minutes and is left to the commands themselves."""
+"""Tests how the results of Go modules' suites are read; running them takes minutes and is left to the commands themselves."""
 
 import json
 

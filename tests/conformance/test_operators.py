@@ -32,7 +32,7 @@ def operator(request: pytest.FixtureRequest) -> Operator:
 
 @pytest.fixture(scope="module")
 def client(operator: Operator) -> Iterator[Client]:
-    """Of a server that has the operator's definitions."""
+    """Yields a client of a server that has the operator's definitions."""
     with Cluster() as cluster:
         client = Client(cluster.url, cluster.token)
         for definition in operator.definitions.values():

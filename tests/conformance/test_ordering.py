@@ -1,4 +1,4 @@
-"""Which orders of causes count as upstream's."""
+"""Tests which orders of causes count as upstream's."""
 
 from typing import Any
 

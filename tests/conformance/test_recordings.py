@@ -61,7 +61,7 @@ def test_the_message_of_a_status_leaves_out_its_causes(tmp_path: Path) -> None:
 
 
 def test_an_older_version_is_written_as_the_difference(tmp_path: Path) -> None:
-    """What comparing ignores is a constant, so that it makes no differences."""
+    """Values that comparisons ignore become constants, so that they make no differences."""
     meta = {"uid": "0b7d5a52-3e2c-4a8f-8f0e-3f6f1a2b4c5d", "creationTimestamp": "2026-02-03T04:05:06Z"}
     newer = {"status": 200, "body": {"metadata": {**meta, "resourceVersion": "17"}, "spec": {"a": "x" * 200}}}
     older = {"status": 200, "body": {"metadata": {**meta, "resourceVersion": "99"}, "spec": {"a": "x" * 200, "b": 1}}}
@@ -75,7 +75,7 @@ def test_an_older_version_is_written_as_the_difference(tmp_path: Path) -> None:
 
 @given(rows)
 def test_any_rows_come_back(given_rows: list[dict[str, Any]]) -> None:
-    """Also from a file, whose keys are sorted: item 10 of a list comes before item 9 there."""
+    """Rows from a file come back, too: its keys are sorted, so that item 10 of a list precedes item 9."""
     forms = json.loads(recordings.lines(recordings.shortened(given_rows), sort_keys=True))
     assert recordings.expanded(forms) == given_rows
 

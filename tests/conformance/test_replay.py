@@ -28,7 +28,7 @@ FLOORS = json.loads((exchange.HERE / "floors.json").read_text())
 
 @pytest.fixture
 def client(tmp_path: Path, area: str) -> Iterator[exchange.Client]:
-    """Of a fresh server with the area's flags, as the user whom the recordings were made as."""
+    """Yields a client of a fresh server with the area's flags, as the user of the recordings."""
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('conformance,admin,1,"system:masters"\n')
     with started(area) as (flags, credentials):

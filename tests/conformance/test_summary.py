@@ -1,4 +1,4 @@
-"""What large answers are written down as."""
+"""Tests the summaries of large answers."""
 
 from email.message import Message
 

@@ -1,4 +1,4 @@
-"""One of several managers: while it leads, its controller and another runnable leave a time stamp every few milliseconds.
+"""A manager among several: while it leads, its controller and another runnable leave a time stamp every few milliseconds.
 
 python leading.py KUBECONFIG NAMESPACE NAME FILE
 """

@@ -1,4 +1,4 @@
-"""What the manager's cache keeps: of which kinds, namespaces and labels; and how it is read."""
+"""Tests the manager's cache: the kinds, namespaces and labels that it keeps, and how it is read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ from fakeapiserver.controller_runtime import CacheOptions, gvk
 from fakeapiserver.controller_runtime.cache import ByObject, Cache
 from fakeapiserver.controller_runtime.client import Client
 
-# reads and writes are counted: nobody else writes
+# reads and writes are counted: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 CONFIG_MAP, SECRET, NAMESPACE = (gvk("v1", kind) for kind in ("ConfigMap", "Secret", "Namespace"))
@@ -69,7 +69,7 @@ def mapper_of(rest: RESTClient) -> RESTMapper:
 
 
 def names(objects: list[Object]) -> list[str]:
-    """Of what the tests made."""
+    """Returns the names of the objects that the tests created."""
     keys = ("{}/{}".format(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) for obj in objects)
     return sorted(key for key in keys if key[0] in "abc/" and not key.startswith("/kube-"))
 
@@ -210,7 +210,7 @@ def test_what_is_written_shows_a_moment_later(run: Callable[..., None]) -> None:
 
 
 def test_a_kind_that_may_not_be_listed_does_not_sync(run: Callable[..., None]) -> None:
-    """It is tried again and again; who waits gives up by themselves."""
+    """The list is tried again and again; callers that wait use their own timeouts."""
 
     async def scenario(cache: Cache, client: Client) -> None:
         informers = await cache.informer_for(SECRET)

@@ -30,7 +30,7 @@ from fakeapiserver.controller_runtime import gvk
 from fakeapiserver.controller_runtime.client import Client, Reader
 from fakeapiserver.controller_runtime.scheme import kind
 
-# nobody else writes
+# no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 CONFIG_MAP, DEPLOYMENT, POD, NAMESPACE = (

@@ -51,7 +51,8 @@ def test_an_object_has_one_controller_and_several_owners() -> None:
         set_controller_reference(other, obj)
     assert (caught.value.object, caught.value.owner["name"]) == (obj, "w")
     again = {**OWNER, "apiVersion": "example.com/v2", "metadata": {**OWNER["metadata"], "uid": "3"}}
-    set_controller_reference(again, obj, block_owner_deletion=False)  # made anew, of another version: the same owner
+    # created again, in another version: the same owner
+    set_controller_reference(again, obj, block_owner_deletion=False)
     assert obj["metadata"]["ownerReferences"] == [
         {**reference, "apiVersion": "example.com/v2", "uid": "3", "controller": True, "blockOwnerDeletion": False}
     ]

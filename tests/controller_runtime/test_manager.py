@@ -32,7 +32,7 @@ from fakeapiserver.controller_runtime.controllerutil import (
 )
 from fakeapiserver.controller_runtime.finalizer import Finalizers
 
-# reconciles are counted: nobody else writes
+# reconciles are counted: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 CONFIG_MAP, SECRET = gvk("v1", "ConfigMap"), gvk("v1", "Secret")

@@ -1,4 +1,4 @@
-"""What a manager runs: in which order it begins and ends, what needs the leadership, and how it comes to an end."""
+"""Tests what a manager runs: the order in which it starts and stops, what needs the leadership, and how the manager ends."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ LEASE = {"leader_election": True, "leader_election_id": "operator", "retry_perio
 
 
 class Run:
-    """Notes when it begins and ends; does what it is told in between."""
+    """A runnable that records when it begins and ends, with a configurable task in between."""
 
     def __init__(self, name: str, notes: list[str], *, leads: bool | None = None) -> None:
         self.name = name
@@ -102,7 +102,7 @@ class Slow:
         await asyncio.Event().wait()
 
     def stop(self) -> None:
-        """It never did anything."""
+        """Does nothing."""
 
 
 async def seen(notes: list[str], *wanted: str) -> None:
@@ -113,7 +113,7 @@ async def seen(notes: list[str], *wanted: str) -> None:
 
 
 async def lease(cluster: Cluster, **spec: Any) -> dict[str, Any]:
-    """The Lease, changed; somebody else's if there was none."""
+    """Changes the Lease, or creates one with another holder, and returns it."""
     async with RESTClient(kubeconfig.load(cluster.kubeconfig)) as rest:
         leases = DynamicClient(rest).resource(LEASES, "default")
         try:
@@ -215,7 +215,7 @@ def test_who_loses_the_leadership_ends_at_once(fake_cluster: Cluster) -> None:
 
 
 def test_nothing_is_begun_once_the_lease_is_over(fake_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever held the process up: what was ready before is next in the event loop, before the timer that tells of the lease."""
+    """Whatever delayed the process: work that was ready before runs next in the event loop, before the timer that ends the lease."""
 
     async def scenario() -> None:
         begun: list[Request] = []

@@ -1,4 +1,4 @@
-"""Where a controller's events come from: a channel of objects."""
+"""Tests a source of a controller's events: a channel of objects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ async def objects(*names: str, failure: Exception | None = None) -> AsyncIterato
 
 
 def told(channel_of: AsyncIterator[dict[str, Any]]) -> list[str]:
-    """Names that a handler is told, which can't stand "bad"."""
+    """Returns the names that a handler receives; it raises an error for "bad"."""
     found: list[str] = []
 
     def handler(event: Event, queue: Queue) -> None:

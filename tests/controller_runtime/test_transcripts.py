@@ -60,7 +60,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 class Transcript:
-    """What kubectl was told, and what it said."""
+    """The commands of kubectl and their output."""
 
     def __init__(self, kubeconfig: str) -> None:
         self._kubeconfig = kubeconfig
@@ -85,7 +85,7 @@ class Transcript:
 
 @contextmanager
 def installed(client: synchronous.Client, operator: str, webhooks: LocalWebhooks) -> Iterator[str]:
-    """What `make deploy` installs, as far as the manager can run here; the namespace."""
+    """Installs what `make deploy` installs, as far as the manager can run here; yields the namespace."""
     command = ["kubectl", "kustomize", str(EXAMPLES / operator / "config/default")]
     built = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     objects = [obj for obj in yaml.safe_load_all(built) if obj["kind"] not in NOT_INSTALLED]

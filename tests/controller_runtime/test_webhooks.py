@@ -131,7 +131,7 @@ def spokes() -> ConversionWebhook:
 
 @pytest.fixture
 def manifests(tmp_path: Path) -> Path:
-    """What a project has in config/."""
+    """Creates the files that a project has in config/."""
     for name, obj in (
         ("mutating", configuration("Mutating", "/mutate")),
         ("validating", configuration("Validating", "/validate")),

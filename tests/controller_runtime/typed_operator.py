@@ -32,7 +32,7 @@ POD = gvk("v1", "Pod")
 
 
 class WidgetSpec(Model):
-    """What is wanted."""
+    """The desired state of a Widget."""
 
     size: int = 1
 

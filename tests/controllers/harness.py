@@ -50,7 +50,7 @@ class Harness:
         await self.manager.settle()
 
     async def advance(self, seconds: float, between: Callable[[], Awaitable[object]] | None = None) -> None:
-        """So much later; everybody has done what was due meanwhile, and `between` was called after each."""
+        """Advances the clock; everything that is due meanwhile is done, and `between` is called after each step."""
 
         async def settled() -> None:
             await self.settle()

@@ -51,6 +51,6 @@ async def slices(cluster: Harness, family: str = "IPv4") -> list[Object]:
 
 
 async def endpoints(cluster: Harness, family: str = "IPv4") -> list[Object]:
-    """Of all slices, by their first address."""
+    """Returns the endpoints of all slices, by their first address."""
     found = [endpoint for each in await slices(cluster, family) for endpoint in each["endpoints"] or ()]
     return sorted(found, key=lambda endpoint: str(endpoint["addresses"][0]))

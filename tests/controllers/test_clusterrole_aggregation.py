@@ -19,7 +19,7 @@ def whole(name: str, *labels: str) -> dict[str, Any]:
 
 
 async def resources(cluster: Harness, name: str) -> list[str]:
-    """What the role's rules are about."""
+    """Returns the resources in the role's rules."""
     await cluster.settle()
     found = await cluster.client.resource(CLUSTER_ROLES).get(name)
     return [resource for rule in found.get("rules") or () for resource in rule["resources"]]

@@ -41,7 +41,7 @@ def cron_job(name: str = "tick", schedule: str = "* * * * *", **spec: Any) -> di
 
 
 async def finish(cluster: Harness, name: str, outcome: str = "Complete") -> None:
-    """As the job controller would, a minute after its start."""
+    """Finishes a job as the job controller would, a minute after its start."""
     now = rfc3339(cluster.clock.now())
     first = "SuccessCriteriaMet" if outcome == "Complete" else "FailureTarget"
     await cluster.patch_status(JOBS, name, {"startTime": now, "conditions": [{"type": first, "status": "True"}]})
@@ -205,7 +205,7 @@ def test_history_is_deleted_the_oldest_first(outcome: str, limits: dict[str, int
         assert [message for reason, message in told if reason == "SuccessfulDelete"] == [
             f"Deleted job {name}" for name in names[: 4 - left]
         ]
-        # One that is deleted at once is nobody's to see any more.
+        # A job that is deleted at once can't be seen any more.
         assert [message for reason, message in told if reason == "SawCompletedJob"] == [
             f"Saw completed job: {name}, condition: {outcome}" for name in names if left
         ]
@@ -276,7 +276,7 @@ def test_a_job_that_vanishes_is_active_no_more() -> None:
 
 
 def test_a_job_that_is_there_already_is_waited_for() -> None:
-    """Not taken up again when it has run: it would be told of as completed a second time."""
+    """A finished job isn't adopted again: its completion would be reported twice."""
 
     async def scenario(cluster: Harness) -> None:
         await cluster.create(CRON_JOBS, cron_job(failedJobsHistoryLimit=1))

@@ -37,7 +37,7 @@ def daemon_set(image: str = "agent:1", **spec: Any) -> Object:
 
 
 async def nodes(cluster: Harness, *names: str) -> None:
-    """Nodes that are ready: a new one is tainted until somebody says so."""
+    """Creates ready nodes: a new node is tainted until it is reported as ready."""
     for name in names:
         await cluster.of(NODES, "").create(node(name))
         await cluster.of(NODES, "").patch(name, {"spec": {"taints": None}})
@@ -45,7 +45,7 @@ async def nodes(cluster: Harness, *names: str) -> None:
 
 
 async def on_nodes(cluster: Harness) -> list[tuple[str, str]]:
-    """(node, image) of the pods that nobody deletes."""
+    """Returns (node, image) of the pods that aren't being deleted."""
     return sorted(
         (target_node(pod), pod["spec"]["containers"][0]["image"])
         for pod in await pods(cluster)
@@ -112,7 +112,7 @@ def test_a_pod_goes_from_a_node_where_it_should_not_be_any_more() -> None:
         await cluster.of(NODES, "").patch("a", {"metadata": {"labels": {"disk": "ssd"}}})
         await cluster.settle()
         assert [name for name, _ in await on_nodes(cluster)] == ["a"]
-        # A node's change tells of pods that are bound to it.
+        # The change of a node triggers a sync for the pods that are bound to it.
         pod = (await pods(cluster))[0]["metadata"]["name"]
         await cluster.of(PODS).create({"metadata": {"name": pod}, "target": {"kind": "Node", "name": "a"}}, "binding")
         await cluster.settle()

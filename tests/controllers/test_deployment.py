@@ -57,7 +57,7 @@ async def sizes(cluster: Harness) -> dict[str, int]:
 
 
 async def roll_out(cluster: Harness, *images: str) -> None:
-    """One after another; each is ready in the end."""
+    """Rolls out the images one after another; each rollout completes."""
     for image in images:
         await use_image(cluster, image)
         await finish(cluster)

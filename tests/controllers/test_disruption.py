@@ -1,4 +1,4 @@
-"""Pod disruption budgets: how many pods may be disrupted, and what becomes of those that weren't."""
+"""Tests pod disruption budgets: how many pods may be disrupted, and what happens to pods whose eviction didn't succeed."""
 
 from typing import Any
 

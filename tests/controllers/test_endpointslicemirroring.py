@@ -61,7 +61,7 @@ def test_a_mirror_follows() -> None:
         await cluster.of(ENDPOINTS).update(written({"addresses": [{"ip": "10.1.0.9"}], "ports": [{"port": 81}]}))
         await cluster.settle()
         (found,) = await slices(cluster)
-        assert found["metadata"]["name"] == before["metadata"]["name"]  # overwritten, not made anew
+        assert found["metadata"]["name"] == before["metadata"]["name"]  # overwritten, not created again
         assert [each["addresses"] for each in await endpoints(cluster)] == [["10.1.0.9"]]
         assert await slices(cluster, "IPv6") == []
         await cluster.of(ENDPOINT_SLICES).delete(found["metadata"]["name"])

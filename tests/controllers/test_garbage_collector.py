@@ -32,7 +32,7 @@ KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret", CLUSTER_ROLES: "ClusterRol
 
 
 def reference(owner: Object, *, blocks: bool = False, **other: str) -> Object:
-    """To an object that was created; `other` tells lies."""
+    """Returns a reference to an object that was created; `other` contains wrong fields."""
     metadata = owner["metadata"]
     found = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}
     return {**found, **({"blockOwnerDeletion": True} if blocks else {}), **other}
@@ -43,7 +43,7 @@ def config_map(name: str, *owners: Object, finalizers: Sequence[str] = ()) -> Ob
 
 
 async def names(cluster: Harness, namespace: str = "default") -> list[str]:
-    """Of the config maps."""
+    """Returns the names of the config maps."""
     return [name for name in await cluster.names(CONFIG_MAPS, namespace) if name != "kube-root-ca.crt"]
 
 
@@ -299,7 +299,9 @@ class Model:
             self.objects[f"o{number}"] = owners
 
     def delete(self, name: str, policy: str) -> None:
-        """With Orphan dependents only lose it; else who has nobody left follows, and who has somebody loses what went."""
+        """Deletes an object. With Orphan its dependents only lose the reference; otherwise dependents without another owner are deleted,
+        and the others lose the reference.
+        """
         gone = {name}
         if policy == "Orphan":
             for owners in self.objects.values():

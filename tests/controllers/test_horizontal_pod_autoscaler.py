@@ -56,7 +56,7 @@ def pods(count: int) -> list[Object]:
 
 
 def using(*values: int) -> dict[str, PodMetric]:
-    """Of p0, p1 ..., now, in the last 15 seconds."""
+    """Returns metrics of p0, p1 ..., measured now, over the last 15 seconds."""
     return {f"p{number}": PodMetric(value, NOW, 15.0) for number, value in enumerate(values)}
 
 

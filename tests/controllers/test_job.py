@@ -159,7 +159,7 @@ async def create(cluster: Harness, pod: Object | None = None, **spec: Any) -> Ob
 
 
 async def pods(cluster: Harness, *phases: str) -> list[Object]:
-    """Those that aren't being deleted, by index and name."""
+    """Returns the pods that aren't being deleted, by index and name."""
     found = (await cluster.of(PODS).list())["items"]
     return sorted(
         (pod for pod in found if pod["status"]["phase"] in phases and not pod["metadata"].get("deletionTimestamp")),
@@ -193,7 +193,7 @@ async def status(cluster: Harness) -> Object:
 
 
 async def conditions(cluster: Harness) -> list[tuple[str, str]]:
-    """(type, reason) of those that hold."""
+    """Returns (type, reason) of the conditions that are true."""
     found = (await status(cluster)).get("conditions", [])
     return [(each["type"], each["reason"]) for each in found if each["status"] == "True"]
 

@@ -1,4 +1,4 @@
-"""What controllers count, under kube-controller-manager's names."""
+"""Tests what controllers count, under kube-controller-manager's names."""
 
 from collections.abc import Awaitable, Callable
 

@@ -34,12 +34,12 @@ class World:
     advance: Callable[[float], Awaitable[None]]
 
     async def status(self) -> dict[str, Any]:
-        """What the namespace says; {} once it is gone."""
+        """Returns the namespace's status, or {} once the namespace is gone."""
         found = await self.client.resource(NAMESPACES).list(field_selector="metadata.name=shop")
         return found["items"][0]["status"] if found["items"] else {}
 
     async def messages(self) -> dict[str, str]:
-        """Those of the conditions that are true."""
+        """Returns the messages of the conditions that are true."""
         found = (await self.status()).get("conditions") or ()
         return {each["type"]: each["message"] for each in found if each["status"] == "True"}
 
@@ -197,7 +197,7 @@ BEFORE = "2026-01-01T00:00:00Z"
 
 
 def conditions(findings: Findings, old: list[dict[str, str]] | None = None) -> list[dict[str, str]] | None:
-    """As a namespace has them after a try; None: they don't change."""
+    """Returns the conditions of a namespace after an attempt, or None if they don't change."""
     changed = with_findings({"status": {"phase": "Terminating", "conditions": old}}, findings, NOW)
     return changed and changed["status"]["conditions"]
 

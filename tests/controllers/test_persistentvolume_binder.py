@@ -1,4 +1,4 @@
-"""Claims and volumes: who gets whom, in what phase they are, and what is said about it."""
+"""Claims and volumes: which are bound to each other, their phases, and their events."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pods that nobody looks after any more."""
+"""Pods that no kubelet or controller manages any more."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Volumes, claims and classes stay as long as somebody uses them; pods' own claims are made for them."""
+"""Volumes, claims and classes exist as long as they are used; pods' own claims are created for them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is used of a quota: counted when it is made, and again when something goes or ends."""
+"""Tests the usage of a quota: counted when the quota is created, and again when an object is deleted or ends."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ OBJECTS = [
             {"requests.storage": "3Gi", "fast.storageclass.storage.k8s.io/persistentvolumeclaims": "1"},
         ),
         ({"requests.example.com/gpu": "3"}, {}, {"requests.example.com/gpu": "0"}),
-        ({"count/nonsenses.example.com": "3"}, {}, {}),  # nobody can tell
+        ({"count/nonsenses.example.com": "3"}, {}, {}),  # an unknown resource can't be counted
         ({"count/resourceclaims.resource.k8s.io": "3"}, {}, {"count/resourceclaims.resource.k8s.io": "0"}),
         ({}, {}, {}),
     ],

@@ -1,4 +1,4 @@
-"""Secrets that hold a service account's token, and tokens nobody uses any more."""
+"""Secrets that hold a service account's token, and unused tokens."""
 
 import base64
 import json

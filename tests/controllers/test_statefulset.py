@@ -280,7 +280,7 @@ def reference(kind: str, name: str, uid: str, controller: bool = True) -> Object
         ([reference("StatefulSet", "db", "former")], True),  # not ours to touch
         ([reference("Pod", "db-0", "p1")], False),
         ([reference("StatefulSet", "db", "s1"), reference("Pod", "db-0", "p1")], False),
-        ([reference("ReplicaSet", "web", "r1")], True),  # somebody else's
+        ([reference("ReplicaSet", "web", "r1")], True),  # another controller's
         ([reference("ReplicaSet", "web", "r1"), reference("StatefulSet", "db", "s1", controller=False)], False),
     ],
 )

@@ -215,7 +215,7 @@ def test_without_its_gate_it_does_nothing() -> None:
 
 
 def test_a_name_is_needed_that_definitions_have() -> None:
-    """Nothing is migrated while the server has no such API."""
+    """No resource is migrated while the server has no such API."""
 
     async def scenario(cluster: Harness) -> None:
         with pytest.raises(StatusError, match="could not find"):

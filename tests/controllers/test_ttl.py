@@ -1,4 +1,4 @@
-"""How long nodes may remember objects: it depends on how many nodes there are, with a margin on the way back."""
+"""Tests how long nodes may cache objects: the time depends on the number of nodes, with a margin on the way back."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_the_annotation_follows_the_number_of_nodes(sizes: list[int], seconds: s
                 await nodes.delete(f"n{number}")
             count = size
             await cluster.settle()
-        # told of when it next changes, as nodes do all the time
+        # the annotation is written at the node's next change, which nodes make all the time
         await nodes.patch("n0", {"metadata": {"labels": {"seen": "now"}}})
         await cluster.settle()
         assert (await nodes.get("n0"))["metadata"]["annotations"][ANNOTATION] == seconds

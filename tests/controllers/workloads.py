@@ -20,13 +20,13 @@ def selecting(app: str = "web") -> Object:
 
 
 async def pods(cluster: Harness, app: str = "web") -> list[Object]:
-    """Those labelled `app`."""
+    """Returns the pods with the label `app`."""
     found: list[Object] = (await cluster.of(PODS).list(label_selector=f"app={app}"))["items"]
     return found
 
 
 async def make_ready(cluster: Harness, found: Iterable[Object] | None = None, ready: bool = True) -> None:
-    """They run and are ready (or aren't any more); by default all that nobody deletes."""
+    """Makes pods run and be ready (or not ready any more); by default all pods that aren't being deleted."""
     chosen = [pod for pod in await pods(cluster) if not pod["metadata"].get("deletionTimestamp")]
     for pod in chosen if found is None else found:
         condition = {

@@ -1,4 +1,4 @@
-"""What the paths without resources make of an Accept header, as a real kube-apiserver 1.36.3 does."""
+"""Tests how paths without resources read an Accept header, as a real kube-apiserver 1.36.3 does."""
 
 import pytest
 

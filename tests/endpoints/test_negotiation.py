@@ -1,4 +1,4 @@
-"""Which form a client gets, and which bodies are read, as a real server decides it."""
+"""Tests which media type a client gets, and which bodies are read, as a real server decides it."""
 
 import pytest
 

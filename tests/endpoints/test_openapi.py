@@ -101,7 +101,7 @@ def test_every_built_in_document(plain: OpenAPI) -> None:
     assert digest({key: plain.build(key) for key in plain.listed()}) == "6ee98f0580dc9a50"
 
 
-# When the digest of all documents differs, these tell where.
+# When the digest of all documents differs, these show which document does.
 @pytest.mark.parametrize(
     ("key", "expected"),
     [

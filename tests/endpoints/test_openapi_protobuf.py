@@ -1,4 +1,4 @@
-"""OpenAPI documents as messages: digests and texts of what gnostic-models v0.7.0 makes of the same JSON."""
+"""OpenAPI documents as messages: digests and texts of gnostic-models v0.7.0's output for the same JSON."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a message shows of a patched document: the parts that the patch left alone in the order of Go's structs."""
+"""Tests the text of a patched document in messages: unchanged parts are in the order of Go's structs."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.endpoints.negotiation import protobuf
 from fakeapiserver.endpoints.negotiation.partial import PartialForm
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

@@ -1,4 +1,4 @@
-"""The log tells where a refusal comes from, to whoever listens, and never what was sent."""
+"""At DEBUG the log shows which code rejected a request, and never what was sent."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How warnings become headers."""
+"""Tests how warnings become headers."""
 
 import pytest
 

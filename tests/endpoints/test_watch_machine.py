@@ -1,4 +1,4 @@
-"""Random writes, lists, pages and watches through the whole server, in process, beside a log of what was written."""
+"""Random writes, lists, pages and watches through the whole server, in process, compared with a log of the writes."""
 
 import asyncio
 import itertools
@@ -49,7 +49,7 @@ class InProcess:
 
 @dataclass
 class Call:
-    """One ASGI exchange. A watch's goes on until `gone` is set."""
+    """An ASGI exchange. A watch's exchange lasts until `gone` is set."""
 
     method: str
     path: str
@@ -142,7 +142,7 @@ class Machine(RuleBasedStateMachine):
         assert status in (200, 201)
         full = {"kind": "ConfigMap", "apiVersion": "v1", **obj}
         revision = int(obj["metadata"]["resourceVersion"])
-        # A write that changes nothing is none.
+        # A write that changes nothing has no revision.
         if not self.log or revision > self.log[-1].revision:
             self.log.append(Write(revision, obj["metadata"]["name"], full))
 
@@ -255,7 +255,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.watchers))
     @rule()
     def resume(self) -> None:
-        """A watch ends, and another goes on from what the first was told last."""
+        """Ends a watch and starts another at the last revision that the first received."""
         watcher = self.watchers.pop(0)
         self.close(watcher)
         self.open(f"&resourceVersion={watcher.told}", watcher.told, watcher.selects)

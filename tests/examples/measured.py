@@ -1,4 +1,4 @@
-"""An informer, or a controller, that tells how it did: what `python -m conformance.bench.clients` runs beside Go's.
+"""An informer or a controller that prints its measurements; `python -m conformance.bench.clients` runs it and Go's.
 
 python measured.py KUBECONFIG informer|controller OBJECTS WORKERS
 """
@@ -31,7 +31,7 @@ CONFIG_MAP = gvk("v1", "ConfigMap")
 
 
 async def informer(path: str) -> dict[str, float]:
-    """How long the first list took, and what it takes to keep it."""
+    """Returns the number of objects, the duration of the first list, and the memory of the process with the cache."""
     async with RESTClient(kubeconfig.load(path)) as rest:
         factory = SharedInformerFactory(DynamicClient(rest), namespace="default", transform=strip_managed_fields)
         configmaps = factory.for_resource(CONFIG_MAPS)

@@ -1,4 +1,4 @@
-"""Which devices claims get on a node: no cluster, plain objects."""
+"""Tests which devices claims get on a node: no cluster, plain objects."""
 
 from itertools import count
 from typing import Any

@@ -1,4 +1,4 @@
-"""What containers do by their commands and images: how long they run, how they end, what they print."""
+"""Tests what containers do by their commands and images: how long they run, how they end, what they print."""
 
 from itertools import islice
 from typing import Any

@@ -1,4 +1,4 @@
-"""What kubelets tell of pods, and what users read of it."""
+"""Tests the events that kubelets record for pods, and what users read of them."""
 
 import json
 from typing import Any

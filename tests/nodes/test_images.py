@@ -1,4 +1,4 @@
-"""Which images can't be pulled, and what a kubelet says of them."""
+"""Tests which images can't be pulled, and what a kubelet reports about them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of a pod on a simulated node, as a story: after so many seconds, in this phase, with these containers."""
+"""Tests the life of a pod on a simulated node, as a story: after so many seconds, in this phase, with these containers."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def pod(**spec: Any) -> Object:
 
 
 class Life:
-    """One pod, looked at whenever it asks for it."""
+    """A pod whose kubelet looks at it whenever it has asked to."""
 
     def __init__(self, obj: Object, *scripts: Object) -> None:
         self.pod, self.now = obj, START
@@ -34,7 +34,7 @@ class Life:
             self.behaviours.add(**script)
 
     def look(self) -> Next:
-        """What a kubelet finds now."""
+        """Returns the pod's next status, as a kubelet computes it now."""
         found = next_status(
             self.pod,
             Place(("172.18.0.3",), ("100.64.0.1",), lambda pod: self.room),
@@ -60,7 +60,7 @@ class Life:
         raise AssertionError("it never comes to rest")
 
     def deleted(self, grace: int) -> "Life":
-        """Somebody deletes it now."""
+        """Deletes the pod now, with this grace period."""
         told = {"deletionTimestamp": rfc3339(self.now + grace), "deletionGracePeriodSeconds": grace}
         self.pod = {**self.pod, "metadata": {**self.pod["metadata"], **told}}
         return self
@@ -627,7 +627,7 @@ def test_probes_fail_as_they_are_scripted(
 
 
 def resized(life: Life, **requests: str) -> Life:
-    """Somebody asks for other resources now."""
+    """Requests other resources for the container now."""
     [spec] = life.pod["spec"]["containers"]
     generation = life.pod["metadata"]["generation"] + 1
     life.pod = {
@@ -640,7 +640,7 @@ def resized(life: Life, **requests: str) -> Life:
 
 
 def resources(life: Life) -> tuple[str, str]:
-    """What the container was given, and what it has."""
+    """Returns the container's allocated resources and its actual ones."""
     [status] = life.pod["status"]["containerStatuses"]
     return status["allocatedResources"]["cpu"], status["resources"]["requests"]["cpu"]
 

@@ -1,4 +1,4 @@
-"""What pods on simulated nodes wait for before their containers start."""
+"""Tests what pods on simulated nodes wait for before their containers start."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where the scheduler puts pods, and what it says when they fit nowhere."""
+"""Tests where the scheduler puts pods, and its messages when they fit nowhere."""
 
 from typing import Any
 
@@ -267,7 +267,7 @@ def test_who_is_less_important_loses_the_promise_to_who_is_more() -> None:
         classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
         for name, value in (("high", 1000), ("higher", 2000)):
             client.ask("POST", classes, {"metadata": {"name": name}, "value": value})
-        cluster.clock.stop()  # told to go, it stays for a while: the others wait for it
+        cluster.clock.stop()  # once deleted, the pod stays for a while: the others wait for it
         cluster.nodes.script(name="low", stops_after=30.0)
         client.ask("POST", PODS, body("low", cpu="20", terminationGracePeriodSeconds=60))
         cluster.settle()

@@ -1,4 +1,4 @@
-"""Where a pod may run, and what it needs there."""
+"""Tests where a pod may run, and what it needs there."""
 
 from typing import Any
 

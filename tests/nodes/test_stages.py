@@ -331,7 +331,7 @@ DEFINITION = {
 
 
 def cluster_of(**options: Any) -> Cluster:
-    """Nothing runs but what simulates nodes."""
+    """Returns a cluster in which only the simulation of nodes runs."""
     return Cluster(controllers=(), **options)
 
 
@@ -423,7 +423,7 @@ def test_nodes_live_by_their_stages_and_pods_of_other_nodes_do() -> None:
         client.pod("a", "mine")
         client.go_on("5s")
         assert (client.phase("a"), client.status("a")["podIP"]) == ("Running", "10.0.0.1")
-        # nodes that nobody stops stay ready, stopped ones don't
+        # running nodes stay ready, stopped ones don't
         cluster.nodes.stop("node-1")
         client.go_on("5m")
         ready = {
@@ -525,7 +525,7 @@ def test_stages_of_the_cluster_replace_the_kubelet_and_give_it_back() -> None:
         client.go_on("5s")
         assert client.phase("staged") == "Running"
         assert "containerStatuses" not in client.status("staged")
-        # a change of a stage is heeded by what waits for none
+        # a changed stage applies also to pods that no stage matched before
         client.ask("POST", STAGES, FAILS)
         cluster.settle()
         client.go_on("1m")

@@ -1,5 +1,7 @@
-"""What controller-gen makes of Go types and markers, made of the same in Python. `controller_gen/record` tells how it was recorded;
-descriptions are left out."""
+"""Compares models in Python with the definitions that controller-gen makes of the same Go types and markers.
+
+`controller_gen/record` describes how these were recorded; descriptions are left out.
+"""
 
 import json
 from collections.abc import Sequence
@@ -156,7 +158,7 @@ class CronJobV2(CustomResource):
 
 
 def without_descriptions(schema: Any) -> Any:
-    """Of schemas; columns keep theirs."""
+    """Returns a schema without descriptions; columns keep theirs."""
     if isinstance(schema, list):
         return [without_descriptions(row) for row in schema]
     if not isinstance(schema, dict):
@@ -176,7 +178,8 @@ def different(ours: Any, theirs: Any, path: str = "") -> list[str]:
     return [] if ours == theirs else [path]
 
 
-# Go's struct of another struct inherits that one's map type; OpenAPI tells defaults of pointers, which no marker of controller-gen's does.
+# A Go struct that is a type of another struct inherits its map type; OpenAPI has defaults of pointers, which controller-gen's markers can't
+# express.
 KNOWN = (
     *("configMapRef", "secretRef", "configMap", "secret"),
     *("azureDisk.properties.cachingMode", "azureDisk.properties.kind", "onPodConditions.items.properties.status"),

@@ -198,7 +198,7 @@ def test_a_definition_of_several_versions() -> None:
 
     @resource("example.com/v1", "Policy", short_names=["pol"], scale=Scale(".spec.size"), columns=columns)
     class Policy(CustomResource):
-        """What may be."""
+        """Allows things."""
 
         spec: Nested
 
@@ -220,7 +220,7 @@ def test_a_definition_of_several_versions() -> None:
     schema = new.pop("schema")["openAPIV3Schema"]
     assert (schema["required"], schema["description"], schema["properties"]["spec"]) == (
         ["spec"],
-        "What may be.",
+        "Allows things.",
         NESTED,
     )
     assert new == {
@@ -270,7 +270,7 @@ def test_what_the_server_would_refuse(field: Any, message: str) -> None:
 
 
 class StructSpec(msgspec.Struct, rename="camel"):
-    """What is wanted."""
+    """The desired state."""
 
     node_port: Annotated[int, msgspec.Meta(ge=1, le=10)]
     """Where."""
@@ -300,7 +300,7 @@ class Plain:
 
 SPEC = {
     "type": "object",
-    "description": "What is wanted.",
+    "description": "The desired state.",
     "properties": {
         "nodePort": {**INTEGER, "minimum": 1, "maximum": 10, "description": "Where."},
         "tags": {

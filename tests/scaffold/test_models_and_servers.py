@@ -48,7 +48,7 @@ def maps(items: Any) -> Any:
 
 
 def models(fields: Any) -> Any:
-    """Of one to four fields, each of which may be left out."""
+    """Generates models with one to four fields, each of which may be optional."""
     rows = st.dictionaries(st.sampled_from("abcd"), st.tuples(fields, st.booleans()), min_size=1)
     return rows.map(model_of)
 

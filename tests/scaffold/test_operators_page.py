@@ -1,4 +1,4 @@
-"""docs/operators.md: what it says is done, block after block, as somebody who reads it would."""
+"""Follows docs/operators.md block by block, as a reader would."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Who may ask without credentials: upstream refuses anonymous requests wherever everybody may do everything."""
+"""Tests anonymous requests: upstream rejects them if every user may do everything."""
 
 import ssl
 import urllib.error

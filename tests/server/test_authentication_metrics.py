@@ -1,4 +1,4 @@
-"""What is counted of those who came in, and of those who didn't."""
+"""Tests the metrics of successful and failed authentication."""
 
 import asyncio
 

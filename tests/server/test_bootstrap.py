@@ -1,4 +1,4 @@
-"""What a fresh server holds: where the service `kubernetes` leads."""
+"""Tests the objects of a fresh server: the endpoints of the service `kubernetes`."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What comes back when somebody removes or alters what a server is not to be without: as the real one was seen to bring it back."""
+"""Tests that a server restores the objects that it needs when they are removed or altered, as the real one does."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -271,7 +271,7 @@ def test_kubectl_drives_the_control(
 
 
 def scripted(**script: Any) -> ContainerBehaviour:
-    """What a container does for which this script was set in Python."""
+    """Returns the behaviour of a container for which this script was set in Python."""
     behaviours = Behaviours()
     behaviours.add(**script)
     pod = {"metadata": {"namespace": "n", "name": "p"}, "spec": {"containers": [{"name": "c"}]}}

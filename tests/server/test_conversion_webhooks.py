@@ -1,5 +1,6 @@
-"""Custom resources whose versions a webhook converts: what can't be shown by recorded exchanges (area `conversion`), since it is a
-matter of time, of streams or of what the webhook is asked."""
+"""Custom resources whose versions a webhook converts: tests what recorded exchanges (area `conversion`) can't show, since it depends on
+time, on streams or on the requests to the webhook.
+"""
 
 import asyncio
 import json
@@ -21,7 +22,7 @@ from fakeapiserver.storage.interface import Index
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.transport.webhook import Endpoint, WebhookError
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 Json = dict[str, Any]
@@ -223,7 +224,7 @@ def test_stored_objects_that_cannot_be_converted_keep_the_cache_of_a_new_definit
 
 
 class SteppedClock:
-    """Stands still until it is told to go on."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0

@@ -1,4 +1,4 @@
-"""What changes in discovery and OpenAPI with a definition, as soon as its write is answered."""
+"""Tests how discovery and OpenAPI change with a definition, as soon as its write has a response."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -101,7 +101,7 @@ def test_a_name_is_served_once_and_handed_on_when_it_is_free(client: Client) -> 
         "NamesAccepted": ("False", "ShortNamesConflict"),
         "Established": ("False", "NotAccepted"),
     }
-    # announced by the aggregator, yet served by nobody
+    # announced by the aggregator, but not served
     versions = send(client, "GET", "/apis/d.example.com")["body"]["versions"]
     assert [row["version"] for row in versions] == ["v2", "v1"]
     assert send(client, "GET", "/apis/d.example.com/v2")["status"] == 404

@@ -53,7 +53,7 @@ class Server:
 
     @contextmanager
     def watching(self, watches: int = 1) -> "Iterator[list[list[tuple[str, str, bool]]]]":
-        """What each of some watches is sent, one row for each call of `send`: (type, name, whether the pod is stored at that moment)."""
+        """Yields the events of each watch, a row for each call of `send`: (type, name, whether the pod is stored at that moment)."""
         seen: list[list[tuple[str, str, bool]]] = [[] for _ in range(watches)]
         tasks = [asyncio.ensure_future(self._watch(rows)) for rows in seen]
         try:

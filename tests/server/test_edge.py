@@ -1,4 +1,4 @@
-"""What the edge answers without the application, on raw sockets: Go's answers, deadlines and limits."""
+"""Tests the responses that need no application, on raw sockets: Go's responses, deadlines and limits."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The status of flow schemas tells whether their priority level exists (the condition is a real cluster's)."""
+"""The status of flow schemas reports whether their priority level exists (the condition is a real cluster's)."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_the_condition_follows_the_priority_level(fake_cluster: Cluster) -> None
     assert told(settled("Found")) == [("Dangling", "False", "Found", FOUND)]
     send("DELETE", "prioritylevelconfigurations/extra")
     assert told(settled("NotFound")) == [("Dangling", "True", "NotFound", MISSING)]
-    # What somebody else writes there is set right.
+    # A status that another client writes is corrected.
     wrong = {"status": {"conditions": [{"type": "Dangling", "status": "Unknown", "reason": "Guess", "message": ""}]}}
     send("PATCH", "flowschemas/mine/status", type="application/merge-patch+json", body=wrong)
     assert told(settled("NotFound")) == [("Dangling", "True", "NotFound", MISSING)]

@@ -151,7 +151,7 @@ def test_a_change_is_heeded_at_once_and_a_dangling_schema_is_not() -> None:
 
 
 class Gate:
-    """A handler that keeps everyone inside until told; `order` is who came in."""
+    """A handler that holds all requests until it is opened; `order` lists the users of the requests that ran."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -173,7 +173,7 @@ async def answered(limiter: Limiter, request: Request, handler: Callable[[Reques
 
 
 async def start(limiter: Limiter, gate: Gate, *users: str) -> list[asyncio.Task[Response]]:
-    """One request of each user, all of them as far as they get."""
+    """Starts a request of each user, and lets all of them run as far as they get."""
     found = [request("GET", "/api/v1/pods", user, *(("system:masters",) if user == "root" else ())) for user in users]
     tasks = [asyncio.create_task(answered(limiter, one, gate)) for one in found]
     for _ in range(5):
@@ -185,7 +185,7 @@ TINY = {"queues": 1, "handSize": 1, "queueLengthLimit": 2}
 
 
 def tiny(queuing: dict[str, int] | None) -> Stored:
-    """One seat for everybody but the exempt."""
+    """Returns a configuration with a single seat for all users except the exempt."""
     stored = Stored(level("tiny", 1, queuing), schema("tiny", 2, "tiny"))
     stored.objects[PRIORITY_LEVELS] = [
         obj for obj in stored.objects[PRIORITY_LEVELS] if obj["metadata"]["name"] in ("tiny", "exempt")

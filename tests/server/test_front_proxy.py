@@ -1,5 +1,7 @@
-"""What several API servers of a cluster tell aggregated servers together.
-Upstream: clusterauthenticationtrust/cluster_authentication_trust_controller_test.go."""
+"""Tests the trust that several API servers of a cluster publish together for aggregated servers.
+
+Upstream: clusterauthenticationtrust/cluster_authentication_trust_controller_test.go.
+"""
 
 import json
 

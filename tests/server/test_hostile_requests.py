@@ -1,7 +1,7 @@
-"""What hostile clients send is answered in words, at once, and leaves no traceback in the log.
+"""Hostile requests get an error message at once, and leave no traceback in the log.
 
-Each value is one that a reader could trip over: more digits than Python's int() takes, numbers beyond float64, brackets and
-separators without end, characters that end strings elsewhere.
+Each value could break a parser: more digits than Python's int() takes, numbers beyond float64, endless brackets and separators, characters
+that end strings elsewhere.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""Whom a request goes on as. What a client sees is in conformance/exchanges/auth; here is what only a service account's own
-credentials or many names show: which questions the authorizer is asked."""
+"""Tests impersonation. What a client sees is in conformance/exchanges/auth; these tests show which questions the authorizer is asked, which
+only a service account's own credentials or many names reveal.
+"""
 
 import asyncio
 from typing import Any

@@ -1,5 +1,6 @@
-"""What /metrics tells of webhooks, policies, impersonation, watches and deprecated resources. The values are a real
-kube-apiserver's for the same requests."""
+"""Tests the metrics of webhooks, policies, impersonation, watches and deprecated resources. The values are a real kube-apiserver's for the
+same requests.
+"""
 
 import hashlib
 from pathlib import Path

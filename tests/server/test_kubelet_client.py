@@ -1,4 +1,4 @@
-"""Kubelets in other processes: which address of a node is tried, and what is told where nobody answers."""
+"""Kubelets in other processes: tests which address of a node is called, and the errors of unreachable nodes."""
 
 from typing import Any
 

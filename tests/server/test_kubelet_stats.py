@@ -1,4 +1,4 @@
-"""What a simulated node reports of its usage."""
+"""Tests the usage that a simulated node reports."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -27,7 +27,7 @@ def exited(code: str) -> bytes:
 
 
 async def ran(streams: Streams, kubelet: Kubelet, count: int, protocol: str = V4) -> int:
-    """What `run` says where `kubelet` has the first `count` streams that it opens."""
+    """Returns what `run` returns if `kubelet` serves the first `count` streams that it opens."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def write(data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What plugins write themselves."""
+"""Tests the writes of admission plugins."""
 
 import asyncio
 

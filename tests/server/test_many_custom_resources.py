@@ -1,4 +1,4 @@
-"""What definitions cost when there are many of them."""
+"""Tests the cost of many definitions."""
 
 import asyncio
 import json

@@ -11,12 +11,12 @@ import pytest
 
 from fakeapiserver import Cluster
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 
 def send(cluster: Cluster, path: str, body: Any = None, **headers: str) -> Any:
-    """One request as the admin; a body is POSTed."""
+    """Sends a request as the admin; a body is sent with POST."""
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     data = None if body is None else json.dumps(body).encode()
     all_headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": "application/json", **headers}

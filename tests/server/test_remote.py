@@ -19,7 +19,7 @@ CREDENTIAL = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCred
 
 
 class Asked(BaseHTTPRequestHandler):
-    """Tells who asked; whoever presents the word `old` is told to come back with another."""
+    """Responds with the credentials of the request; the token `old` is rejected, so that the client fetches another one."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -77,7 +77,7 @@ def plugin(folder: Path, status: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def asked(file: Path, times: int = 1) -> list[str]:
-    """Whom the webhook took the server for each time, or what went wrong."""
+    """Returns for each call the user name that the webhook saw, or the error."""
 
     async def main() -> list[str]:
         webhook, found = remote(file, 10.0, SystemClock()), []

@@ -9,7 +9,7 @@ from fakeapiserver import Cluster
 from fakeapiserver.endpoints.request import parse_query
 from fakeapiserver.endpoints.request_info import request_info
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -78,5 +78,5 @@ def test_queries_are_read_as_go_reads_them(raw: bytes, query: dict[str, list[str
 
 @pytest.mark.parametrize(("method", "name"), [("GET", "x"), ("POST", ""), ("PUT", ""), ("PATCH", ""), ("DELETE", "")])
 def test_only_what_reads_is_about_the_name_that_its_selector_asks_for(method: str, name: str) -> None:
-    """Else a write to a collection would find an object."""
+    """Otherwise a write to a collection would find an object."""
     assert request_info(method, PATH, name_selector="x").name == name

@@ -1,6 +1,6 @@
-"""Secrets sent by every route there is are told by nothing that the server writes: its output, its audit log, its metrics, its pages.
+"""Secrets that are sent by every route appear in nothing that the server writes: its output, its audit log, its metrics, its pages.
 
-Every secret has MARK in it, or MARK's base64. The server talks as much as it can.
+Every secret has MARK in it, or MARK's base64. The server logs as much as it can.
 """
 
 import base64
@@ -66,7 +66,7 @@ def kubeconfig(folder: Path, name: str, server: str, user: dict[str, str]) -> Pa
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[Client, int, Path]]:
-    """A client, the port, and the folder of what the server writes."""
+    """Yields a client, the port, and the folder with the server's output."""
     port, told = free_port(), tmp_path / "told"
     told.mkdir()
     (tmp_path / "tokens.csv").write_text(f'{ADMIN},admin,1,"system:masters"\nbench-admin,probe,2,"system:masters"\n')
@@ -140,7 +140,7 @@ def attack(client: Client) -> None:
 
 
 def broken_heads(port: int) -> None:
-    """Requests that are none."""
+    """Sends malformed request heads."""
     for head in (
         f"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: {MARK}\x00\r\n\r\n",
         f"GET / HTTP/1.1\r\nAuthorization: {MARK}\r\n\r\n",

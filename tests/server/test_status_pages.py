@@ -1,4 +1,4 @@
-"""What /statusz and /flagz take for an answer."""
+"""Tests which Accept headers /statusz and /flagz support."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -8,7 +8,7 @@ import pytest
 from conformance.exchange import Client
 from fakeapiserver import Cluster
 
-# the server alone: nobody else writes
+# the server alone: no controller writes
 pytestmark = pytest.mark.fake_cluster(controllers=())
 
 Json = dict[str, Any]

@@ -155,7 +155,7 @@ def test_errors_before_the_upgrade_are_plain_answers_and_the_connection_stays(cl
     [("Content-Length: 30", b"%b"), ("Transfer-Encoding: chunked", b"1e\r\n%b\r\n0\r\n\r\n")],
 )
 def test_a_body_is_a_body_whatever_the_request_asks_for(cluster: Cluster, framing: str, body: bytes) -> None:
-    """Else it could hold another request."""
+    """Otherwise the body could contain another request."""
     name, _, value = framing.partition(": ")
     hidden = b"GET /hidden HTTP/1.1\r\nHost:x\r\n\r\n"[:30]
     second = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -1,4 +1,4 @@
-"""Who watches hears of a write no later than the writer: controllers compare the state they know with what they wrote last."""
+"""Watchers receive a write no later than its writer gets the response: controllers compare the state that they know with their last write."""
 
 import asyncio
 import json

@@ -60,7 +60,7 @@ NAMES: Final = frozenset(("found", "told", "shown", "wanted", "said", "made", "b
 
 
 class Entry(NamedTuple):
-    """One docstring, comment or Markdown paragraph. `kind` is `docstring`, `comment` or `text`; `line` counts from 1."""
+    """A docstring, comment or Markdown line. `kind` is `docstring`, `comment` or `text`; `line` counts from 1."""
 
     path: Path
     line: int

@@ -34,7 +34,7 @@ def test_a_question_leads_to_a_line(file: str, name: str) -> None:
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "docs/design.md"])
 def test_paths_below_the_package_exist(document: str) -> None:
-    """Such as `storage/mvcc.py`, below `fakeapiserver/` or the top of the repository."""
+    """Paths like `storage/mvcc.py` are relative to `fakeapiserver/` or to the top of the repository."""
     named = set(re.findall(r"`((?:[\w-]+/)+[\w.]+\.\w+)`", (ROOT / document).read_text()))
     assert named
     missing = {path for path in named if not ((ROOT / path).exists() or (ROOT / "fakeapiserver" / path).exists())}

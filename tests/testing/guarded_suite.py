@@ -198,7 +198,7 @@ CLIENTS: list[Callable[[], list[str] | Awaitable[list[str]]]] = [
 
 
 async def outcomes() -> dict[str, str]:
-    """What became of each client: `reached` for the fake cluster, `skipped`, or an error, in no library the same."""
+    """Returns the outcome of each client: `reached` for the fake cluster, `skipped`, or an error, which differs by library."""
     found: dict[str, str] = {}
     for client in CLIENTS:
         try:

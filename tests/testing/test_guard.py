@@ -134,7 +134,7 @@ def test_no_client_reaches_the_decoy(
 
 @pytest.mark.slow
 def test_a_decoy_without_guard_is_reached(project: Project, decoy: Decoy) -> None:
-    """So that the tests above can fail."""
+    """Without the guard the decoy is reached: this shows that the tests above can fail."""
     pytest.importorskip("kubernetes", reason="pip install -e '.[clients]'")
     (project.folder / "pytest.ini").write_text("[pytest]\nfake_cluster_guard = off\n")
     project.write(test_suite=SUITE.read_text())

@@ -1,4 +1,4 @@
-"""What pytest shows of a fake cluster when a test failed."""
+"""Tests what pytest prints about a fake cluster when a test failed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which name server has answered that there is no such host."""
+"""Tests which name server an error about an unknown host names."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a Service leads, by its cluster address and by its endpoints."""
+"""Tests how a Service is resolved, by its cluster address and by its endpoints."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which answers of a webhook are worth another call, as client-go has it."""
+"""Tests which responses of a webhook are retried, as in client-go."""
 
 import pytest
 

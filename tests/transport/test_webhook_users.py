@@ -1,4 +1,4 @@
-"""As whom webhooks are called: which user of a kubeconfig is meant for which server."""
+"""Tests the user of a kubeconfig with which a webhook server is called."""
 
 import json
 from pathlib import Path

@@ -34,7 +34,7 @@ OURS = "device.attributes['gpu.example.com']"
         ("device.attributes['other.example.com'].model == 'x'", True),
         ("device.capacity['gpu.example.com'].memory.compareTo(quantity('40Gi')) > 0", True),
         (f"cel.bind(ours, {OURS}, ours.cores == 8 && ours.model == 'a100')", True),
-        # what nobody has is empty to who asks for it
+        # the attributes of an absent driver are empty
         ("has(device.attributes['nobody'].model)", False),
         ("device.attributes[?'nobody'].?model.hasValue()", False),
         ("'nobody' in device.attributes", False),

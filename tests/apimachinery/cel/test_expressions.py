@@ -79,8 +79,7 @@ def test_compile_errors(rule: str, error: str) -> None:
     assert re.sub(r"selfType\d+", "selfType", f"{kind} failed: {caught.value}") == error
 
 
-# Arguments whose types are known to nobody before they are there: recorded in whole in
-# conformance/exchanges/customresources/expressions-*.json.
+# Arguments whose types are unknown until evaluation: recorded in whole in conformance/exchanges/customresources/expressions-*.json.
 @pytest.mark.parametrize(
     ("rule", "error"),
     [

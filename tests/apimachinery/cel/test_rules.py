@@ -1,4 +1,4 @@
-"""Rules of schemas: what is said of those that don't compile, and what they refuse."""
+"""Rules of schemas: the errors of rules that don't compile, and the values that rules reject."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_what_rules_refuse(
     ],
 )
 def test_what_a_schema_has_no_field_for_is_not_known_to_be_the_same(extra: dict[str, Any], excused: bool) -> None:
-    """So the rules of a whole object are never excused by its being as it was."""
+    """An unknown field prevents excusing the rules of a whole object for being unchanged."""
     schema = schema_with({"rule": "self.x > 0"})
     element = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}
     rows = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": element}

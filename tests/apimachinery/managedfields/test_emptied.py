@@ -1,4 +1,4 @@
-"""Who owns what by an empty list or map that isn't stored."""
+"""Tests the ownership of empty lists and maps that aren't stored."""
 
 from typing import Any
 

@@ -22,12 +22,12 @@ UPDATES = st.tuples(st.just("Update"), MANAGERS, CONTENT, st.just(True))
 
 
 class Conflict(Exception):
-    """Somebody else owns what an apply would change."""
+    """Raised if another manager owns a field that an apply would change."""
 
 
 @dataclass
 class Model:
-    """What rests in the map, and each owner's keys."""
+    """A model of ownership: the map's values, and each owner's keys."""
 
     values: dict[str, str] = field(default_factory=dict)
     owners: dict[Owner, set[str]] = field(default_factory=dict)

@@ -36,7 +36,7 @@ def schema_of(name: str) -> TypedSchema:
 
 
 def replay(step: Object, live: Object | None, schema: TypedSchema) -> Object:
-    """What we store for a step, or the Status we refuse it with."""
+    """Returns the object that a step stores, or the Status that rejects the step."""
     version = step["object"]["apiVersion"]
     arguments = {key: step[key] for key in ("manager", "now")} | {"schema": schema, "api_version": version}
     arguments |= {key: step[key] for key in ("subresource", "reset_fields") if key in step}
@@ -77,7 +77,7 @@ def test_a_real_server_answers_the_same(sequence: Object) -> None:
         assert (live, step["object"]) == before, f"step {i} changed its input"
         if step["code"] >= 400:
             assert got["code"] == answer["code"]
-            # The server tells managers in random order in the causes, and sorted in the message.
+            # The server lists managers in random order in the causes, and sorted in the message.
             assert got["message"] == answer["message"]
             assert sorted(map(str, got["details"]["causes"])) == sorted(map(str, answer["details"]["causes"]))
             continue

@@ -1,4 +1,4 @@
-"""What the recorded patches don't show: limits, complaints, laxer decoding, what a result shares with the document."""
+"""Tests what the recorded patches don't show: limits, errors, laxer decoding, and what a result shares with the document."""
 
 import copy
 import json

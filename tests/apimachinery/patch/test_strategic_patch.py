@@ -1,4 +1,4 @@
-"""What the recorded strategic merge patches don't show: how values are printed, odd orders, sharing, and that inputs stay."""
+"""Tests what the recorded strategic merge patches don't show: how values are printed, odd orders, sharing, and that inputs stay unchanged."""
 
 import copy
 import json

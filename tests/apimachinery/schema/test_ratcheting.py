@@ -1,4 +1,4 @@
-"""Which errors an unchanged value is excused (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
+"""Tests which errors are ignored for an unchanged value (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fields of definitions that types with a decoder of their own read: nobody is told of repeated ones."""
+"""Fields of definitions whose types have their own decoders: duplicates in them are not reported."""
 
 import pytest
 

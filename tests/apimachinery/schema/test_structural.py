@@ -95,7 +95,7 @@ def test_any_spec_is_judged_and_pruning_and_defaulting_settle(spec: dict[str, An
     assert RICH.prune(obj) == []
     RICH.default(obj)
     assert obj == settled
-    # An update that changes nothing is excused what can be correlated with the old object, and told nothing new.
+    # An update that changes nothing is excused the errors that can be correlated with the old object, and reports no new ones.
     assert {error.field for error in RICH.validate(obj, settled)} <= {error.field for error in RICH.validate(obj)}
 
 

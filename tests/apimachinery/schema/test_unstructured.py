@@ -1,4 +1,4 @@
-"""What a strategic merge's result becomes on its way into Go's structs, and the words for what can't."""
+"""Tests the conversion of a strategic merge's result into Go's structs, and its errors."""
 
 import json
 from functools import cache

@@ -18,7 +18,7 @@ BODY_LIMIT = 3 * 1024 * 1024
 
 
 def _map(value: str) -> Any:
-    """What the map {"a": value}, its value in hexadecimal, is read as."""
+    """Decodes the map {"a": value}, its value in hexadecimal, and returns the value."""
     return (cbor.decode_map(bytes.fromhex("a14161" + value)) or {})["a"]
 
 
@@ -113,7 +113,7 @@ def test_tagged_times_are_texts(text: str, canonical: str) -> None:
             "cbor: cannot unmarshal positive integer into Go value of type int64 (9223372036854775808 overflows Go's int64)",
         ),
         ("a14161c001", "cbor: tag number 0 must be followed by text string, got positive integer"),
-        # The first error is told, but a repeated key in the same map comes before it.
+        # The first error is reported, but a repeated key in the same map precedes it.
         ("a3416161ff4162f7416301", "cbor: invalid UTF-8 string"),
         ("a3416161ff41620141 6202", 'cbor: found duplicate map key "b" at map element index 2'),
     ],

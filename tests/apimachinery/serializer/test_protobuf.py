@@ -13,7 +13,7 @@ from fakeapiserver.apis.protobuf import encoder, message_finder, messages
 
 
 def field(number: int, value: bytes | int | str) -> bytes:
-    """One field on the wire: a varint or a length-delimited value."""
+    """Encodes a field: a varint or a length-delimited value."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     data = value.encode() if isinstance(value, str) else value
@@ -173,7 +173,7 @@ def meaning(value: object) -> object:
 
 
 def test_a_watch_frame_has_its_length_before_it() -> None:
-    """What the real server sent for one namespace's bookmark."""
+    """The frame is the real server's for a namespace's bookmark."""
     frame = protobuf.watch_frame("BOOKMARK", protobuf.envelope("v1", "Namespace", [b"\x0a\x00"]))
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     raw = envelope("v1", "Namespace", b"\x0a\x00") + field(3, "") + field(4, "")
@@ -181,7 +181,7 @@ def test_a_watch_frame_has_its_length_before_it() -> None:
 
 
 def test_a_message_that_comes_twice_is_merged() -> None:
-    """As protobuf has it: later texts win, lists go on."""
+    """Protobuf merges repeated messages: later texts win, and lists are concatenated."""
     first, second = field(1, "a") + field(14, "x") + field(5, "u"), field(14, "y") + field(5, "v")
     found = decode(envelope("v1", "ConfigMap", field(1, first) + field(1, second)))
     assert found["metadata"] == {"name": "a", "finalizers": ["x", "y"], "uid": "v"}

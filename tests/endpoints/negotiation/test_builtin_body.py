@@ -1,4 +1,4 @@
-"""Bodies of other types, with repeated and unknown fields: what a client is told, in which order."""
+"""Bodies of other types, with repeated and unknown fields: the errors and warnings, and their order."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ Answer = Callable[["Asked"], Awaitable[None]]
 
 @dataclass
 class Asked:
-    """One request; `rest` is what comes after its head."""
+    """A request; `rest` is what follows its head."""
 
     method: str
     target: str
@@ -92,7 +92,7 @@ class Backend:
             await asked.answer("{}", "404 Not Found")
 
     async def hang(self, asked: Asked) -> None:
-        """Answers nothing until the other side leaves."""
+        """Sends no response until the client leaves."""
         self.started.release()
         await asked.rest.read()
         self.gone.release()

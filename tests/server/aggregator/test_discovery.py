@@ -1,4 +1,4 @@
-"""What aggregated discovery makes of what a server says of itself."""
+"""Tests how aggregated discovery includes the documents of a remote server."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What goes through the aggregator to a server and back, as a real kube-apiserver did it with the same server behind it."""
+"""Tests what goes through the aggregator to a server and back: a real kube-apiserver with the same server behind it did the same."""
 
 import asyncio
 import json

@@ -106,7 +106,7 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """The far one believes whom the near one's ConfigMap tells aggregated servers to believe."""
+    """Starts two servers. The far one trusts the authorities and users in the near one's ConfigMap for aggregated servers."""
     folder: Path = tmp_path_factory.mktemp("front-proxy")
     with Cluster(controllers=()) as near:
         client = Client(near.url, near.token)
@@ -172,7 +172,7 @@ def test_a_watch_is_not_held_back(pair: Pair) -> None:
 
 
 def test_the_far_server_judges_the_user_that_the_near_one_knows(pair: Pair) -> None:
-    """Who only claims to be somebody is taken for who they are."""
+    """Front-proxy headers of a client are ignored: the far server authorizes the user that the near server knows."""
     allowed = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

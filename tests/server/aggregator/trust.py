@@ -1,4 +1,4 @@
-"""Whom an aggregated server is told to believe."""
+"""Reads what an aggregated server needs to trust its front proxy."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where events go: rotated logs, truncation, and flags that can't be."""
+"""Tests the backends of audit events: rotated logs, truncation, and invalid flags."""
 
 import asyncio
 import gzip
@@ -185,7 +185,7 @@ def test_events_are_sent_in_batches_and_the_rest_at_the_end(
 
 
 class Answering:
-    """A client whose calls end as they are told to, and then well."""
+    """A client whose first calls fail with the given errors, and whose later calls succeed."""
 
     def __init__(self, errors: list[WebhookError]) -> None:
         self.errors = errors
@@ -205,7 +205,7 @@ LATER = WebhookError("later", 429, 0)
     [
         ([], 0),
         ([DOWN, WebhookError("broken", 500), WebhookError("bad", 400), LATER], 0),
-        ([LATER] * 10, 0),  # whoever names a time is asked again without a step
+        ([LATER] * 10, 0),  # a server that sends Retry-After is called again without a step of the back-off
         ([DOWN] * 4, 0),
         ([DOWN] * 5, 2),
     ],

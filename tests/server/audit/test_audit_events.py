@@ -1,4 +1,4 @@
-"""What is written down of requests: each stage's event, and never more than the policy says."""
+"""Tests the audit events of requests: those of each stage, and never more than the policy demands."""
 
 import asyncio
 import json
@@ -279,7 +279,7 @@ def test_events_of_what_still_streams_are_handed_on_at_the_end(tmp_path: Path) -
 
 
 class Moved(SystemClock):
-    """Goes on as it is told to."""
+    """A clock that can be moved forward."""
 
     seconds = 0.0
 

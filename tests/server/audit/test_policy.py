@@ -1,4 +1,4 @@
-"""Which requests a policy audits, and which policies can't be used. The sentences are a real kube-apiserver's."""
+"""Tests which requests a policy audits, and which policies are invalid. The messages are a real kube-apiserver's."""
 
 import re
 from pathlib import Path

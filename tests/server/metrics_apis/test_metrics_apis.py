@@ -241,7 +241,7 @@ def test_usage_is_shared_by_containers() -> None:
 
 
 def test_kubectl_top(cluster: Cluster, client: Client) -> None:
-    """As people look at it."""
+    """`kubectl top` prints the metrics."""
     import shutil
 
     kubectl = shutil.which("kubectl")

@@ -1,4 +1,4 @@
-"""What the manager runs: every controller and every webhook."""
+"""Sets up the manager: every controller and every webhook."""
 
 from fakeapiserver.controller_runtime import Manager
 

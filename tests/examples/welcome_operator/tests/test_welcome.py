@@ -1,4 +1,4 @@
-"""A Welcome has its page: what is made, what is brought back, what is told."""
+"""A Welcome has its page: tests what is created, what is restored, and what is reported."""
 
 import asyncio
 import shutil

@@ -41,7 +41,7 @@ class CronJobDefaulter:
     name="vcronjob-v1.kb.io",
 )
 class CronJobValidator:
-    """Refuses schedules that nobody can read, and names too long for jobs."""
+    """Rejects invalid schedules, and names that are too long for jobs."""
 
     async def validate_create(self, obj: Object) -> Sequence[str] | None:
         return self._check(obj)

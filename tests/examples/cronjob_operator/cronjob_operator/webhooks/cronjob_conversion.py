@@ -14,7 +14,7 @@ FIELDS = ("minute", "hour", "day_of_month", "month", "day_of_week")
 
 
 def v2_to_v1(obj: cronjob_v2.CronJob) -> cronjob_v1.CronJob:
-    """One line of five words."""
+    """Converts the schedule to a line of five words."""
     words = [getattr(obj.spec.schedule, field) or "*" for field in FIELDS]
     return cronjob_v1.CronJob.model_validate(with_schedule(obj, " ".join(words)))
 

@@ -10,7 +10,7 @@ ConcurrencyPolicy = Literal["Allow", "Forbid", "Replace"]
 
 
 class CronJobSpec(Model):
-    """What is wanted."""
+    """The desired state."""
 
     schedule: str = Field(min_length=1)
     """When jobs are due, as cron has it, in UTC."""
@@ -26,7 +26,7 @@ class CronJobSpec(Model):
 
 
 class CronJobStatus(Model):
-    """What was seen."""
+    """The observed state."""
 
     active: list[dict[str, Any]] = Field(default_factory=list)
     """References to the jobs that run."""

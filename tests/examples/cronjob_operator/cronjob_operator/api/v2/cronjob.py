@@ -20,7 +20,7 @@ class CronSchedule(Model):
 
 
 class CronJobSpec(Model):
-    """What is wanted."""
+    """The desired state."""
 
     schedule: CronSchedule
     starting_deadline_seconds: int | None = Field(default=None, ge=0)

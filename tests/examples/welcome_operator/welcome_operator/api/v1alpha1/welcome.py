@@ -1,4 +1,4 @@
-"""The kind Welcome: a page that greets whoever asks."""
+"""The kind Welcome: a page that greets its visitors."""
 
 from fakeapiserver.controller_runtime.markers import Column, resource
 from fakeapiserver.controller_runtime.models import Condition, CustomResource, Model
@@ -6,10 +6,10 @@ from pydantic import Field
 
 
 class WelcomeSpec(Model):
-    """What is wanted."""
+    """The desired state."""
 
     name: str = Field(min_length=1, max_length=253)
-    """Whom the page greets."""
+    """The name that the page greets."""
     image: str = "ghcr.io/example/welcome:1"
     """The image that serves the page on `port`."""
     replicas: int = Field(default=1, ge=0, le=100)
@@ -17,7 +17,7 @@ class WelcomeSpec(Model):
 
 
 class WelcomeStatus(Model):
-    """What was seen."""
+    """The observed state."""
 
     observed_generation: int | None = None
     ready_replicas: int = 0

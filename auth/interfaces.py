@@ -86,7 +86,7 @@ class Decision(Enum):
 
 
 class Attributes(Struct):
-    """What a request wants to do (upstream: authorizer.Attributes).
+    """The action that a request wants to perform (upstream: authorizer.Attributes).
 
     Never changed; not frozen, because frozen Structs are expensive to create, and each request creates one.
     """

@@ -28,7 +28,7 @@ def test_time_that_is_moved_on_calls_what_is_due_in_order_and_at_its_time() -> N
     assert asyncio.run(scenario()) == [("a", 10.0), ("a2", 15.0), ("b", 20.0)]
 
 
-def test_a_clock_that_stands_still_wakes_nobody_until_it_goes_on() -> None:
+def test_a_stopped_clock_wakes_no_waiter_until_it_goes_on() -> None:
     async def scenario() -> None:
         clock, seen = AdjustableClock(), []
         clock.stop()

@@ -80,7 +80,7 @@ def main() -> int:
     for part in sorted(sent):
         print(f"{part}: {equal[part]} of {sent[part]}")
     print(f"{equal.total()} of {sent.total()} equal, {len(told)} ways to differ")
-    print(f"{in_order} of {several} refusals with several causes tell them in the same order")
+    print(f"{in_order} of {several} errors with several causes have them in the same order")
     return 0
 
 

@@ -262,7 +262,7 @@ def main() -> int:
     of = sum(share.of for share in comparison.scores.values())
     print(
         f"{equal} of {of} answers are equal ({100 * equal / max(of, 1):.2f} %); {comparison.accepted} writes were taken; "
-        f"{comparison.order} refusals with several causes tell them in the same order"
+        f"{comparison.order} errors with several causes have them in the same order"
     )
     return 0
 

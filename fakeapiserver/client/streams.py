@@ -184,7 +184,9 @@ async def run(
     running = exec_stream(rest, pod, command, namespace=namespace, container=container, stdin=stdin is not None)
     async with running as process:
         if stdin is not None and not process.can_close_stdin:
-            raise ValueError("the server can't tell a command where its input ends: it doesn't speak v5.channel.k8s.io")
+            raise ValueError(
+                "the server can't signal the end of the input to a command: it doesn't support v5.channel.k8s.io"
+            )
         # a command that writes while it reads blocks until its output is read
         feeding = asyncio.ensure_future(_feed(process, stdin)) if stdin is not None else None
         try:

@@ -84,10 +84,10 @@ _ASYNCHRONOUS: Final[Mapping[str, Callable[[str], Awaitable[Any]]]] = {
 
 
 def _checked(package: str) -> str:
-    """`kubernetes-asyncio` is how pip writes it."""
+    """Returns the package's name as a module's, e.g. `kubernetes_asyncio` for pip's `kubernetes-asyncio`. Raises ValueError."""
     name = package.replace("-", "_") if isinstance(package, str) else package
     if name not in _NAMES:
-        raise ValueError(f"client: {package!r} is none of the packages that are known: {', '.join(_NAMES)}")
+        raise ValueError(f"client: {package!r} is not one of the known packages: {', '.join(_NAMES)}")
     return name
 
 

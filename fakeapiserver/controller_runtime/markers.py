@@ -247,10 +247,10 @@ def webhook(
 
 
 def _one_of(name: str, what: str, word: str, known: Sequence[str]) -> str:
-    """In upstream's spelling; as its markers, in whatever case."""
+    """Returns the word in upstream's spelling; like upstream's markers it ignores case."""
     found = next((row for row in known if row.lower() == word.lower()), None)
     if found is None:
-        raise ValueError(f"the webhook {name}: {what} {word!r} is none of {', '.join(filter(None, known))}")
+        raise ValueError(f"the webhook {name}: {what} {word!r} is not one of {', '.join(filter(None, known))}")
     return found
 
 

@@ -202,7 +202,7 @@ def _spokes(project: Project, subject: ProjectResource, wanted: Sequence[str]) -
     if not others or any(spoke not in others for spoke in wanted):
         raise ValueError(
             f"--conversion needs another version of {subject.kind}, named by --spoke: "
-            f"there {'is none' if not others else 'are ' + ', '.join(others)}"
+            f"{'there is no other' if not others else 'there are ' + ', '.join(others)}"
         )
     return wanted or others
 

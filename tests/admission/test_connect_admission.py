@@ -93,7 +93,7 @@ def test_a_refusal_comes_before_anything_is_looked_up(client: Client, webhook: W
         ("ports=65536", 'cannot convert to []int32: strconv.ParseUint: parsing "65536": value out of range'),
     ],
 )
-def test_what_cannot_be_read_is_shown_to_nobody(client: Client, webhook: Webhook, query: str, message: str) -> None:
+def test_unreadable_options_reach_no_webhook(client: Client, webhook: Webhook, query: str, message: str) -> None:
     answer = client.send({"method": "POST", "path": f"{PODS}/p/portforward?{query}"}, [])
     assert (answer["status"], answer["body"]["message"]) == (400, message)
     assert webhook.asked == []

@@ -68,7 +68,7 @@ def test_labels_of_a_namespace_give_its_policy(labels: dict[str, str], modes: st
         ({"kind": "Foo"}, 'no kind "Foo" is registered for version "pod-security.admission.config.k8s.io/v1"'),
     ],
 )
-def test_a_configuration_that_wont_do_is_told_as_upstream_tells_it(document: Json, complaint: str) -> None:
+def test_an_invalid_configuration_has_upstreams_message(document: Json, complaint: str) -> None:
     type_meta = {"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration"}
     with pytest.raises(ValueError, match=re.escape(complaint)):
         read_configuration({**type_meta, **document})

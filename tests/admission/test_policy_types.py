@@ -102,7 +102,7 @@ def test_variables_have_the_types_of_their_expressions() -> None:
 
 
 @pytest.mark.fake_cluster(controllers=["validatingadmissionpolicy-status-controller"])
-def test_the_status_tells_of_each_generation(fake_cluster: Cluster) -> None:
+def test_the_status_reports_each_generation(fake_cluster: Cluster) -> None:
     client = Client(fake_cluster.url, fake_cluster.token)
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 

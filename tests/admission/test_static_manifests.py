@@ -26,6 +26,6 @@ def test_refuses(folder: str, gates: FeatureGates, problem: str) -> None:
         check(folder, gates)
 
 
-def test_tells_what_it_does_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_reports_the_files_that_it_does_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     check(str(tmp_path), ON)
     assert f"staticManifestsDir {tmp_path} is not read here" in caplog.text

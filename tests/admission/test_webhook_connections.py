@@ -136,7 +136,7 @@ def test_another_authority_is_another_connection(client: Client, hook: Hook) -> 
     assert refused["message"].endswith("x509: certificate signed by unknown authority")
 
 
-def test_what_hangs_holds_up_nobody_else(client: Client, hook: Hook, fake_cluster: Cluster) -> None:
+def test_a_hanging_webhook_delays_no_other_request(client: Client, hook: Hook, fake_cluster: Cluster) -> None:
     """Not even writes to the object that waits: the last to be admitted finds it changed, and starts over."""
     name = {
         "name": "only-held",
@@ -165,7 +165,7 @@ def test_a_hundred_webhooks(client: Client, hook: Hook) -> None:
     assert hook.calls == 100
 
 
-def test_webhooks_are_called_as_whom_the_configuration_says(hook: Hook, tmp_path: Path) -> None:
+def test_webhooks_are_called_as_the_user_of_the_configuration(hook: Hook, tmp_path: Path) -> None:
     user = {"name": f"127.0.0.1:{hook.port}", "user": {"token": "secret"}}
     (tmp_path / "users").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "users": [user]}))
     group = {"apiVersion": "apiserver.config.k8s.io/v1"}
@@ -180,7 +180,7 @@ def test_webhooks_are_called_as_whom_the_configuration_says(hook: Hook, tmp_path
     assert hook.authorizations == ["Bearer secret"]
 
 
-def test_webhooks_are_told_how_long_the_client_waits(client: Client, hook: Hook) -> None:
+def test_webhooks_receive_the_clients_timeout(client: Client, hook: Hook) -> None:
     configure(client, hook.webhook(timeoutSeconds=10))
     names = (f"c{number}" for number in itertools.count())
 

@@ -302,7 +302,7 @@ def test_a_dry_run_asks_no_webhook_with_side_effects(ask: Ask, webhooks: Webhook
         ([], "a", "certificate relies on legacy Common Name field, use SANs instead"),
     ],
 )
-def test_whom_a_certificate_is_for(names: list[tuple[str, str]], host: str, problem: str) -> None:
+def test_the_names_in_a_certificate(names: list[tuple[str, str]], host: str, problem: str) -> None:
     certificate = {"subjectAltName": tuple(names)}
     if not problem:
         check_host(host, certificate)

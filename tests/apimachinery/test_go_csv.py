@@ -32,6 +32,6 @@ def test_a_flag_is_one_record() -> None:
         ('a,"b\nc', 'record on line 1; parse error on line 2, column 2: extraneous or missing " in quoted-field'),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, complaint: str) -> None:
+def test_errors_have_their_position(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
         list(records(text))

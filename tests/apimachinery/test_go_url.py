@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.go_url import request_uri_problem, url_problem
         (":", 'parse ":": missing protocol scheme'),
     ],
 )
-def test_a_url_is_taken_or_told_why_not(text: str, problem: str) -> None:
+def test_a_url_is_accepted_or_has_gos_error(text: str, problem: str) -> None:
     assert url_problem(text) == problem
 
 

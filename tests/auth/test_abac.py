@@ -56,7 +56,7 @@ def test_lines_without_a_version_leave_out_what_they_allow() -> None:
     assert parse_policy('{"user": "jane", "resource": "pods"}').non_resource_path == ""
 
 
-def test_rules_are_told_by_policy() -> None:
+def test_rules_are_listed_by_policy() -> None:
     lines = ['{"user": "jane", "namespace": "*", "resource": "pods", "readonly": true}}', '{"user": "joe"}}']
     authorizer = ABAC([parse_policy(START + line) for line in lines])
     rule = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods"]}
@@ -81,7 +81,7 @@ def test_rules_are_told_by_policy() -> None:
         ),
     ],
 )
-def test_the_line_that_is_none_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+def test_an_invalid_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
     file = tmp_path / "policies.jsonl"
     file.write_text(f'# everybody may look\n\n{{"readonly": true}}\n{line}\n')
     with pytest.raises(ValueError, match="line 4") as refused:

@@ -265,12 +265,12 @@ UNAUTHORIZED = (401, "Unauthorized")
         (ADMIN + b"Impersonate-User: ja\rne\r\n", (400, "400 Bad Request")),
     ],
 )
-def test_headers_name_nobody_else(cluster: Cluster, headers: bytes, expected: tuple[int, str]) -> None:
+def test_headers_name_no_other_user(cluster: Cluster, headers: bytes, expected: tuple[int, str]) -> None:
     assert who(cluster, headers) == expected
 
 
 @pytest.mark.parametrize("trailer", [ADMIN, AS_JANE, b"Host: y\r\nContent-Length: 3\r\n"])
-def test_what_follows_a_body_names_nobody(cluster: Cluster, trailer: bytes) -> None:
+def test_bytes_after_a_body_name_no_user(cluster: Cluster, trailer: bytes) -> None:
     chunk = b"%x\r\n%b\r\n0\r\n" % (len(REVIEW), REVIEW)
     request = REVIEWS + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + trailer + b"\r\n"
     [(status, answer)] = ask(cluster, request)
@@ -313,7 +313,7 @@ def test_no_way_of_writing_a_path_opens_it(cluster: Cluster, target: bytes, stat
 
 
 @pytest.mark.parametrize("target", [b"//api/v1/secrets", b"/apis//v1/secrets", b"/apis//v1", b"/apis//"])
-def test_slashes_too_many_are_served_to_nobody(cluster: Cluster, target: bytes) -> None:
+def test_paths_with_extra_slashes_are_not_served(cluster: Cluster, target: bytes) -> None:
     [(code, _)] = ask(cluster, b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % target + ADMIN + b"\r\n")
     assert code == 404
 

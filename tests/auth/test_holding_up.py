@@ -94,7 +94,7 @@ def plain(cluster: Cluster, said: bytes) -> socket.socket:
     ],
     ids=["silent", "half a handshake", "no TLS", "no request", "half a head", "half a body"],
 )
-def test_connections_that_never_go_on_hold_nobody_up(
+def test_stalled_connections_delay_no_other_request(
     cluster: Cluster, connect: Callable[[Cluster, bytes], socket.socket], said: bytes, count: int
 ) -> None:
     with ExitStack() as open_ones:
@@ -103,7 +103,7 @@ def test_connections_that_never_go_on_hold_nobody_up(
         assert listed(cluster) == 200
 
 
-def test_a_webhook_that_never_answers_holds_nobody_else_up(cluster: Cluster) -> None:
+def test_a_webhook_that_never_answers_delays_no_other_request(cluster: Cluster) -> None:
     with ExitStack() as waiting:
         for number in range(40):
             waiting.enter_context(tls(cluster, HEAD + b"unknown-%d\r\n\r\n" % number))

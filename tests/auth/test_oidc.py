@@ -172,7 +172,7 @@ def test_discovery_may_be_elsewhere(credentials: Credentials) -> None:
     assert user(config, token(credentials, "elsewhere")) is not None
 
 
-def test_an_issuer_that_nobody_vouches_for_is_not_believed(credentials: Credentials) -> None:
+def test_an_issuer_with_an_untrusted_certificate_is_not_believed(credentials: Credentials) -> None:
     config = jwt(credentials)
     config["issuer"]["certificateAuthority"] = (credentials.folder / "other.crt").read_text()
 

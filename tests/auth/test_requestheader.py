@@ -52,7 +52,7 @@ def test_what_is_no_text_and_no_escape_is_taken_as_go_takes_it() -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Remote-User": ""}, {"X-Remote-Group": "system:masters"}])
-def test_nobody_is_named(headers: Headers) -> None:
+def test_no_user_is_named(headers: Headers) -> None:
     assert told(headers) is None
 
 

@@ -250,7 +250,7 @@ def test_certificates_and_rsa_keys_verify_as_envtest_gives_them(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n"])
-def test_a_file_without_a_usable_key_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_usable_key_is_reported(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "key.pem"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"key.pem: data does not contain any valid RSA or ECDSA public keys"):

@@ -142,7 +142,7 @@ def test_what_a_client_could_fill_memory_with_is_not_remembered() -> None:
         (["request.extra['none'][0] == 'b'", "request.user == 'joe'"], False),
     ],
 )
-def test_conditions_tell_whether_it_is_asked(conditions: list[str], asked: bool) -> None:
+def test_conditions_decide_whether_it_is_called(conditions: list[str], asked: bool) -> None:
     remote = Remote({"allowed": True})
     webhook = Webhook(remote.post, Settings(), Clock(), MatchConditions(conditions).match)
     assert ask(webhook) == ((Decision.ALLOW if asked else Decision.NO_OPINION), "")

@@ -69,7 +69,7 @@ def test_what_the_other_server_complains_of_is_the_reason(config: Endpoint, toke
         ask(config, token)
 
 
-def test_a_server_that_nobody_vouches_for_is_not_asked(config: Endpoint) -> None:
+def test_a_server_with_an_untrusted_certificate_is_not_called(config: Endpoint) -> None:
     with pytest.raises(RefusedError, match="certificate signed by unknown authority"):
         ask(replace(config, ca_bundle=b""), "hook-jane")
 

@@ -74,7 +74,7 @@ def test_nothing_runs(run: Run, command: str, tmp_path: Path) -> None:
     assert not list((tmp_path / "state").iterdir())
 
 
-def test_a_killed_server_is_not_mistaken_for_one_that_runs(run: Run) -> None:
+def test_a_killed_server_is_not_mistaken_for_a_running_one(run: Run) -> None:
     facts = json.loads(run("serve", "--background", "--output=json").stdout)
     os.kill(facts["pid"], signal.SIGKILL)
     assert run("status").returncode == 1

@@ -48,7 +48,7 @@ def test_flags_are_kube_controller_managers() -> None:
     assert not options.warnings
 
 
-def test_a_flag_without_effect_is_told_of() -> None:
+def test_a_flag_without_effect_is_reported() -> None:
     assert controller_manager.parse(["--cloud-provider=external"]).warnings == [
         "--cloud-provider is kube-controller-manager's, but has no effect here"
     ]
@@ -160,7 +160,7 @@ def _get(url: str, token: str = "") -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_it_leads_as_service_accounts_and_tells_those_who_may_know_how_it_is() -> None:
+def test_it_leads_as_service_accounts_and_serves_its_status_to_authorized_users() -> None:
     with Cluster(controllers=("none",)) as cluster:
         config = cluster.kubeconfig
         with _running(
@@ -234,7 +234,7 @@ def test_who_has_lost_its_lease_ends_at_once() -> None:
             assert "leaderelection lost" in told.read()
 
 
-def test_without_kubeconfigs_to_ask_with_nobody_is_known() -> None:
+def test_without_kubeconfigs_no_user_is_known() -> None:
     with (
         Cluster(controllers=("none",)) as cluster,
         _running(cluster, "--controllers=serviceaccount", "--leader-elect=false") as url,

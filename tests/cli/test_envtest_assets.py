@@ -303,7 +303,7 @@ class TestEtcd:
     def test_answers_as_etcd_does(self, launcher: Launcher, method: str, path: str, status: int, body: str) -> None:
         assert launcher.etcd().get(path, method=method) == (status, body)
 
-    def test_a_silent_client_holds_nobody_up(self, launcher: Launcher) -> None:
+    def test_a_silent_client_delays_no_other_client(self, launcher: Launcher) -> None:
         etcd = launcher.etcd()
         with socket.create_connection(("127.0.0.1", etcd.port)):
             assert etcd.get("/health")[0] == 200
@@ -347,7 +347,7 @@ class TestKubeAPIServer:
         assert "\n      --secure-port int\n" in done.stdout
         assert "--insecure-port" not in done.stdout
 
-    def test_tells_its_version(self, assets: Path) -> None:
+    def test_prints_its_version(self, assets: Path) -> None:
         done = subprocess.run([assets / "kube-apiserver", "--version"], capture_output=True, text=True, check=True)
         assert done.stdout == "Kubernetes v1.36.3\n"
 
@@ -409,7 +409,7 @@ class TestKubeAPIServer:
             ),
         ],
     )
-    def test_refuses_a_client_ca_that_is_none(self, launcher: Launcher, bundle: str, complaint: str) -> None:
+    def test_rejects_an_invalid_client_ca(self, launcher: Launcher, bundle: str, complaint: str) -> None:
         """The file is rejected at the start, not when a client presents a certificate."""
         path = launcher.folder / "bundle.pem"
         path.write_text(bundle)

@@ -23,7 +23,7 @@ def test_a_value_that_cant_be_read_is_refused(flag: str, value: str, why: str) -
     assert str(refused.value) == f'invalid argument "{value}" for "--{flag}" flag: {why}'
 
 
-def test_no_file_is_none() -> None:
+def test_an_empty_file_name_means_no_file() -> None:
     assert parse(["--audit-policy-file="]).config.audit.policy_file is None
 
 

@@ -36,7 +36,7 @@ def test_changes_of_one_object_stay_together_in_order() -> None:
     assert drained(fifo) == {"ns/a": [ADDED, UPDATED, DELETED], "ns/b": [ADDED]}
 
 
-def test_the_deletion_of_one_that_nobody_knows_is_not_told() -> None:
+def test_the_deletion_of_an_unknown_object_is_not_queued() -> None:
     fifo = DeltaFIFO(Indexer())
     fifo.delete(obj("a"))
     assert fifo.pop() is None
@@ -141,6 +141,6 @@ def test_keys_are_split(key: str, parts: tuple[str, str]) -> None:
     assert split_meta_namespace_key(key) == parts
 
 
-def test_what_is_no_key_is_told() -> None:
+def test_an_invalid_key_is_reported() -> None:
     with pytest.raises(ValueError, match='unexpected key format: "a/b/c"'):
         split_meta_namespace_key("a/b/c")

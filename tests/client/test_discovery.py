@@ -158,7 +158,7 @@ def test_kubectls_files_are_kept_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["broken", "another kind", "gone", "old", "invalidated"])
-def test_files_that_do_not_count_are_written_anew(tmp_path: Path, fault: str) -> None:
+def test_invalid_files_are_written_again(tmp_path: Path, fault: str) -> None:
     told = Told()
 
     async def scenario() -> None:

@@ -28,7 +28,7 @@ class Still:
         return self.seconds
 
     def call_later(self, delay: float, callback: Any) -> Any:
-        raise AssertionError("nobody waits")
+        raise AssertionError("no call waits")
 
 
 class Written(DynamicClient):
@@ -143,7 +143,7 @@ def test_an_event_that_comes_again_becomes_a_series() -> None:
     assert rows[1][1]["series"] | {"count": 2} == series
 
 
-def test_a_series_whose_event_has_gone_is_written_anew() -> None:
+def test_a_series_whose_event_has_gone_is_written_again() -> None:
     methods = [(method, event.get("series", {}).get("count")) for method, event in events({}, {}, gone=True)]
     assert methods == [("create", 2), ("patch", 2), ("create", 2)]  # it is one object, which has come to be a series
 

@@ -104,7 +104,7 @@ def test_paths_are_meant_from_their_own_file(tmp_path: Path) -> None:
         ("one:8080", "http://one:8080"),
     ],
 )
-def test_only_over_tls_a_server_is_told_who_asks(server: str, host: str) -> None:
+def test_credentials_are_sent_over_tls_only(server: str, host: str) -> None:
     found = config(token="t", **{"as": "jane"})
     found["clusters"][0]["cluster"].update({"server": server, "insecure-skip-tls-verify": True})
     loaded = kubeconfig.from_config(found)
@@ -112,7 +112,7 @@ def test_only_over_tls_a_server_is_told_who_asks(server: str, host: str) -> None
     assert (loaded.token, loaded.insecure) == (("t", True) if host.startswith("https") else ("", False))
 
 
-def test_clusters_may_tell_how_they_are_reached() -> None:
+def test_clusters_may_set_how_they_are_reached() -> None:
     found = config(exec=PLUGIN)
     found["clusters"][0]["cluster"].update(
         {
@@ -143,12 +143,12 @@ def test_clusters_may_tell_how_they_are_reached() -> None:
         (config(**{"auth-provider": {}}), "", 'no Auth Provider found for name ""'),
     ],
 )
-def test_bad_files_are_told_in_one_sentence(tmp_path: Path, content: Any, context: str, message: str) -> None:
+def test_invalid_files_are_reported_in_one_sentence(tmp_path: Path, content: Any, context: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kubeconfig.load(written(tmp_path / "config", content), context=context)
 
 
-def test_several_broken_files_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_broken_files_are_reported_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = written(tmp_path / "first", "a: ["), written(tmp_path / "second", "clusters: x")
     monkeypatch.setenv("KUBECONFIG", f"{first}:{second}:{first}")
     with pytest.raises(

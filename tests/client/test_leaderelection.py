@@ -104,7 +104,7 @@ class ModelLock:
     async def get(self) -> LeaderElectionRecord:
         def read() -> tuple[LeaderElectionRecord, int]:
             if self.server.record is None:
-                raise status_error(404, "NotFound", "there is none")
+                raise status_error(404, "NotFound", "not found")
             return self.server.record, self.server.revision
 
         record, self._revision = await self._ask(read)
@@ -120,7 +120,7 @@ class ModelLock:
 
     def _write(self, record: LeaderElectionRecord, known: int) -> int:
         if known != self.server.revision:
-            raise status_error(409, "Conflict", "somebody else wrote in between")
+            raise status_error(409, "Conflict", "another client wrote in between")
         self.server.record = record
         self.server.revision += 1
         return self.server.revision
@@ -293,7 +293,7 @@ def test_one_request_that_hangs_costs_no_leadership() -> None:
         (LeaderElectionRecord("a", 15), 0.1),  # its own, of a life before
     ],
 )
-def test_how_long_a_candidate_waits_for_a_lease_that_nobody_renews(found: LeaderElectionRecord, seconds: float) -> None:
+def test_how_long_a_candidate_waits_for_a_lease_without_renewals(found: LeaderElectionRecord, seconds: float) -> None:
     async def scenario() -> None:
         server = Server()
         server.record = found
@@ -310,7 +310,7 @@ def test_how_long_a_candidate_waits_for_a_lease_that_nobody_renews(found: Leader
     run(scenario())
 
 
-def test_work_that_ends_ends_the_leadership_and_its_failure_is_told() -> None:
+def test_work_that_ends_ends_the_leadership_and_its_failure_is_reported() -> None:
     async def scenario() -> None:
         async def work() -> None:
             raise KeyError("a mistake")

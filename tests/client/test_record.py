@@ -84,7 +84,7 @@ class Tell:
             await asyncio.sleep(0)
 
 
-def test_an_event_says_who_tells_what_of_whom() -> None:
+def test_an_event_names_its_reporter_and_its_object() -> None:
     server = Server()
     recorded(server, Tell(related={**WIDGET, "metadata": {"name": "x"}}, annotations={"by": "me"}))
     reference = {"kind": "Widget", "namespace": "ns", "name": "w", "uid": "1", "apiVersion": "example.com/v1"}
@@ -191,7 +191,7 @@ def test_long_names_and_notes_fit() -> None:
         ({"metadata": {"name": "w"}}, NORMAL, "can't make a reference: the object has no kind, apiVersion"),
     ],
 )
-def test_what_can_not_be_told(regarding: dict[str, Any], event_type: str, message: str) -> None:
+def test_events_that_can_not_be_recorded(regarding: dict[str, Any], event_type: str, message: str) -> None:
     recorder = EventBroadcaster(Server()).new_recorder("c")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"^{message}$"):
         recorder.event(regarding, event_type, "Synced", "Sync", "all is well")

@@ -211,7 +211,7 @@ def test_broken_watches_are_asked_for_again_and_streams_are_not() -> None:
     asyncio.run(scenario())
 
 
-def test_a_late_answer_is_told() -> None:
+def test_a_late_answer_is_reported() -> None:
     async def scenario() -> None:
         async with server([OK.replace(b"Length: 2", b"Length: 3")]) as (client, heads):
             reading = asyncio.ensure_future(client.request("GET", "/x", timeout=0.5))
@@ -274,7 +274,7 @@ def test_a_broken_connection_is_tried_again_where_nothing_is_written(method: str
     asyncio.run(scenario())
 
 
-def test_no_server_is_told() -> None:
+def test_a_missing_server_is_reported() -> None:
     async def scenario() -> None:
         async with RESTClient(RESTConfig("http://127.0.0.1:1")) as client:
             with pytest.raises(TransportError, match=r"dial tcp 127\.0\.0\.1:1: connect: connection refused"):
@@ -408,7 +408,7 @@ def test_a_plugin_gives_the_token_and_is_asked_again_after_a_refusal(tmp_path: P
         (lambda path: plugin(path, "exit(3)"), "failed with exit code 3"),
     ],
 )
-def test_a_plugin_that_fails_is_told(tmp_path: Path, make: Callable[[Path], ExecConfig], message: str) -> None:
+def test_a_plugin_that_fails_is_reported(tmp_path: Path, make: Callable[[Path], ExecConfig], message: str) -> None:
     async def scenario() -> None:
         async with server([], exec_provider=make(tmp_path)) as (client, _):
             with pytest.raises(ValueError, match=message):
@@ -417,7 +417,7 @@ def test_a_plugin_that_fails_is_told(tmp_path: Path, make: Callable[[Path], Exec
     asyncio.run(scenario())
 
 
-def test_watches_decode_events_across_chunks_and_tell_when_they_break_off() -> None:
+def test_watches_decode_events_across_chunks_and_report_when_they_break_off() -> None:
     async def scenario() -> None:
         events = b'{"type":"ADDED","object":{"a":1}}\n{"type":"DELETED","object":{"a":2}}\n{"type":"AD'
         pieces = [events[:20], events[20:50], events[50:]]

@@ -116,7 +116,7 @@ async def at_once(seconds: float) -> None:
 EXPIRED = status_error(410, "Expired", "too old resource version").status
 
 
-def test_handlers_are_told_in_the_order_in_which_things_happened() -> None:
+def test_handlers_receive_events_in_the_order_of_the_changes() -> None:
     async def scenario(informer: SharedInformer, source: Scripted) -> None:
         told = Told()
         informer.add_event_handler(told)
@@ -139,7 +139,7 @@ def test_handlers_are_told_in_the_order_in_which_things_happened() -> None:
     run(scenario)
 
 
-def test_a_second_list_tells_what_changed_unseen() -> None:
+def test_a_second_list_reports_missed_changes() -> None:
     async def scenario(informer: SharedInformer, source: Scripted) -> None:
         told, calm = Told(), Told()
         informer.add_event_handler(told)
@@ -156,7 +156,7 @@ def test_a_second_list_tells_what_changed_unseen() -> None:
     run(scenario, sleep=at_once)
 
 
-def test_a_resync_tells_those_who_want_it_of_everything_again() -> None:
+def test_a_resync_delivers_everything_again_to_handlers_that_want_it() -> None:
     turns: asyncio.Queue[None] = asyncio.Queue()
 
     async def when_told(seconds: float) -> None:
@@ -180,7 +180,7 @@ def test_a_resync_tells_those_who_want_it_of_everything_again() -> None:
     run(scenario, resync_period=30.0, sleep=when_told)
 
 
-def test_who_comes_late_is_told_of_what_is_there_and_who_goes_is_told_nothing_more() -> None:
+def test_a_late_handler_receives_existing_objects_and_a_removed_one_nothing_more() -> None:
     async def scenario(informer: SharedInformer, source: Scripted) -> None:
         first, late = Told(), Told()
         registration = informer.add_event_handler(first)
@@ -200,7 +200,7 @@ def test_who_comes_late_is_told_of_what_is_there_and_who_goes_is_told_nothing_mo
     run(scenario)
 
 
-def test_a_transform_makes_what_is_kept_and_told() -> None:
+def test_a_transform_changes_what_is_kept_and_delivered() -> None:
     def transform(found: Object) -> Object:
         if found["metadata"]["name"] == "bad":
             raise KeyError("spec")

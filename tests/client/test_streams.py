@@ -91,7 +91,7 @@ def test_a_command_need_not_read_its_input() -> None:
     assert done == streams.Completed(0, b"done", b"")
 
 
-def test_an_old_server_cannot_tell_where_input_ends() -> None:
+def test_an_old_server_cannot_end_the_input() -> None:
     with pytest.raises(ValueError, match=r"it doesn't speak v5\.channel\.k8s\.io"):
         asyncio.run(talk(shouting, lambda rest: streams.run(rest, "web", ["cat"], stdin=b"x"), ["v4.channel.k8s.io"]))
 
@@ -159,7 +159,7 @@ def test_the_pods_side_is_closed_when_the_client_has_gone(monkeypatch: pytest.Mo
     asyncio.run(talk(silent, work))
 
 
-def test_a_port_that_nobody_listens_on_is_told() -> None:
+def test_a_port_without_a_listener_is_reported() -> None:
     async def refusing(connection: ServerConnection) -> None:
         for message in (b"\x00\x50\x00", b"\x01\x50\x00", b"\x01connection refused"):
             await connection.send(message)

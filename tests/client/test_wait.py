@@ -48,7 +48,7 @@ def ready(status: str) -> WatchEvent:
     ],
     ids=["at once", "broken", "expired"],
 )
-def test_watches_are_begun_anew(scripts: Sequence[Script], lists: int) -> None:
+def test_watches_are_started_again(scripts: Sequence[Script], lists: int) -> None:
     source = Source(*scripts)
     found = asyncio.run(wait.until(source, wait.has_condition("Ready"), name="web", sleep=lambda _: asyncio.sleep(0)))
     assert found == ready("True").object

@@ -224,7 +224,7 @@ def test_several_workers_never_have_one_item_at_a_time_and_lose_none(seed: int) 
     asyncio.run(scenario())
 
 
-def test_what_nobody_works_on_is_dropped_and_the_drain_ends() -> None:
+def test_items_that_are_not_processed_are_dropped_and_the_drain_ends() -> None:
     async def scenario() -> None:
         queue = WorkQueue[str]()
         for item in ITEMS:

@@ -77,7 +77,7 @@ def test_an_older_version_by_the_name_and_flags_of_setup_envtest(
 def test_three_at_a_time_leave_no_process_behind(
     program: Path, environment: dict[str, str], number: signal.Signals, status: int
 ) -> None:
-    """On SIGTERM envtest stops its servers; when it is killed, they notice its end. Standard output is theirs too: it ends with the last."""
+    """On SIGTERM envtest stops its servers; when it is killed, they notice. Standard output is theirs too: it ends with the last."""
     environment["KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT"] = "true"
     with ExitStack() as stack:
         runs = []

@@ -102,7 +102,7 @@ def test_of_a_user(cluster: Cluster, options: Any, name: str) -> None:
 
 
 def test_an_unknown_package_is_refused(cluster: Cluster) -> None:
-    with pytest.raises(ValueError, match="client: 'pykube' is none of the packages that are known: kubernetes, "):
+    with pytest.raises(ValueError, match="client: 'pykube' is not one of the known packages: kubernetes, "):
         cluster.client("pykube")
 
 

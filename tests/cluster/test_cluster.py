@@ -98,7 +98,7 @@ def test_runs_in_an_event_loop_without_a_thread() -> None:
     asyncio.run(scenario())
 
 
-def test_what_takes_too_long_is_told_in_words_and_a_time_limit_of_the_work_in_its_own() -> None:
+def test_a_timeout_has_a_message_and_a_time_limit_of_the_work_its_own() -> None:
     held = asyncio.Event()
 
     async def limited() -> None:

@@ -158,7 +158,7 @@ def test_webhooks_of_a_folder_are_asked_on_this_machine(folder: Path) -> None:
         assert refused["message"] == 'admission webhook "vconfigmap.kb.io" denied the request without explanation'
 
 
-def test_its_port_is_none_that_the_system_gives_to_somebody_else() -> None:
+def test_its_port_is_outside_the_systems_range() -> None:
     """Until the webhook server is started, which may be seconds later."""
     one, another = LocalWebhooks(), LocalWebhooks()
     for webhooks in (one, another):
@@ -271,7 +271,7 @@ def test_without_manifests_there_is_nothing_to_serve() -> None:
         _ = cluster.webhooks
 
 
-def test_run_tells_the_command_where_to_serve(folder: Path, tmp_path: Path) -> None:
+def test_run_passes_the_command_the_address_to_serve_at(folder: Path, tmp_path: Path) -> None:
     script = "import os; print(*(os.environ[f'WEBHOOK_{name}'] for name in ('HOST', 'PORT', 'CERT_DIR')))"
     command = [sys.executable, "-m", "fakeapiserver", "run", f"--webhooks={folder}", f"--webhook-cert-dir={tmp_path}"]
     done = subprocess.run([*command, "--", sys.executable, "-c", script], capture_output=True, text=True, check=True)

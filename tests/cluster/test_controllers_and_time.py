@@ -91,7 +91,7 @@ def test_the_same_over_http(cluster: Cluster, client: Asking) -> None:
         ("PUT", "clock", {"advance": "-1s"}, (400, "time goes forward only, not by -1 s")),
     ],
 )
-def test_what_cannot_be_asked_is_told(
+def test_invalid_requests_are_reported(
     client: Asking, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     assert client.refusal(method, f"/fakeapiserver/{path}", body) == refusal

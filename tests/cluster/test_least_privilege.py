@@ -147,7 +147,7 @@ def test_what_admission_asks_for_is_needed_too(cluster: Cluster, tmp_path: Path)
     } in role["rules"]
 
 
-def test_rights_that_open_all_others_are_told_by_name(cluster: Cluster, tmp_path: Path) -> None:
+def test_rights_that_open_all_others_are_granted_by_name(cluster: Cluster, tmp_path: Path) -> None:
     granting(Client(cluster.kubeconfig, tmp_path))
     (role,) = cluster.rbac.used()
     rules = {tuple(rule["verbs"]): rule for rule in role["rules"]}

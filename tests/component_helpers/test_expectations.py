@@ -17,7 +17,7 @@ class Clock:
     monotonic = now
 
 
-def test_nobody_who_expects_nothing_waits() -> None:
+def test_without_expectations_no_sync_waits() -> None:
     assert ControllerExpectations(Clock()).satisfied("ns/a")
 
 
@@ -51,7 +51,7 @@ def test_a_deletion_counts_once_and_only_if_it_was_expected() -> None:
     assert expectations.satisfied("ns/a")
 
 
-def test_one_of_the_same_name_begins_anew() -> None:
+def test_an_object_of_the_same_name_begins_again() -> None:
     expectations = UIDTrackingControllerExpectations(Clock())
     expectations.expect_deletions("ns/a", ["ns/p1"])
     expectations.forget("ns/a")

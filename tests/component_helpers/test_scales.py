@@ -14,7 +14,7 @@ from fakeapiserver.component_helpers.scales import label_selector
         ("zone in (b,a),!old,new", "new,!old,zone in (a,b)"),
     ],
 )
-def test_a_selector_is_told_as_a_label_selector_would_be(given: str, expected: str) -> None:
+def test_a_selector_prints_like_a_label_selector(given: str, expected: str) -> None:
     assert str(label_selector(given)) == expected
 
 

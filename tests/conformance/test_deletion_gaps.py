@@ -8,7 +8,7 @@ from conformance.compare.controllers.deletion_gaps import Gaps, Watch, last_two
 from fakeapiserver.cluster import Cluster
 
 
-def test_events_are_told_by_the_read_that_completed_them() -> None:
+def test_events_belong_to_the_read_that_completed_them() -> None:
     def chunk(*kinds: str) -> bytes:
         lines = b"".join(
             json.dumps({"type": kind, "object": {"metadata": {"name": "a"}}}).encode() + b"\n" for kind in kinds

@@ -51,7 +51,7 @@ def test_definitions_are_established(operator: Operator, client: Client) -> None
 
 
 @pytest.mark.timeout(300)
-def test_samples_are_accepted_but_for_those_that_are_wrong(operator: Operator, client: Client) -> None:
+def test_samples_are_accepted_except_invalid_ones(operator: Operator, client: Client) -> None:
     refused = {}
     for number, sample in enumerate(operator.samples):
         served = operator.version_of(sample)

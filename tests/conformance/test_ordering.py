@@ -26,7 +26,7 @@ def answer(*messages: str, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
         ([answer(warnings=("x", "y"))], answer(warnings=("y", "x")), False),
     ],
 )
-def test_what_upstream_always_tells_first_comes_first(
+def test_what_upstream_always_reports_first_comes_first(
     upstream: list[dict[str, Any]], ours: dict[str, Any], equal: bool
 ) -> None:
     asked = iter(upstream[1:] * 100 or upstream * 100)

@@ -65,7 +65,7 @@ def test_nothing_runs_that_was_not_asked_for(flag: tuple[str, ...]) -> None:
     assert selected(flag) == []
 
 
-def test_a_controller_nobody_has_is_refused_by_its_name() -> None:
+def test_an_unknown_controller_is_rejected_by_its_name() -> None:
     with pytest.raises(ValueError, match='"deploymnt" is not in the list of known controllers'):
         canonical("deploymnt")
 
@@ -148,7 +148,7 @@ def test_who_has_not_been_started_yet_is_waited_for() -> None:
     run(scenario, controllers=("serviceaccount-controller",))
 
 
-def test_who_waits_for_what_can_not_be_read_is_told_why() -> None:
+def test_waiting_for_an_unreadable_resource_reports_why() -> None:
     async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
         informers = manager._shared.informers
         informers.for_resource(GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"))
@@ -222,7 +222,7 @@ def test_what_is_gone_is_forgotten_and_what_comes_back_is_found_at_once(kept: bo
     run(scenario, controllers=("garbage-collector-controller",))
 
 
-def test_a_controller_in_mode_step_does_nothing_until_it_is_told() -> None:
+def test_a_controller_in_mode_step_does_nothing_until_it_is_stepped() -> None:
     async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
         await client.resource(NAMESPACES).create({"metadata": {"name": "shop"}})
         await manager.settle()
@@ -276,7 +276,7 @@ def client_of(rest: RESTClient) -> DynamicClient:
     return DynamicClient(rest)
 
 
-def test_a_controller_that_has_failed_is_made_anew_when_it_is_switched_on() -> None:
+def test_a_controller_that_has_failed_is_created_again_when_it_is_switched_on() -> None:
     async def scenario(manager: ControllerManager, client: DynamicClient) -> None:
         for task in manager._running["serviceaccount-controller"].tasks:
             task.cancel()

@@ -103,7 +103,7 @@ def test_what_is_kept_of_a_kind(
     run(scenario, options)
 
 
-def test_what_a_cache_of_several_namespaces_leaves_out_is_told(run: Callable[..., None]) -> None:
+def test_a_namespace_outside_of_the_cache_is_reported(run: Callable[..., None]) -> None:
     async def scenario(cache: Cache, client: Client) -> None:
         with pytest.raises(ValueError, match="unable to get: c because of unknown namespace for the cache"):
             await cache.get(CONFIG_MAP, "mine", "c")

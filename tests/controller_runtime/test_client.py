@@ -274,7 +274,7 @@ def test_what_goes_in_typed_comes_out_so(run: Callable[[Scenario], None], typed:
     run(scenario)
 
 
-def test_a_type_that_is_of_no_kind_is_told(run: Callable[[Scenario], None]) -> None:
+def test_a_type_without_a_kind_is_reported(run: Callable[[Scenario], None]) -> None:
     class Nothing(BaseModel):
         metadata: dict[str, Any]
 

@@ -157,7 +157,7 @@ class Stored(Client):
 
     async def get(self, kind: Any, name: str, namespace: str = "", **options: Any) -> Any:
         if self.stored is None:
-            raise StatusError({"code": 404, "reason": "NotFound", "message": "there is none"})
+            raise StatusError({"code": 404, "reason": "NotFound", "message": "not found"})
         return self.stored
 
     async def create(self, obj: Any) -> Any:
@@ -217,7 +217,7 @@ def test_what_goes_wrong_writes_nothing(work: Callable[..., Any]) -> None:
         assert asyncio.run(work(client, OWNER, None))[1] == ("created" if stored is None else "unchanged")
 
 
-def test_finalizers_tell_what_failed() -> None:
+def test_finalizers_report_what_failed() -> None:
     async def fails(obj: dict[str, Any]) -> None:
         raise ValueError(f"{obj['metadata']['name']} is busy")
 

@@ -77,7 +77,7 @@ def test_predicates(wants: Predicate, event: Event, expected: bool) -> None:
 
 def test_of_several_predicates_those_are_asked_that_decide() -> None:
     def refuses(event: Event) -> bool:
-        raise AssertionError("nobody needs to ask")
+        raise AssertionError("no test asks")
 
     never = predicate.objects(lambda obj: False)
     assert not predicate.and_(never, refuses)(AGAIN)
@@ -170,7 +170,7 @@ class Told:
         self.events.append(event)
 
 
-def test_what_an_informer_tells_becomes_events_that_predicates_want() -> None:
+def test_events_of_an_informer_pass_through_predicates() -> None:
     told = Told()
     forwarding = _Forwarding(told, [predicate.ResourceVersionChanged], WorkQueue[Request]())
     forwarding.on_add(obj("a"), True)

@@ -226,7 +226,7 @@ def test_work_that_goes_on_may_end_when_the_manager_stops(fake_cluster: Cluster)
     asyncio.run(scenario())
 
 
-def test_what_does_not_stop_in_time_is_told(fake_cluster: Cluster) -> None:
+def test_a_runnable_that_does_not_stop_in_time_is_reported(fake_cluster: Cluster) -> None:
     async def scenario() -> None:
         manager = managed(fake_cluster, graceful_shutdown_timeout=0.1, cache=CacheOptions(namespaces=["default"]))
         begun = asyncio.Event()
@@ -367,7 +367,7 @@ def test_of_two_managers_one_reconciles(fake_cluster: Cluster) -> None:
         (lambda b: b.for_(int), "int is of no kind: decorate it with @kind"),
     ],
 )
-def test_what_cannot_be_built_is_told(fake_cluster: Cluster, build: Callable[[Any], None], message: str) -> None:
+def test_an_invalid_controller_is_reported(fake_cluster: Cluster, build: Callable[[Any], None], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(controller_managed_by(managed(fake_cluster)))
 

@@ -218,7 +218,7 @@ async def answered(health: Health, target: str) -> tuple[int, str]:
         messages.append(message)
 
     async def receive() -> dict[str, object]:
-        raise AssertionError("nobody reads a body")
+        raise AssertionError("no test reads a body")
 
     await health({"type": "http", "path": path, "query_string": query.encode()}, receive, send)
     head, body = messages

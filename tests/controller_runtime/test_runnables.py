@@ -266,7 +266,7 @@ def test_the_lease_is_given_back_when_nothing_runs_any_more(fake_cluster: Cluste
     asyncio.run(scenario())
 
 
-def test_leaders_are_told_in_events(fake_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaders_are_named_in_events(fake_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager_module, "_LAST_SECONDS", 60.0)  # on a busy machine writing them takes time
 
     async def scenario() -> None:

@@ -39,7 +39,7 @@ def told(channel_of: AsyncIterator[dict[str, Any]]) -> list[str]:
     return found
 
 
-def test_an_iterator_that_fails_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_iterator_that_fails_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     assert told(objects("one", failure=OSError("gone"))) == ["one"]
     (record,) = [record for record in caplog.records if record.name.endswith("source")]
     assert record.getMessage() == "channel source: the iterator failed, no more events come from it"

@@ -140,7 +140,7 @@ def test_what_can_be_shared_is_on_several_nodes() -> None:
     ("name", "parts"),
     [(UNIQUE, (DRIVER, "h")), ("kubernetes.io/iscsi/x", None), ("kubernetes.io/csi/x", None)],
 )
-def test_the_unique_name_of_a_volume_tells_its_driver(name: str, parts: tuple[str, str] | None) -> None:
+def test_the_unique_name_of_a_volume_contains_its_driver(name: str, parts: tuple[str, str] | None) -> None:
     assert split_name(name) == parts
 
 

@@ -44,7 +44,7 @@ def test_rules_come_by_selector_and_name_each_once() -> None:
     run(scenario, AGGREGATION)
 
 
-def test_rules_of_somebody_else_do_not_stay() -> None:
+def test_rules_of_other_writers_do_not_stay() -> None:
     async def scenario(cluster: Harness) -> None:
         roles = cluster.client.resource(CLUSTER_ROLES)
         await roles.create(role("a", "nodes", label="y"))

@@ -297,7 +297,7 @@ def test_a_job_that_is_there_already_is_waited_for() -> None:
     run(scenario)
 
 
-def test_a_job_of_ours_that_we_did_not_make_is_told_of() -> None:
+def test_an_owned_job_that_was_not_created_here_is_reported() -> None:
     async def scenario(cluster: Harness) -> None:
         owner = await cluster.create(CRON_JOBS, cron_job(suspend=True))
         reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": owner["metadata"]["uid"]}

@@ -76,7 +76,7 @@ async def finish(cluster: Harness) -> None:
 # ----------------------------------------------------------------------------------------- rolling
 
 
-def test_a_new_deployment_has_a_replica_set_and_tells_how_it_goes() -> None:
+def test_a_new_deployment_has_a_replica_set_and_reports_its_progress() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(DEPLOYMENTS, deployment(2))
         (found,) = (await replica_sets(cluster)).values()
@@ -301,7 +301,7 @@ def test_replica_sets_are_adopted_and_released() -> None:
     run(scenario)
 
 
-def test_two_templates_of_one_hash_are_told_apart() -> None:
+def test_two_templates_of_one_hash_are_distinguished() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(DEPLOYMENTS, deployment(0))
         (found,) = (await replica_sets(cluster)).values()

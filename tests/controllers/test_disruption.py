@@ -116,7 +116,7 @@ def test_a_deployment_counts_for_its_replica_sets() -> None:
     run(scenario)
 
 
-def test_a_custom_resource_tells_by_its_scale() -> None:
+def test_a_custom_resource_is_counted_by_its_scale() -> None:
     names = {"plural": "shops", "singular": "shop", "kind": "Shop"}
     version = {
         "name": "v1",
@@ -164,7 +164,7 @@ def test_a_custom_resource_tells_by_its_scale() -> None:
         ),
     ],
 )
-def test_nothing_may_be_disrupted_when_nobody_knows_how_many_there_should_be(owner: Object, message: str) -> None:
+def test_nothing_may_be_disrupted_while_the_expected_count_is_unknown(owner: Object, message: str) -> None:
     async def scenario(cluster: Harness) -> None:
         await pods(cluster, 1, 0, owner)
         await cluster.create(POD_DISRUPTION_BUDGETS, budget(maxUnavailable=1))
@@ -178,7 +178,7 @@ def test_nothing_may_be_disrupted_when_nobody_knows_how_many_there_should_be(own
     run(scenario)
 
 
-def test_pods_of_nobody_are_warned_of_where_shares_are_asked_for() -> None:
+def test_pods_without_a_controller_are_warned_of_with_percentages() -> None:
     async def scenario(cluster: Harness) -> None:
         await pods(cluster, 1)
         await cluster.create(POD_DISRUPTION_BUDGETS, budget(minAvailable="50%"))

@@ -59,7 +59,7 @@ def test_some_services_have_no_slices(spec: dict[str, Any]) -> None:
         (running("fd00::1"), False, False, None),
     ],
 )
-def test_an_endpoint_tells_how_its_pod_is(
+def test_an_endpoint_reports_its_pods_conditions(
     status: Object, publishes: bool, deleted: bool, conditions: tuple[bool, bool, bool] | None
 ) -> None:
     async def scenario(cluster: Harness) -> None:

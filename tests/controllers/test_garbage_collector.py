@@ -87,7 +87,7 @@ def test_who_has_another_owner_stays_and_forgets_the_one_that_went() -> None:
     run(scenario, GARBAGE_COLLECTOR)
 
 
-def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> None:
+def test_an_owner_deleted_in_the_foreground_waits_for_blocking_dependents() -> None:
     async def scenario(cluster: Harness) -> None:
         owner = await cluster.create(CONFIG_MAPS, config_map("owner"))
         slow = ["example.com/slow"]
@@ -259,7 +259,7 @@ def test_what_is_restored_with_its_owner_stays() -> None:
     run(scenario, GARBAGE_COLLECTOR)
 
 
-def test_nothing_is_collected_in_mode_step_until_it_is_told_so() -> None:
+def test_nothing_is_collected_in_mode_step_until_it_is_stepped() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.manager.set_mode(GARBAGE_COLLECTOR, "step")
         owner = await cluster.create(CONFIG_MAPS, config_map("owner"))

@@ -386,7 +386,7 @@ def test_a_job_has_so_long_from_its_start() -> None:
     run(scenario)
 
 
-def test_a_suspended_job_has_no_pods_and_begins_anew() -> None:
+def test_a_suspended_job_has_no_pods_and_begins_again() -> None:
     async def scenario(cluster: Harness) -> None:
         await create(cluster, parallelism=2, completions=2, suspend=True)
         assert await active(cluster) == []
@@ -456,7 +456,7 @@ def test_fewer_pods_run_when_fewer_are_wanted() -> None:
     run(scenario)
 
 
-def test_somebody_elses_job_is_left_alone() -> None:
+def test_the_job_of_another_controller_is_left_alone() -> None:
     async def scenario(cluster: Harness) -> None:
         await create(cluster, managedBy="example.com/mine")
         await cluster.advance(10)
@@ -482,7 +482,7 @@ def test_an_orphan_that_the_job_selects_is_adopted_and_counted() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Background"])
-def test_pods_of_a_job_that_is_gone_are_held_by_nobody(policy: str) -> None:
+def test_pods_of_a_job_that_is_gone_lose_its_finalizer(policy: str) -> None:
     async def scenario(cluster: Harness) -> None:
         await create(cluster, parallelism=2, completions=2)
         await cluster.of(JOBS).delete("j", propagation_policy=policy)

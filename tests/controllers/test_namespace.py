@@ -93,7 +93,7 @@ def test_a_namespace_goes_five_seconds_after_it_was_deleted() -> None:
     run(scenario)
 
 
-def test_finalizers_are_told_of_and_asked_for_again_after_half_of_the_estimate() -> None:
+def test_finalizers_are_reported_and_checked_again_after_half_of_the_estimate() -> None:
     async def scenario(world: World) -> None:
         await world.create(CONFIG_MAPS, config_map("a", "example.com/one", "example.com/two"))
         await world.create(CONFIG_MAPS, config_map("b", "example.com/one"))
@@ -141,7 +141,7 @@ def test_pods_that_outstay_their_grace_are_unexpected() -> None:
     run(scenario)
 
 
-def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace() -> None:
+def test_a_finalizer_of_another_client_keeps_the_empty_namespace() -> None:
     async def scenario(world: World) -> None:
         namespaces = world.client.resource(NAMESPACES)
         namespace = await namespaces.get("shop")
@@ -221,7 +221,7 @@ def test_a_condition_keeps_its_time_while_its_status_does() -> None:
 
 
 @pytest.mark.parametrize("counted", [True, False])
-def test_what_remains_is_told_of_only_when_everything_was_counted(counted: bool) -> None:
+def test_remaining_content_is_reported_only_when_everything_was_counted(counted: bool) -> None:
     findings = Findings(counted=counted)
     findings.remaining[GroupResource("apps", "deployments")] = 2
     found = conditions(findings)
@@ -263,7 +263,7 @@ def test_each_resource_is_found_once_in_its_preferred_version(verbs: tuple[str, 
     assert [str(found.gvr) for found in preferred_resources(GROUPS, verbs)] == names
 
 
-def test_group_versions_that_do_not_answer_are_told_of() -> None:
+def test_group_versions_that_do_not_answer_are_reported() -> None:
     with pytest.raises(GroupDiscoveryFailedError) as raised:
         check_complete(GROUPS)
     assert raised.value.failed == [GroupVersion("metrics.k8s.io", "v1")]

@@ -58,7 +58,7 @@ def test_a_lost_node_is_tainted_and_its_pods_are_evicted_and_it_comes_back() -> 
         assert {"RegisteredNode", "NodeNotReady", "TaintManagerEviction"} <= set(events)
 
 
-def test_when_no_node_is_ready_nobody_is_evicted() -> None:
+def test_when_no_node_is_ready_no_pod_is_evicted() -> None:
     with Cluster(controllers=CONTROLLERS, nodes=2) as cluster:
         client = PodClient(cluster)
         cluster.clock.stop()
@@ -101,7 +101,7 @@ def test_a_zone_that_is_mostly_lost_is_evicted_slowly_or_not_at_all(nodes: list[
         assert limiter.reserve(0.0) == pytest.approx(1 / rate)
 
 
-def test_a_node_that_never_told_its_status_is_unknown() -> None:
+def test_a_node_that_never_reported_its_status_is_unknown() -> None:
     node = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {}}
     found = conditions_unknown(node, 0.0)
     assert found is not None

@@ -139,7 +139,7 @@ def test_a_claim_waits_for_its_volume() -> None:
         ),
     ],
 )
-def test_what_a_claim_waits_for_is_told(found: Object, event: tuple[str, str]) -> None:
+def test_the_reason_why_a_claim_waits_is_reported(found: Object, event: tuple[str, str]) -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(STORAGE_CLASSES, found, "")
         await create_claim(cluster, claim())
@@ -262,7 +262,7 @@ def test_a_volume_that_does_not_suit_is_not_taken_even_if_it_is_named(made: Obje
     run(scenario, BINDER)
 
 
-def test_a_claim_that_wants_more_waits_for_somebody_else() -> None:
+def test_a_claim_that_wants_more_waits_for_another_provisioner() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(STORAGE_CLASSES, {**storage_class(), "allowVolumeExpansion": True}, "")
         await create_volumes(cluster, volume("disk"))

@@ -123,7 +123,7 @@ def test_of_too_many_that_have_ended_evicted_ones_go_first_then_the_oldest(monke
     run(scenario, CONTROLLER)
 
 
-def test_nobody_looks_while_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_reconcile_runs_while_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[None] = []
     original: Callable[..., Awaitable[Any]] = PodGCController.reconcile
 

@@ -92,7 +92,7 @@ def test_an_ephemeral_volume_has_a_claim_of_the_pods_own() -> None:
     run(scenario, "ephemeral-volume-controller")
 
 
-def test_a_claim_of_that_name_that_is_not_the_pods_is_told_of() -> None:
+def test_a_claim_of_that_name_that_is_not_the_pods_is_reported() -> None:
     async def scenario(cluster: Harness) -> None:
         await create_claim(cluster, "user-own")
         await cluster.create(PODS, pod(EPHEMERAL))

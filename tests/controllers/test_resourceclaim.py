@@ -38,7 +38,7 @@ def test_a_claim_is_made_of_a_template_and_goes_when_its_pod_has_ended() -> None
     run(scenario, "resourceclaim-controller")
 
 
-def test_a_missing_template_is_told_of_and_waited_for() -> None:
+def test_a_missing_template_is_reported_and_waited_for() -> None:
     async def scenario(cluster: Harness) -> None:
         await pod(cluster, resourceClaimTemplateName="t")
         assert (await cluster.events())[0] == (
@@ -51,7 +51,7 @@ def test_a_missing_template_is_told_of_and_waited_for() -> None:
     run(scenario, "resourceclaim-controller")
 
 
-def test_a_claim_that_nobody_uses_any_more_is_not_allocated_any_more() -> None:
+def test_a_claim_without_users_is_deallocated() -> None:
     async def scenario(cluster: Harness) -> None:
         await cluster.create(RESOURCE_CLAIMS, {"metadata": {"name": "c", "finalizers": [FINALIZER]}, "spec": REQUESTS})
         made = await pod(cluster, resourceClaimName="c")

@@ -89,7 +89,7 @@ def metric(cluster: Harness) -> list[str]:
 END = "If both pods land on the same node, only one of them may access the volume."
 
 
-def test_both_pods_are_told_of_labels_that_differ() -> None:
+def test_both_pods_get_events_about_differing_labels() -> None:
     async def scenario(cluster: Harness) -> None:
         await driver(cluster, mounts=True)
         await volume(cluster)

@@ -66,7 +66,7 @@ def test_tokens_go_with_their_account_and_references_with_their_token() -> None:
     run(scenario, "serviceaccount-token-controller")
 
 
-def test_a_token_that_nobody_used_for_long_is_marked_and_later_deleted() -> None:
+def test_a_long_unused_token_is_marked_and_later_deleted() -> None:
     async def scenario(cluster: Harness) -> None:
         shared = cluster.manager._shared
         shared.configuration = replace(shared.configuration, legacy_service_account_token_clean_up_period=2 * DAY)

@@ -216,7 +216,9 @@ def test_pods_count_as_available_after_a_while() -> None:
         ({"whenDeleted": "Delete", "whenScaled": "Delete"}, ["StatefulSet"], ["Pod"]),
     ],
 )
-def test_claims_belong_to_those_with_whom_they_should_go(policy: Object, before: list[str], after: list[str]) -> None:
+def test_claims_are_owned_by_the_objects_they_are_deleted_with(
+    policy: Object, before: list[str], after: list[str]
+) -> None:
     """before, after: the owners of a claim while its pod is wanted, and when it isn't any more."""
 
     async def scenario(cluster: Harness) -> None:
@@ -262,7 +264,7 @@ def test_orphans_of_its_name_and_their_revisions_are_adopted() -> None:
     ("name", "parent", "ordinal"),
     [("db-0", "db", 0), ("my-db-12", "my-db", 12), ("db", "", -1), ("db-x", "", -1), ("db-99999999999", "db", -1)],
 )
-def test_a_pods_name_tells_its_set_and_ordinal(name: str, parent: str, ordinal: int) -> None:
+def test_a_pods_name_contains_its_set_and_ordinal(name: str, parent: str, ordinal: int) -> None:
     assert identity.parent_and_ordinal({"metadata": {"name": name}}) == (parent, ordinal)
 
 

@@ -111,14 +111,14 @@ def test_version(table: ResourceTable) -> None:
     assert {key: facts[key] for key in wanted} == wanted
 
 
-def test_api_versions_tell_the_servers_address() -> None:
+def test_api_versions_contain_the_servers_address() -> None:
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "10.0.0.9:6443"}]
     expected = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
     assert discovery.api_versions("10.0.0.9:6443") == expected
 
 
 @pytest.mark.parametrize(("group", "version"), [("", "v2"), ("apps", "v2"), ("nope", "v1")])
-def test_unknown_documents_are_none(table: ResourceTable, group: str, version: str) -> None:
+def test_there_are_no_unknown_documents(table: ResourceTable, group: str, version: str) -> None:
     assert discovery.api_resource_list(table, group, version) is None
 
 
@@ -169,7 +169,7 @@ def test_registered_groups_are_ordered_by_their_api_services_names(table: Resour
     assert discovery.api_resource_list(table, "a.example.com", "v2") is None
 
 
-def test_the_hash_of_a_stored_version_that_is_not_served_is_not_told() -> None:
+def test_the_hash_of_a_stored_version_that_is_not_served_is_left_out() -> None:
     unserved = definition(
         "x.example.com",
         "Cluster",

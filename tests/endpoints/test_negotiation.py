@@ -54,7 +54,7 @@ def test_the_best_clause_that_can_be_met_is_chosen(header: str) -> None:
         "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
     ],
 )
-def test_a_form_that_nobody_serves_is_406(header: str) -> None:
+def test_an_unknown_media_type_is_406(header: str) -> None:
     with pytest.raises(StatusError, match=r"^only the following media types are accepted: ") as refused:
         negotiate(header)
     assert refused.value.code == 406
@@ -63,7 +63,7 @@ def test_a_form_that_nobody_serves_is_406(header: str) -> None:
 @pytest.mark.parametrize(
     "header", ["application/xml", "application", "application/json/x", "APPLICATION/JSON", "*/json"]
 )
-def test_a_media_type_that_nobody_serves_is_refused_by_the_router(header: str) -> None:
+def test_an_unknown_media_type_is_rejected_by_the_router(header: str) -> None:
     with pytest.raises(StatusError, match=r"^406: Not Acceptable"):
         negotiate(header)
 

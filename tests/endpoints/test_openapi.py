@@ -129,7 +129,7 @@ def test_custom_document(custom: OpenAPI, key: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("switches", [{"OpenAPIEnums": False}, {}])
-def test_values_of_enumerations_are_told_as_the_gate_says(switches: dict[str, bool]) -> None:
+def test_values_of_enumerations_depend_on_the_gate(switches: dict[str, bool]) -> None:
     table = ResourceTable(scheme.serving("v1.36", switches, {}))
     openapi = OpenAPI(table)
     found = json.dumps([openapi.build("api/v1"), v2.document(table, openapi)])
@@ -145,7 +145,7 @@ def test_index_addresses_each_document_by_its_hash(plain: OpenAPI) -> None:
     assert set(paths) == set(plain.listed())
 
 
-def test_unknown_document_is_none(plain: OpenAPI) -> None:
+def test_there_is_no_unknown_document(plain: OpenAPI) -> None:
     assert plain.document("apis/nope/v1") is None
 
 
@@ -167,7 +167,7 @@ def test_built_in_bytes_survive_a_new_generation(custom: OpenAPI) -> None:
     assert first[0] is second[0]
 
 
-def test_patch_tells_kubectl_of_dry_run_and_field_validation(plain: OpenAPI) -> None:
+def test_patch_has_parameters_for_dry_run_and_field_validation(plain: OpenAPI) -> None:
     patch = plain.build("apis/apps/v1")["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert [row["name"] for row in patch["parameters"]] == ["dryRun", "fieldManager", "fieldValidation", "force"]
 
@@ -204,7 +204,7 @@ def test_where_cbor_is_spoken_built_in_kinds_say_so_and_custom_ones_dont() -> No
 
 
 @pytest.mark.parametrize("as_protobuf", [False, True])
-def test_version_2_makes_only_what_changed_anew(
+def test_version_2_rebuilds_only_changed_parts(
     custom: OpenAPI, monkeypatch: pytest.MonkeyPatch, as_protobuf: bool
 ) -> None:
     whole = v2.Version2(custom.table, custom)

@@ -65,7 +65,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
         ),
     ],
 )
-def test_a_refusal_tells_its_rule(
+def test_a_rejection_names_its_rule(
     fake_cluster: Cluster,
     caplog: pytest.LogCaptureFixture,
     method: str,
@@ -86,7 +86,7 @@ def test_a_refusal_tells_its_rule(
     assert all((ROOT / file).is_file() for file in shown)
 
 
-def test_nobody_listens(fake_cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_listener_nothing_is_logged(fake_cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "fakeapiserver.refusals"):
         assert Client(fake_cluster).status("GET", f"{CONFIG_MAPS}/gone") == 404
         assert field.required("spec").origin == ()

@@ -234,7 +234,7 @@ def test_an_allocation_can_be_used_where_all_of_its_devices_can(slices: list[Obj
     assert found.get("nodeSelector") == selector
 
 
-def test_what_somebody_has_is_taken() -> None:
+def test_allocated_devices_are_taken() -> None:
     assert given(allocate([THREE], claim(exactly()), taken=taken("d1"))) == [["r=d2"]]
     assert given(allocate([THREE], claim(exactly()), taken=taken("d1", adminAccess=True))) == [["r=d1"]]
     assert given(allocate([THREE], claim(exactly()), claim(exactly(), name="d"))) == [["r=d1"], ["r=d2"]]
@@ -343,7 +343,7 @@ def test_devices_that_have_to_be_bound_come_last() -> None:
     assert found["devices"]["results"][1]["bindingFailureConditions"] == ["Failed"]
 
 
-def test_drivers_are_told_what_classes_and_claims_say() -> None:
+def test_drivers_receive_the_configuration_of_classes_and_claims() -> None:
     def of(source: str, parameters: int, *requests: str) -> Object:
         return {"source": source, "requests": [*requests], "opaque": {"driver": DRIVER, "parameters": parameters}}
 

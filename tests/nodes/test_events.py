@@ -68,7 +68,9 @@ def waits(reason: str, message: str = "") -> Object:
         ),
     ],
 )
-def test_a_containers_change_is_told(before: Object | None, after: Object, changed: Object, told: list[str]) -> None:
+def test_a_containers_change_is_recorded(
+    before: Object | None, after: Object, changed: Object, told: list[str]
+) -> None:
     pod: Object = {
         "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
         "spec": {"containers": [{"name": "c", "image": "x", **changed}]},
@@ -93,7 +95,7 @@ def test_users_read_them() -> None:
         assert about == {'"spec.containers{c}"'}
 
 
-def test_what_happens_between_two_statuses_is_told_too() -> None:
+def test_changes_between_two_statuses_are_recorded_too() -> None:
     with Cluster(nodes=1) as cluster, synchronous.connect(cluster.kubeconfig) as client:
         cluster.clock.stop()
         container = {"name": "c", "image": "x", "livenessProbe": {"exec": {"command": ["check"]}}}

@@ -80,7 +80,7 @@ def test_a_script_changes_what_is_there_already() -> None:
         assert client.pod_status("p")["phase"] == "Failed"
 
 
-def test_what_a_dead_node_was_told_waits_for_it() -> None:
+def test_commands_for_a_dead_node_wait_for_it() -> None:
     with Cluster(nodes=1) as cluster:
         client = PodClient(cluster)
         client.pod("p")
@@ -110,7 +110,7 @@ def test_a_namespace_with_running_pods_goes_without_time_passing() -> None:
         assert "shop" not in [item["metadata"]["name"] for item in client.ask("GET", "/api/v1/namespaces")["items"]]
 
 
-def test_what_there_is_not_is_told() -> None:
+def test_missing_nodes_are_reported() -> None:
     with Cluster(nodes=1) as cluster, pytest.raises(ValueError, match="there is no simulated node node-2"):
         cluster.nodes.stop("node-2")
     with Cluster() as cluster, pytest.raises(ValueError, match="this cluster has no simulated nodes"):

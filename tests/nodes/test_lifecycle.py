@@ -243,13 +243,13 @@ def test_it_stops_in_its_time(
         ({"selector": "app in (a, b)"}, False),
     ],
 )
-def test_a_script_is_for_what_it_names(rule: Object, matches: bool) -> None:
+def test_a_script_applies_to_the_objects_it_names(rule: Object, matches: bool) -> None:
     behaviours = Behaviours()
     behaviours.add(**rule, runs_for=7.0)
     assert (behaviours.of(pod(), "c", main=True).runs_for == 7.0) == matches
 
 
-def test_a_script_of_what_there_is_not_is_refused() -> None:
+def test_an_invalid_script_is_rejected() -> None:
     with pytest.raises(TypeError, match="runs_fro"):
         Behaviours().add(runs_fro=1.0)
     with pytest.raises(ValueError, match="exit_codes"):

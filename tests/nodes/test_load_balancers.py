@@ -58,7 +58,7 @@ def test_a_deleted_service_goes_when_its_load_balancer_has_gone() -> None:
         assert events(client, "web")[3:] == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
 
 
-def test_nodes_that_come_are_told_to_load_balancers() -> None:
+def test_new_nodes_are_added_to_load_balancers() -> None:
     with Cluster(nodes=1, load_balancers=True) as cluster:
         client = Client(cluster)
         cluster.settle()
@@ -85,7 +85,7 @@ def test_which_services_get_which_address(spec: dict[str, Any], expected: Any) -
         assert ingress(client, "web") == expected
 
 
-def test_addresses_are_of_each_family_and_nobody_else_has_them() -> None:
+def test_addresses_are_of_each_family_and_unique() -> None:
     balancers = LoadBalancers()
     both = {"metadata": {"namespace": "shop", "name": "a"}, "spec": {"ipFamilies": ["IPv4", "IPv6"]}}
     assert balancers.ensure(both) == ["172.18.128.1", "fc00:f853:ccd:e793:8000::1"]

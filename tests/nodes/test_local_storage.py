@@ -72,7 +72,7 @@ def test_a_pod_goes_where_its_volume_is() -> None:
         assert {found["spec"]["nodeName"] for found in client.ask("GET", PODS)["items"]} == {node}
 
 
-def test_what_the_provisioner_cannot_make_is_told_and_tried_again() -> None:
+def test_failures_of_the_provisioner_are_reported_and_retried() -> None:
     with Cluster(nodes=1, local_storage=True) as cluster:
         client = Client(cluster)
         cluster.settle()

@@ -156,7 +156,7 @@ def body(name: str, cpu: str = "", **spec: Any) -> Object:
     return found
 
 
-def test_pods_are_spread_over_nodes_and_told_of() -> None:
+def test_pods_are_spread_over_nodes_with_events() -> None:
     with Cluster(nodes=3) as cluster:
         client = PodClient(cluster)
         cluster.settle()
@@ -241,7 +241,7 @@ def test_a_promise_ends_when_the_pod_is_placed_or_gone() -> None:
         assert not snapshot.nominated
 
 
-def test_whoever_comes_in_place_of_victims_does_not_get_their_room() -> None:
+def test_replacements_of_victims_do_not_get_their_room() -> None:
     with Cluster(nodes=1, controllers=("replicaset-controller",)) as cluster:
         client = PodClient(cluster)
         classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -261,7 +261,7 @@ def test_whoever_comes_in_place_of_victims_does_not_get_their_room() -> None:
         assert "nominatedNodeName" not in found["high"]["status"]
 
 
-def test_who_is_less_important_loses_the_promise_to_who_is_more() -> None:
+def test_a_pod_of_lower_priority_loses_its_nomination_to_one_of_higher() -> None:
     with Cluster(nodes=1) as cluster:
         client = PodClient(cluster)
         classes = "/apis/scheduling.k8s.io/v1/priorityclasses"

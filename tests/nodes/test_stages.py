@@ -391,7 +391,7 @@ def test_pods_live_by_their_stages_and_the_clock() -> None:
         ]
 
 
-def test_a_change_begins_the_delay_anew() -> None:
+def test_a_change_restarts_the_delay() -> None:
     with cluster_of(nodes=1, stages=[RUNS, GOES]) as cluster:
         client = Client(cluster)
         cluster.clock.stop()
@@ -537,7 +537,7 @@ def test_stages_of_the_cluster_replace_the_kubelet_and_give_it_back() -> None:
         assert client.phase("after") == "Running"
 
 
-def test_a_bad_stage_of_the_cluster_is_told_and_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_stage_of_the_cluster_is_reported_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
     bad = stage_object("bad", selector=expression(".a |", "Exists"))
     unknown = stage_object("unknown", "Gadget", "example.com/v1")
     with cluster_of(nodes=1) as cluster, caplog.at_level(logging.WARNING):

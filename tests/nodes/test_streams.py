@@ -174,7 +174,7 @@ def test_a_log_is_followed_until_the_container_ends() -> None:
         assert b"".join(client.logs("short", follow=True)) == b"begin\nmiddle\n"
 
 
-def test_who_follows_is_told_that_the_pod_is_gone(cluster: Cluster, client: synchronous.Client) -> None:
+def test_a_follower_of_logs_learns_that_the_pod_is_gone(cluster: Cluster, client: synchronous.Client) -> None:
     client.resource("pods", "default").create(dict(pod("leaving")))
     cluster.nodes.script(name="leaving", log="here\n")
     cluster.settle()

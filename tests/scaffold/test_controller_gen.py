@@ -300,8 +300,8 @@ def test_markers(recorded: str) -> None:
     ("marker", "message"),
     [
         ({"path": "", "name": "a.kb.io"}, "the webhook a.kb.io needs a path or a url, and not both"),
-        ({"operations": ["PATCH"]}, "operation 'PATCH' is none of CREATE, UPDATE, DELETE, CONNECT, *"),
-        ({"failure_policy": "Retry"}, "failure_policy 'Retry' is none of Fail, Ignore"),
+        ({"operations": ["PATCH"]}, "operation 'PATCH' is not one of CREATE, UPDATE, DELETE, CONNECT, *"),
+        ({"failure_policy": "Retry"}, "failure_policy 'Retry' is not one of Fail, Ignore"),
         ({"groups": "apps"}, "groups is a list of strings, not 'apps'"),
     ],
 )

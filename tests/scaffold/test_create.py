@@ -279,7 +279,7 @@ API = f"create api {KIND}"
         ((INIT,), "create webhook --group core --version v1 --kind Pod --conversion", "Pod isn't this project's", 1),
     ],
 )
-def test_what_cannot_be_done_is_told_and_nothing_is_written(
+def test_errors_are_reported_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], before: Sequence[str], command: str, message: str, status: int
 ) -> None:
     made(tmp_path, *before)
@@ -302,7 +302,9 @@ def test_what_cannot_be_done_is_told_and_nothing_is_written(
         ("create operator", "create api or create webhook, not create operator: choose one"),
     ],
 )
-def test_a_wrong_command_line_is_told_in_a_line(capsys: pytest.CaptureFixture[str], command: str, message: str) -> None:
+def test_a_wrong_command_line_is_reported_in_a_line(
+    capsys: pytest.CaptureFixture[str], command: str, message: str
+) -> None:
     assert cli.main(command.split()) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -318,7 +320,7 @@ def test_a_wrong_command_line_is_told_in_a_line(capsys: pytest.CaptureFixture[st
         ("raise SystemExit('done')\n", "setup.py:1: SystemExit: done"),
     ],
 )
-def test_code_that_cannot_be_imported_is_told(
+def test_code_that_cannot_be_imported_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     folder = made(tmp_path, *EVERYTHING[:2])
@@ -351,7 +353,7 @@ def test_what_a_user_changed_stays(tmp_path: Path, capsys: pytest.CaptureFixture
     assert tests.returncode == 0, tests.stdout + tests.stderr
 
 
-def test_a_marker_that_is_gone_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_marker_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made(tmp_path, INIT)
     setup = folder / "welcome_operator/setup.py"
     setup.write_text(setup.read_text().replace("# scaffold:controllers", ""))
@@ -372,7 +374,7 @@ def test_a_folder_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_write_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.main([*INIT.split(), "--folder", str(tmp_path / "file")]) == 1
     error = capsys.readouterr().err

@@ -10,7 +10,7 @@ from fakeapiserver.auth.interfaces import Attributes, Decision, EvaluationError,
 from fakeapiserver.server.metrics import Metrics
 
 
-def test_names_are_told_of_a_few_users_only() -> None:
+def test_only_a_few_users_are_counted_by_name() -> None:
     metrics = Metrics(ResourceTable(scheme.load()), lambda _: 0, 0.0)
     for name in ("admin", "jane@example.com", "system:serviceaccount:a:b", "jane"):
         metrics.authentication.succeeded(name, 0.001)
@@ -32,7 +32,7 @@ def test_names_are_told_of_a_few_users_only() -> None:
     ]
 
 
-def test_attempts_to_authorize_are_told_by_result_and_by_who_decided() -> None:
+def test_authorizations_are_counted_by_result_and_authorizer() -> None:
     metrics = Metrics(ResourceTable(scheme.load()), lambda _: 0, 0.0).authorization
     for decision in Decision:
         metrics.decided(decision, 0.001)

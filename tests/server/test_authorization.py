@@ -191,7 +191,7 @@ def test_a_file_that_changes(hook: Hook, tmp_path: Path) -> None:
         assert ask(built, "broken")[0] is decision, content
 
 
-def test_a_failing_webhook_is_told_in_a_500(hook: Hook, tmp_path: Path) -> None:
+def test_a_failing_webhook_is_reported_in_a_500(hook: Hook, tmp_path: Path) -> None:
     tokens, file = tmp_path / "tokens.csv", tmp_path / "authorization.json"
     tokens.write_text("t,broken,1\n")
     file.write_text(config(hook))

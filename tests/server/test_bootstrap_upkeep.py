@@ -144,7 +144,7 @@ def test_what_pods_need_comes_back(resource: str, namespace: str, name: str, sec
         ("schemas", "probes", {"matchingPrecedence": 3}, ""),
     ],
 )
-def test_the_spec_of_what_is_mandatory_stays_as_it_is(kind: str, name: str, spec: dict[str, Any], problem: str) -> None:
+def test_the_spec_of_mandatory_objects_stays_as_it_is(kind: str, name: str, spec: dict[str, Any], problem: str) -> None:
     async def scenario(client: DynamicClient, advance: Callable[[float], Awaitable[None]]) -> None:
         objects = levels(client) if kind == "levels" else schemas(client)
         if not problem:

@@ -44,7 +44,7 @@ def test_without_a_file_there_is_the_own_authority() -> None:
     assert ClientAuthorities(OWN, None).bundle == OWN
 
 
-def test_a_changed_file_is_told_once_and_a_missing_one_never(tmp_path: Path) -> None:
+def test_a_changed_file_is_reported_once_and_a_missing_one_never(tmp_path: Path) -> None:
     file, told = tmp_path / "file", list[bytes]()
     file.write_bytes(b"a")
 

@@ -111,7 +111,7 @@ def test_a_watch_that_can_not_begin_says_that_it_has_come_no_further(ask: Ask, w
     assert event["object"]["message"].endswith(f"Too large resource version: {revision}, current: {revision - 1}")
 
 
-def test_a_watch_ends_in_front_of_what_can_not_be_converted(ask: Ask, webhook: Webhook) -> None:
+def test_a_watch_ends_before_an_object_that_can_not_be_converted(ask: Ask, webhook: Webhook) -> None:
     start = ask("GET", WIDGETS.format("v2"))["body"]["metadata"]["resourceVersion"]
     ask("POST", WIDGETS.format("v1"), widget("b", "v1", 4))
     ask("GET", WIDGETS.format("v2"))

@@ -67,7 +67,7 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "complaint"), BAD)
 @pytest.mark.parametrize("path", [PATH, "/version", "/foo"])
-def test_a_timeout_that_is_none_is_refused_before_anybody_asks_who_it_is(
+def test_an_invalid_timeout_is_rejected_before_authentication(
     cluster: Cluster, path: str, text: str, complaint: str
 ) -> None:
     head, body = ask(cluster, f"GET {path}?timeout={text}", token="nobody")

@@ -211,7 +211,7 @@ def test_what_changes_between_the_steps_does_not_keep_the_object() -> None:
     asyncio.run(scenario())
 
 
-def test_a_deletion_that_somebody_else_ends_first_succeeds() -> None:
+def test_a_deletion_that_another_client_ends_first_succeeds() -> None:
     async def scenario() -> None:
         async with serving() as server:
             await server.create_pods("a")

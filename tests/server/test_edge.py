@@ -234,7 +234,7 @@ def test_idle_connections_are_cut_after_their_answer() -> None:
     serve(test)
 
 
-def test_a_stalled_reader_is_cut_and_holds_up_nobody() -> None:
+def test_a_stalled_reader_is_cut_off_and_delays_no_other_client() -> None:
     ended = asyncio.Event()
 
     async def flood(scope: Any, receive: Any, send: Any) -> None:
@@ -291,7 +291,7 @@ def test_an_exception_is_the_edges_last_resort(caplog: pytest.LogCaptureFixture)
     assert "on purpose" in caplog.text
 
 
-def test_a_large_body_nobody_reads_does_not_cost_the_answer() -> None:
+def test_a_large_unread_body_does_not_prevent_the_answer() -> None:
     async def test(server: Server) -> None:
         answer = await ask(
             server, b"POST /early HTTP/1.1\r\n" + HOST + b"Content-Length: 2000000\r\n\r\n" + b"x" * 2_000_000

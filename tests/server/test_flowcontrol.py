@@ -136,7 +136,7 @@ def level(name: str, shares: int, queuing: dict[str, int] | None) -> dict[str, A
     }
 
 
-def test_a_change_is_heeded_at_once_and_a_dangling_schema_is_not() -> None:
+def test_a_change_applies_at_once_and_a_dangling_schema_is_ignored() -> None:
     stored = Stored()
     limiter = fairness(stored)
     stored.objects[FLOW_SCHEMAS] += [schema("lost", 2, "nowhere"), schema("mine", 3, "catch-all")]

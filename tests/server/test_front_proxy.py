@@ -16,7 +16,7 @@ NOW = SystemClock().now()
 FIRST, SECOND, CLIENTS = (create_authority(name).certificate for name in ("first", "second", "clients"))
 
 
-def test_without_anything_to_tell_nothing_is_told() -> None:
+def test_without_a_configuration_nothing_is_published() -> None:
     assert trust(b"", None) == {}
     assert trust(CLIENTS, None) == {"client-ca-file": CLIENTS.decode()}
     assert "requestheader-uid-headers" not in trust(b"", RequestHeaderConfig(FIRST, uid_headers=()))

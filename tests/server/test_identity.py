@@ -58,7 +58,7 @@ def with_server(act: Callable[[Server], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_a_fresh_server_has_one_lease_that_tells_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fresh_server_has_one_lease_with_its_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "vm")
 
     async def act(server: Server) -> None:

@@ -96,7 +96,7 @@ def test_without_constraints_there_is_one_verb() -> None:
     assert authorizer.questions == [f"impersonate {question}" for question in asked]
 
 
-def test_without_constraints_a_missing_name_is_told_in_references() -> None:
+def test_without_constraints_a_missing_name_is_printed_in_references() -> None:
     impersonation = Impersonation(Asked(), Instruments(), constrained=False)
     headers = [("Impersonate-Group", "a"), ("Impersonate-Uid", "5"), ("Impersonate-Extra-k", "x")]
     with pytest.raises(StatusError) as refused:

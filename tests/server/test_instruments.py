@@ -149,7 +149,7 @@ def test_pod_security_counts_its_evaluations() -> None:
         assert found[name] == 1
 
 
-def test_nothing_is_told_of_what_has_not_happened() -> None:
+def test_unused_metrics_are_left_out() -> None:
     assert not [name for name in metrics_after([]) if name.startswith("apiserver_admission_webhook")]
 
 

@@ -36,7 +36,7 @@ def test_an_address_of_a_type_that_is_wanted_is_needed() -> None:
         KubeletClient(address_types=("InternalIP",)).check_addresses(node(Hostname="one"))
 
 
-def test_nobody_answers() -> None:
+def test_no_kubelet_answers() -> None:
     with Cluster() as cluster, synchronous.connect(cluster.kubeconfig) as client:
         made = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "far"}}
         nodes = client.resource("nodes")

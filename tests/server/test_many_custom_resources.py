@@ -109,7 +109,7 @@ def test_a_schema_is_compiled_when_an_object_first_needs_it(monkeypatch: pytest.
     with_server(act)
 
 
-def test_restoring_makes_anew_only_what_is_another() -> None:
+def test_restoring_recreates_only_definitions_that_differ() -> None:
     async def act(server: APIServer, ask: Asking) -> None:
         for kind in ("Gear", "Bolt"):
             await ask("POST", DEFINITIONS, definition(kind, "q.example.com"))

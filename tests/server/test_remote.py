@@ -105,7 +105,7 @@ def test_a_plugin_is_asked_again_after_a_refusal_and_when_its_credential_has_exp
     assert (tmp_path / "count").read_text() == "xx"
 
 
-def test_a_plugin_that_gives_nothing_is_told(tmp_path: Path, server: TLSServer) -> None:
+def test_a_plugin_without_output_is_reported(tmp_path: Path, server: TLSServer) -> None:
     [complaint] = asked(kubeconfig(tmp_path, server, plugin(tmp_path, None)))
     assert complaint.endswith("getting credentials: exec plugin didn't return a status field")
 

@@ -156,7 +156,7 @@ def broken_heads(port: int) -> None:
                 pass
 
 
-def test_nothing_tells_a_secret(server: tuple[Client, int, Path]) -> None:
+def test_nothing_reveals_a_secret(server: tuple[Client, int, Path]) -> None:
     client, port, folder = server
     attack(client)
     broken_heads(port)
@@ -170,7 +170,7 @@ def test_nothing_tells_a_secret(server: tuple[Client, int, Path]) -> None:
     assert "eyJ" not in "".join(told.values())  # what tokens begin with
 
 
-def test_only_audit_tells_a_token_in_a_url_as_upstreams_does(server: tuple[Client, int, Path]) -> None:
+def test_only_audit_shows_a_token_in_a_url_as_upstreams_does(server: tuple[Client, int, Path]) -> None:
     client, _, folder = server
     client.send({"method": "GET", "path": f"{SECRETS}?access_token={MARK}"}, [])
     client.send({"method": "GET", "path": f"{SECRETS}?access_token={MARK}&limit=x"}, [])

@@ -89,7 +89,7 @@ def test_changes_of_type_give_up_what_the_new_one_has_not() -> None:
     run(scenario)
 
 
-def test_a_dry_run_is_told_made_up_numbers() -> None:
+def test_a_dry_run_returns_made_up_numbers() -> None:
     async def scenario(client: Client) -> None:
         body = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
         spec = (await client.services.create(body, dry_run=True))["spec"]
@@ -186,7 +186,7 @@ def test_addresses_and_services_that_lost_each_other_are_repaired() -> None:
     run(scenario)
 
 
-def test_a_range_that_goes_gives_no_more_addresses_and_waits_for_those_it_gave() -> None:
+def test_a_deleted_range_gives_no_more_addresses_and_waits_for_its_allocated_ones() -> None:
     async def scenario(client: Client) -> None:
         api = client.server.api
         assert api is not None

@@ -60,7 +60,7 @@ def revision(answer: Json) -> str:
     return str(answer["body"]["metadata"]["resourceVersion"])
 
 
-def test_a_write_that_changes_nothing_is_none_where_nothing_would_be_stored_otherwise(ask: Ask) -> None:
+def test_a_write_that_changes_nothing_is_skipped_if_the_stored_form_stays_the_same(ask: Ask) -> None:
     before = revision(ask("GET", path("v1", "/x")))
     assert revision(ask("PATCH", path("v1", "/x"), {})) == before
     assert revision(ask("PATCH", path("v2", "/x"), {})) != before

@@ -12,7 +12,7 @@ GATES = {"StorageVersionAPI": True}
 PATH = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
 
 
-def test_a_fresh_server_tells_what_it_stores_resources_as() -> None:
+def test_a_fresh_server_publishes_its_storage_versions() -> None:
     with running_server(feature_gates=GATES, runtime_config={"internal.apiserver.k8s.io/v1alpha1": "true"}) as server:
         client = Client(server.url, server.admin_token)
         found = client.send({"method": "GET", "path": f"{PATH}/autoscaling.horizontalpodautoscalers"}, [])["body"]

@@ -1,4 +1,4 @@
-"""Watchers receive a write no later than its writer gets the response: controllers compare the state that they know with their last write."""
+"""Watchers receive a write no later than its writer gets the response: controllers compare their known state with their last write."""
 
 import asyncio
 import json

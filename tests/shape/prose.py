@@ -1,11 +1,13 @@
 """Finds sentences that are not plain English: `python tests/shape/prose.py [--names] PATH ...` prints one line for each.
 
-Reads the comments and docstrings of Python files and the text of Markdown files outside of code. An entry is flagged for a word of the
-project's former private idiom (`REFUSED`), or because a docstring begins with a word that makes it a fragment (`FRAGMENTS`).
+Reads the comments, docstrings, log lines, messages and names of tests in Python files, and the text of Markdown files outside of code. An
+entry is flagged for a word of the project's former private idiom (`REFUSED`), or because a docstring begins with a word that makes it a
+fragment (`FRAGMENTS`).
 With `--names` it also prints the functions that have a local variable called `found` or like it (`NAMES`).
 """
 
 import ast
+import inspect
 import io
 import re
 import sys
@@ -56,11 +58,17 @@ FRAGMENTS: Final = frozenset(
         "Also",
     )
 )
+_DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_LOGS: Final = frozenset(("debug", "info", "warning", "error", "exception", "critical", "log"))
 NAMES: Final = frozenset(("found", "told", "shown", "wanted", "said", "made", "bad", "place"))
 
 
 class Entry(NamedTuple):
-    """A docstring, comment or Markdown line. `kind` is `docstring`, `comment` or `text`; `line` counts from 1."""
+    """A piece of prose. `line` counts from 1.
+
+    `kind` is docstring, attribute (a string below an assignment), comment (adjacent lines together), name (of a test, as words), log,
+    message (of an exception, or printed), or text (a paragraph of Markdown).
+    """
 
     path: Path
     line: int
@@ -74,14 +82,48 @@ def entries(path: Path) -> Iterator[Entry]:
     if path.suffix == ".md":
         yield from _markdown(path, source)
         return
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
-            text := ast.get_docstring(node)
-        ):
-            yield Entry(path, node.body[0].lineno, "docstring", _plain(text))
+    tree = ast.parse(source)
+    docstrings = {id(node.body[0]) for node in ast.walk(tree) if isinstance(node, _DOCUMENTED) and node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            kind = "docstring" if id(node) in docstrings else "attribute"
+            yield Entry(path, node.lineno, kind, _plain(inspect.cleandoc(node.value.value)))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield Entry(path, node.lineno, "name", node.name.replace("_", " "))
+        elif (kind := _says(node)) and isinstance(node, ast.Call | ast.Raise):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                    yield Entry(path, inner.lineno, kind, _plain(inner.value))
+    yield from _comments(path, source)
+
+
+def _says(node: ast.AST) -> str:
+    """Returns `log` for a call of a logger, `message` for print() and for an exception of ours, or ""."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LOGS:
+        return "log" if "log" in ast.unparse(node.func.value).lower() else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+        return "message"
+    # A Status has upstream's words; what makes one is a function, or is called StatusError.
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        name = ast.unparse(node.exc.func)
+        return "message" if name.endswith("Error") and not name.endswith("StatusError") else ""
+    return ""
+
+
+def _comments(path: Path, source: str) -> Iterator[Entry]:
+    block: list[str] = []
+    start = last = column = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not token.string.startswith(("#!", "# type:", "# noqa")):
-            yield Entry(path, token.start[0], "comment", _plain(token.string.lstrip("# ")))
+            line, at = token.start
+            if not (block and line == last + 1 and at == column):
+                if block:
+                    yield Entry(path, start, "comment", _plain(" ".join(block)))
+                block, start, column = [], line, at
+            block.append(token.string.lstrip("# "))
+            last = line
+    if block:
+        yield Entry(path, start, "comment", _plain(" ".join(block)))
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -122,11 +164,18 @@ def _plain(text: str) -> str:
 
 def _markdown(path: Path, source: str) -> Iterator[Entry]:
     fenced = False
-    for number, line in enumerate(source.splitlines(), 1):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced and line.strip():
-            yield Entry(path, number, "text", _plain(line))
+    paragraph: list[str] = []
+    start = 0
+    for number, line in enumerate([*source.splitlines(), ""], 1):
+        is_fence = line.lstrip().startswith("```")
+        begins = is_fence or not line.strip() or line.lstrip().startswith(("|", "#", "- ", "* "))
+        if paragraph and (begins or paragraph[-1].startswith("#")):
+            yield Entry(path, start, "text", _plain(" ".join(paragraph)))
+            paragraph = []
+        fenced ^= is_fence
+        if not fenced and not is_fence and line.strip():
+            start = start if paragraph else number
+            paragraph.append(line.strip())
 
 
 def main(arguments: list[str]) -> int:

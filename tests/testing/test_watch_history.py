@@ -76,7 +76,7 @@ def test_a_true_history_passes(watch: Watch) -> None:
         (Watch(0, [event("ADDED", "a", 2, "out"), *ALL[1:]]), "ADDED a at 2 where ADDED a at 2 was due"),
     ],
 )
-def test_a_broken_promise_is_told(watch: Watch, complaint: str) -> None:
+def test_a_broken_promise_is_reported(watch: Watch, complaint: str) -> None:
     assert complaint in violations(LOG, watch)
 
 

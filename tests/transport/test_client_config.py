@@ -120,7 +120,7 @@ def test_a_file_that_isnt_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "authorization"), [("https", "Bearer secret"), ("http", "")])
-def test_only_over_tls_a_webhook_is_told_who_asks(tmp_path: Path, scheme: str, authorization: str) -> None:
+def test_credentials_are_sent_to_webhooks_over_tls_only(tmp_path: Path, scheme: str, authorization: str) -> None:
     file = tmp_path / "webhook.kubeconfig"
     users = "users: [{name: u, user: {token: secret}}]\n"
     file.write_text(CLUSTER.replace("https", scheme) + users + CURRENT)

@@ -91,7 +91,7 @@ def path(tmp_path: Path) -> Path:
 class TestRoundTrip:
     """Whatever a kubeconfig looks like."""
 
-    def test_the_entries_are_added_to_what_is_there(self, path: Path, text: str) -> None:
+    def test_the_entries_are_added_to_existing_ones(self, path: Path, text: str) -> None:
         path.write_bytes(text.encode())
         KubeconfigFile(path).add(config())
         old, new = yaml.safe_load(text) or {}, yaml.safe_load(path.read_bytes())

@@ -25,7 +25,7 @@ def test_the_first_name_server(tmp_path: Path, text: str, server: str) -> None:
 @pytest.mark.parametrize(
     ("code", "problem"), [(socket.EAI_NONAME, "no such host"), (socket.EAI_AGAIN, "server misbehaving")]
 )
-def test_what_is_told(monkeypatch: pytest.MonkeyPatch, code: int, problem: str) -> None:
+def test_the_name_server_in_the_error(monkeypatch: pytest.MonkeyPatch, code: int, problem: str) -> None:
     monkeypatch.setattr(resolver, "name_server", lambda _: "10.0.0.2:53")
     assert resolver.lookup_failure("db", socket.gaierror(code, "")) == f"lookup db on 10.0.0.2:53: {problem}"
     monkeypatch.setattr(resolver, "name_server", lambda _: "")

@@ -23,6 +23,6 @@ def test_failures_that_may_pass(status: int, is_transient: bool) -> None:
     assert WebhookError("x", status).is_transient is is_transient
 
 
-def test_a_time_to_wait_is_heeded() -> None:
+def test_retry_after_is_respected() -> None:
     assert WebhookError("x", 503, 1).is_transient
     assert WebhookError("EOF", reset=True).is_transient

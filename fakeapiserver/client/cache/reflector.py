@@ -184,14 +184,14 @@ class Reflector:
             self._pausing, self.failure, self.unserved = None, "", False
 
     async def _list_and_watch(self) -> str:
-        """Why to wait before the next time; "": there is no reason to."""
+        """Lists and watches until the watch ends; returns the reason to wait before the next attempt, or ""."""
         try:
             listed = await self._list_since() or (self._use_watch_list and await self._watch_list())
             if not listed:
                 await self._list()
             await self._watch_on()
         except _Relist as reason:
-            log.debug("%s: listing anew: %s", self.name, reason)
+            log.debug("%s: listing again: %s", self.name, reason)
             is_early = self._clock.monotonic() - self._listed_at < self._backoff.initial
             return str(reason) if is_early or not reason.at_once else ""
         except (StatusError, TransportError, TimeoutError, OSError, ValueError) as error:

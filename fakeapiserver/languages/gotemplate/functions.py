@@ -24,7 +24,7 @@ SHORT_CIRCUITS: Final = frozenset({"and", "or"})
 
 
 def _and(first: Raw, *more: Raw) -> Any:
-    raise AssertionError("done by whoever calls")
+    raise AssertionError("done by the caller")
 
 
 def _not(value: Raw) -> bool:

@@ -264,7 +264,7 @@ class Player:
         try:
             delay = stage.delay(subject, self._random)
         except StageError as error:
-            log.warning("the delay of %s %s can't be told: %s", kind.ref.kind, key_of(obj), error)
+            log.warning("the delay of %s %s can't be computed: %s", kind.ref.kind, key_of(obj), error)
             delay = 0.0
         _drop(known)
         known.job = _Job(subject, stage, self._clock.monotonic() + max(delay, 0.0))

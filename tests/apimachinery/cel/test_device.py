@@ -72,7 +72,7 @@ def test_an_expression_fails(expression: str, message: str) -> None:
         ("cel.bind(a, 2)", "undeclared reference to 'bind'"),
     ],
 )
-def test_an_expression_is_none(expression: str, message: str) -> None:
+def test_an_invalid_device_expression(expression: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compile_selector(expression)
 

@@ -211,7 +211,7 @@ def test_without_a_schema_maps_are_granular_and_lists_are_not() -> None:
     assert to_fieldset({"a": {"b": [{"c": 1}], "d": {}}}, DEDUCED) == {"f:a": {".": {}, "f:b": {}, "f:d": {}}}
 
 
-def test_paths_are_told_members_first_and_keys_by_value() -> None:
+def test_paths_print_members_first_and_keys_by_value() -> None:
     fields = canonical({"f:p": {'k:{"b":"x","a":10}': {".": {}, "f:z": {}}, 'k:{"a":9}': {}}, "f:a": {}})
     assert [path_text(path) for path in paths(fields)] == [".a", ".p[a=9]", '.p[a=10,b="x"]', '.p[a=10,b="x"].z']
     assert [path_text(path) for path in leaves(fields)] == [".a", ".p[a=9]", '.p[a=10,b="x"].z']

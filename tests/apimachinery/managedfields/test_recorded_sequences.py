@@ -68,7 +68,7 @@ def without_empty(value: Any) -> Any:
 @pytest.mark.parametrize(
     "sequence", SEQUENCES, ids=[f"{i}-{s['type'].rsplit('.', 1)[-1]}" for i, s in enumerate(SEQUENCES)]
 )
-def test_a_real_server_answers_the_same(sequence: Object) -> None:
+def test_a_real_server_gives_equal_answers(sequence: Object) -> None:
     schema, custom = schema_of(sequence["type"]), sequence["type"] == "Thing"
     live = None
     for i, step in enumerate(sequence["steps"]):

@@ -79,7 +79,7 @@ def test_what_does_not_change_is_shared() -> None:
     assert result["a"]["b"][1] is doc["a"]["b"][1]
 
 
-def test_a_copy_is_not_shared_with_what_it_copies() -> None:
+def test_a_copy_is_independent_of_its_source() -> None:
     result = json_patch.apply({"a": {"c": [1]}}, json_patch.decode(steps(COPY)))
     assert result == {"a": {"c": [1]}, "b": {"c": [1]}}
     assert result["a"]["c"] is not result["b"]["c"]

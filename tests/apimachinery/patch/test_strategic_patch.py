@@ -1,4 +1,4 @@
-"""Tests what the recorded strategic merge patches don't show: how values are printed, odd orders, sharing, and that inputs stay unchanged."""
+"""Tests what the recorded strategic merge patches don't show: how values are printed, odd orders, sharing, and unchanged inputs."""
 
 import copy
 import json

@@ -56,7 +56,7 @@ def test_decodes_as_the_server_does(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", MISMATCHES, ids=lambda case: case["error"].partition("into ")[2] or case["error"])
-def test_tells_mismatches_in_the_words_of_go(case: dict[str, Any]) -> None:
+def test_reports_mismatches_with_gos_messages(case: dict[str, Any]) -> None:
     with pytest.raises(DecodeError) as raised:
         compile_builtin(DEFINITIONS, case["kind"]).decode(case["body"])
     assert str(raised.value) == case["error"]
@@ -87,7 +87,7 @@ def test_optional_zero_values_vanish_unless_a_pointer_holds_them() -> None:
     assert deployment["spec"].keys() == {"replicas", "selector", "template", "strategy"}
 
 
-def test_the_first_mismatch_is_told_and_a_malformed_scalar_ends_the_reading() -> None:
+def test_the_first_mismatch_is_reported_and_a_malformed_scalar_ends_the_reading() -> None:
     service = {"spec": {"ports": [{"port": "x"}], "type": 5}}
     with pytest.raises(DecodeError, match=r"ServicePort\.spec\.ports\.port of type int32$"):
         kind("core.v1.Service").decode(service)
@@ -133,13 +133,13 @@ def test_a_key_that_stands_twice_is_decoded_into_what_is_there(spec: str, decode
     assert len(obj["spec"]["containers"]) == 1
 
 
-def test_of_keys_that_stand_twice_the_first_mismatch_in_the_text_is_told() -> None:
+def test_the_first_mismatch_of_duplicate_keys_is_reported() -> None:
     obj, _ = json_serializer.with_duplicates(b'{"spec":{"hostNetwork":true,"hostname":5,"hostNetwork":"x"}}')
     with pytest.raises(DecodeError, match=r"number into Go struct field PodSpec\.spec\.hostname of type string"):
         kind("core.v1.Pod").decode(obj)
 
 
-def test_at_most_a_hundred_unknown_fields_are_told() -> None:
+def test_at_most_a_hundred_unknown_fields_are_reported() -> None:
     assert len(kind("core.v1.Pod").decode({f"f{i}": 1 for i in range(150)})) == 100
 
 

@@ -49,7 +49,7 @@ def test_what_is_at_a_path_is_found_with_its_place() -> None:
     ("name", "within"),
     [("x[0].p.a", True), ("x[0].p", False), ("x[0].q.a", False), ("data.x[1]", True), ("dat.x", False)],
 )
-def test_nobody_looks_into_texts(name: str, within: bool) -> None:
+def test_paths_inside_a_text(name: str, within: bool) -> None:
     assert inside(name, (("data",), ("x", "*", "p"))) == within
 
 

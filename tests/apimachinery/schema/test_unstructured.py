@@ -53,7 +53,7 @@ DEPLOYMENT, CONFIG_MAP = "io.k8s.api.apps.v1.Deployment", "io.k8s.api.core.v1.Co
         ),
     ],
 )
-def test_what_does_not_fit_is_told_in_the_converters_words(kind: str, content: dict[str, Any], words: str) -> None:
+def test_a_mismatch_has_the_converters_message(kind: str, content: dict[str, Any], words: str) -> None:
     with pytest.raises(DecodeError) as raised:
         restored(kind, **content)
     assert str(raised.value) == words

@@ -118,7 +118,7 @@ def test_tagged_times_are_texts(text: str, canonical: str) -> None:
         ("a3416161ff41620141 6202", 'cbor: found duplicate map key "b" at map element index 2'),
     ],
 )
-def test_what_is_no_map_is_told_in_upstreams_words(document: str, error: str) -> None:
+def test_another_type_than_a_map_has_upstreams_message(document: str, error: str) -> None:
     with pytest.raises(cbor.DecodeError) as raised:
         cbor.decode_map(bytes.fromhex(document))
     assert str(raised.value) == error
@@ -213,7 +213,7 @@ def test_mismatches_name_the_outermost_field(kind: str, obj: dict[str, Any], err
     assert str(raised.value) == f"cbor: cannot unmarshal {error}"
 
 
-def test_the_first_unknown_field_is_told_by_its_place_and_dropped() -> None:
+def test_the_first_unknown_field_is_reported_by_its_position_and_dropped() -> None:
     found = _decode("ConfigMap", {"data": {"a": "b"}, "x": 1, "y": 2})
     assert found == ({"data": {"a": "b"}}, "cbor: found unknown field at map element index 1")
     assert _decode("ConfigMap", {"x": 1}, strict=False) == ({}, "")

@@ -74,6 +74,6 @@ def test_json_is_read_too() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_gos_words(text: str, complaint: str) -> None:
+def test_errors_have_gos_messages(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
         KIND.decode(text.encode())

@@ -38,5 +38,5 @@ def block(kind: str, content: str = "YWJj") -> bytes:
         (ONE.certificate, block("PRIVATE KEY"), "tls: failed to parse private key"),
     ],
 )
-def test_a_pair_is_taken_or_told_why_not(certificate: bytes, key: bytes, problem: str) -> None:
+def test_a_key_pair_is_accepted_or_has_an_error(certificate: bytes, key: bytes, problem: str) -> None:
     assert key_pair_problem(certificate, key) == problem

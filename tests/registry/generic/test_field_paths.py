@@ -50,7 +50,7 @@ def test_fields_are_dropped_unless_in_use(
         ({}, False),
     ],
 )
-def test_a_glance_tells_of_what_may_be_dropped(obj: Object, found: bool) -> None:
+def test_a_quick_check_finds_fields_that_may_be_dropped(obj: Object, found: bool) -> None:
     assert (
         touches(obj, tree_of([[("a", "b", "*", "c"), ("a", "b")], [("x", "*", "y!keep")], [("z?", "*~image")]]))
         is found

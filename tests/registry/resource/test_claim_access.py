@@ -46,7 +46,7 @@ def test_namespaces_must_say_so(obj: Any, old: Any, subresource: str, field: str
     assert [error.field for error in errors] == ([field] if field else [])
 
 
-def test_what_else_is_wrong_is_told_too() -> None:
+def test_other_errors_are_reported_too() -> None:
     plain: Any = Namespaces({})
     request: Any = Request("")
     errors = asyncio.run(ClaimAccess(plain, None).errors(request, CLAIM, None, [required("x")]))

@@ -60,7 +60,7 @@ def test_what_is_no_document_makes_it_stale(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'{"resources": [{}]}', b'{"resources": [{"name": 5}]}'])
-def test_so_does_an_older_servers_list_that_is_none(body: bytes) -> None:
+def test_so_does_an_older_servers_invalid_list(body: bytes) -> None:
     assert published((404, b"", b""), (200, b"application/json", body)) == (
         {"version": "v1", "freshness": "Stale"},
         False,

@@ -163,7 +163,7 @@ UNREACHABLE = "error trying to reach service: "
         ),
     ],
 )
-def test_what_is_no_answer_is_told_as_text(setting: Setting, answer: Any, status: int, text: str) -> None:
+def test_an_invalid_response_is_reported_as_text(setting: Setting, answer: Any, status: int, text: str) -> None:
     setting.backend.answers["bad"] = answer
     found = send(setting.client, "GET", f"{ROOT}/bad")
     assert (found["status"], found["text"]) == (status, text)
@@ -211,7 +211,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(setting: Settin
     assert got.endswith(b"4\r\nhalf\r\n")
 
 
-def test_an_answer_that_breaks_off_before_it_says_what_it_is_is_none(setting: Setting) -> None:
+def test_a_response_that_breaks_off_in_its_head_is_invalid(setting: Setting) -> None:
     async def breaks(asked: Asked) -> None:
         await asked.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
         raise EOFError

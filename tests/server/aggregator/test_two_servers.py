@@ -131,12 +131,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             yield Pair(near, client, far)
 
 
-def test_its_condition_tells_that_it_answers(pair: Pair) -> None:
+def test_its_condition_reports_that_it_answers(pair: Pair) -> None:
     (condition,) = send(pair.client, "GET", f"{API_SERVICES}/{NAME}")["body"]["status"]["conditions"]
     assert (condition["reason"], condition["message"]) == ("Passed", "all checks passed")
 
 
-def test_the_metrics_tell_what_is_available(pair: Pair) -> None:
+def test_the_metrics_report_availability(pair: Pair) -> None:
     text = send(pair.client, "GET", "/metrics", accept="text/plain")["text"]
     assert f'aggregator_unavailable_apiservice{{name="{NAME}"}} 0.0' in text
     gone = api_service(1) | {"metadata": {"name": "v2.far.example.com"}}
@@ -218,7 +218,7 @@ def test_its_resources_are_in_every_discovery_document(pair: Pair) -> None:
     assert [row["resource"] for row in version["resources"]] == ["gears"]
 
 
-def test_the_far_server_believes_nobody_else(pair: Pair) -> None:
+def test_the_far_server_trusts_no_other_client(pair: Pair) -> None:
     """Without the front proxy's certificate headers are only headers."""
     claimed = send(pair.far, "GET", GEARS, token="", headers={"X-Remote-User": "ann"})
     assert claimed["status"] == 403
@@ -246,7 +246,7 @@ def test_its_openapi_documents_are_among_this_servers(pair: Pair) -> None:
     assert "com.example.far.v1.Gear" in merged["body"]["definitions"]
 
 
-def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_back(pair: Pair) -> None:
+def test_nothing_is_left_of_a_deleted_service_and_a_restored_state_brings_it_back(pair: Pair) -> None:
     accept = {"headers": {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}}
 
     def lists(found: Json) -> bool:
@@ -273,7 +273,7 @@ def test_nothing_is_left_of_one_that_is_deleted_and_a_restored_state_brings_it_b
     until(pair.client, "/apis", lists, **accept)
 
 
-def test_what_servers_need_to_know_is_told_again_when_it_is_deleted(pair: Pair) -> None:
+def test_the_trust_config_map_is_published_again_when_it_is_deleted(pair: Pair) -> None:
     told = send(pair.client, "GET", TRUST)["body"]["data"]
     send(pair.client, "DELETE", TRUST)
     assert until(pair.client, TRUST, lambda found: found["status"] == 200)["body"]["data"] == told

@@ -95,7 +95,7 @@ def test_old_logs_are_removed_by_their_names(tmp_path: Path, rotation: Rotation,
     assert all(file.exists() for file in others)
 
 
-def test_a_log_that_somebody_else_has_put_aside_is_begun_again(tmp_path: Path) -> None:
+def test_a_log_that_another_process_has_rotated_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     log = LogFile(path, Rotation(max_size=1))
     log.write(b"a" * MEGABYTE)

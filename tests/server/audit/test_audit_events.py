@@ -50,7 +50,7 @@ CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
 
 
-def test_a_write_is_told_when_it_comes_and_when_it_is_done(tmp_path: Path) -> None:
+def test_a_write_is_logged_when_it_arrives_and_when_it_is_done(tmp_path: Path) -> None:
     received, complete = events_of(
         tmp_path, ALL, ("POST", CONFIGMAPS, {"body": CONFIG_MAP, "headers": {"Audit-Id": "mine"}})
     )
@@ -80,7 +80,7 @@ def test_a_write_is_told_when_it_comes_and_when_it_is_done(tmp_path: Path) -> No
         ("RequestResponse", {"requestObject", "responseObject"}),
     ],
 )
-def test_a_level_tells_no_more_than_it_should(tmp_path: Path, level: str, told: set[str] | None) -> None:
+def test_a_level_logs_no_more_than_it_should(tmp_path: Path, level: str, told: set[str] | None) -> None:
     rules = f"- {{level: {level}, resources: [{{group: '', resources: [secrets]}}]}}\n"
     events = events_of(tmp_path, rules, ("POST", SECRETS, {"body": SECRET}), ("GET", CONFIGMAPS))
     if told is None:
@@ -102,7 +102,7 @@ def test_a_level_tells_no_more_than_it_should(tmp_path: Path, level: str, told: 
         (("GET", f"{CONFIGMAPS}?timeout=x"), {"reason": "BadRequest", "code": 400}),
     ],
 )
-def test_a_refusal_tells_why(tmp_path: Path, request_: tuple[Any, ...], status: Json) -> None:
+def test_a_rejection_logs_its_reason(tmp_path: Path, request_: tuple[Any, ...], status: Json) -> None:
     last = events_of(tmp_path, "- level: Metadata\n", request_)[-1]
     assert last["responseStatus"].items() >= {**status, "status": "Failure", "metadata": {}}.items()
     assert "responseObject" not in last
@@ -125,7 +125,7 @@ def test_a_patch_that_is_no_json_breaks_no_line_of_the_log(tmp_path: Path) -> No
     assert events[-1]["requestObject"] == {"data": {"a": "c"}}
 
 
-def test_whom_no_status_can_be_sent_has_tried_something(tmp_path: Path) -> None:
+def test_the_attempted_credentials_are_logged_without_a_status(tmp_path: Path) -> None:
     request = ("GET", f"{CONFIGMAPS}?access_token=x", {"accept": "text/css", "token": "wrong"})
     (event,) = events_of(tmp_path, ALL, request)
     tried = "Authentication failed, attempted: bearer, access_token"
@@ -142,7 +142,7 @@ def test_whom_no_status_can_be_sent_has_tried_something(tmp_path: Path) -> None:
         ("2001:DB8::0:1", ["2001:db8::1"]),
     ],
 )
-def test_addresses_are_told_as_go_reads_them(forwarded: str, addresses: list[str]) -> None:
+def test_addresses_are_logged_as_go_reads_them(forwarded: str, addresses: list[str]) -> None:
     assert source_ips(forwarded, "", "127.0.0.1") == (*addresses, "127.0.0.1")
 
 
@@ -162,13 +162,13 @@ def test_a_name_is_selected_where_all_options_can_be_read(tmp_path: Path, option
     assert event["objectRef"].get("name", "") == name
 
 
-def test_a_watch_is_told_when_it_starts(tmp_path: Path) -> None:
+def test_a_watch_is_logged_when_it_starts(tmp_path: Path) -> None:
     events = events_of(tmp_path, ALL, ("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=1"))
     assert [event["stage"] for event in events] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
     assert not any("responseObject" in event for event in events)
 
 
-def test_impersonation_is_told_beside_who_asked_for_it(tmp_path: Path) -> None:
+def test_impersonation_is_logged_with_the_original_user(tmp_path: Path) -> None:
     headers = {"Impersonate-User": "jane", "Impersonate-Group": "dev"}
     event = events_of(tmp_path, ALL, ("GET", CONFIGMAPS, {"headers": headers}))[-1]
     assert "system:masters" in event["user"]["groups"]
@@ -177,7 +177,7 @@ def test_impersonation_is_told_beside_who_asked_for_it(tmp_path: Path) -> None:
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
-def test_pod_security_tells_what_it_enforces_and_what_would_violate_it(tmp_path: Path) -> None:
+def test_pod_security_logs_what_it_enforces_and_what_would_violate_it(tmp_path: Path) -> None:
     labels = {f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "audit")}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": labels}}
     pod = {
@@ -197,7 +197,7 @@ def test_pod_security_tells_what_it_enforces_and_what_would_violate_it(tmp_path:
     )
 
 
-def test_a_policy_tells_what_its_expressions_say(tmp_path: Path) -> None:
+def test_a_policy_logs_the_values_of_its_expressions(tmp_path: Path) -> None:
     base = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     spec = {
@@ -226,7 +226,7 @@ def test_a_policy_tells_what_its_expressions_say(tmp_path: Path) -> None:
     }
 
 
-def test_protobuf_is_told_as_json(tmp_path: Path) -> None:
+def test_protobuf_is_logged_as_json(tmp_path: Path) -> None:
     accept = {"accept": "application/vnd.kubernetes.protobuf"}
     requests = (("POST", CONFIGMAPS, {"body": CONFIG_MAP}), ("GET", f"{CONFIGMAPS}/one", accept))
     event = events_of(tmp_path, ALL, *requests)[-1]
@@ -263,7 +263,7 @@ def test_a_webhook_gets_batches(tmp_path: Path) -> None:
     assert not any({"kind", "apiVersion"} & event.keys() for event in batch["items"])
 
 
-def test_events_of_what_still_streams_are_handed_on_at_the_end(tmp_path: Path) -> None:
+def test_events_of_open_streams_are_flushed_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     log = LogOptions(
         path=str(path), mode="batch", batch=BatchOptions(max_size=400, max_wait=30.0, throttle_enable=False)
@@ -290,7 +290,7 @@ class Moved(SystemClock):
         return super().monotonic() + self.seconds
 
 
-def test_a_webhook_is_told_who_asks_by_a_token_in_a_file(tmp_path: Path) -> None:
+def test_a_webhook_receives_the_token_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("first")
     kubeconfig = tmp_path / "webhook.yaml"
     kubeconfig.write_text(

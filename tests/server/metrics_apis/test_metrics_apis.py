@@ -139,7 +139,7 @@ def test_external_metrics(cluster: Cluster, client: Client) -> None:
     assert values() == [({"of": "b"}, "8")]
 
 
-def test_discovery_tells_of_them(cluster: Cluster, client: Client) -> None:
+def test_discovery_lists_them(cluster: Cluster, client: Client) -> None:
     cluster.metrics.custom("hits", 1)
     resources = client.ask("GET", "/apis/custom.metrics.k8s.io/v1beta2")["resources"]
     assert [row["name"] for row in resources] == ["pods/hits"]

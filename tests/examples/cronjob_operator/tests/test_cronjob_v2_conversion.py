@@ -53,7 +53,7 @@ def test_there_and_back(fake_cluster: Cluster, line: str, fields: dict[str, str]
 
 
 @pytest.mark.fake_cluster(**CLUSTER)
-def test_what_v2_cannot_say_is_told(fake_cluster: Cluster) -> None:
+def test_schedules_that_v2_cannot_express_are_reported(fake_cluster: Cluster) -> None:
     async def work(client: Client) -> None:
         await client.create(
             v1.CronJob(metadata=META, spec=v1.CronJobSpec(schedule="@hourly", job_template=TEMPLATE, suspend=True))

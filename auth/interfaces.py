@@ -158,6 +158,10 @@ class RuleResolver(Protocol):
     ) -> tuple[list[dict[str, list[str]]], list[dict[str, list[str]]], bool, str]: ...
 
 
+class RuleAuthorizer(Authorizer, RuleResolver, Protocol):
+    """Decides, and lists what it would allow."""
+
+
 __all__ = [
     "Attributes",
     "Authenticator",
@@ -168,6 +172,7 @@ __all__ = [
     "ObjectReader",
     "RefusedError",
     "Response",
+    "RuleAuthorizer",
     "RuleResolver",
     "StatusError",
     "TokenAuthenticator",

@@ -24,8 +24,9 @@ from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.dialect.custom import CUSTOM
+from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes, generate_name
+from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
@@ -113,7 +114,6 @@ class CustomResources:
         self._idle = idle
         # By webhooks, on their way.
         self._conversions: set[asyncio.Future[StoredObject]] = set()
-        scopes.make_custom = self._scope
 
     async def run(self) -> None:
         """Until cancelled. A watch that ends (a restored state) is followed by a new list."""
@@ -407,7 +407,9 @@ class CustomResources:
                 prefix=prefix_of(spec["group"], plural),
                 strategy=strategy,
                 storage=self._scopes.storage if view is None else view,
-                admission=_NoCreation(self._scopes.admission) if terminating else self._scopes.admission,
+                admission=_NoCreation(self._scopes.services.admission)
+                if terminating
+                else self._scopes.services.admission,
                 clock=self._scopes.clock,
                 name_generator=generate_name,
             )
@@ -416,7 +418,7 @@ class CustomResources:
             view.index = store.index
         return store
 
-    def _scope(self, row: APIResource) -> RequestScope:
+    def scope_of(self, row: APIResource) -> RequestScope:
         served = self._served[row.gvr]
         print_row, scale = row_printer(served.columns), served.scale
         paths = ScalePaths(

@@ -213,6 +213,7 @@ class LocalServer:
         found: dict[str, Extra] = {}
         if self._simulates:
             from fakeapiserver.controller_manager.clients import KWOK
+            from fakeapiserver.endpoints.services import SimulatedNodes
             from fakeapiserver.nodes import kubelet
             from fakeapiserver.nodes.runtime import SimulatedKubelets
             from fakeapiserver.nodes.scheduler import controller as scheduler
@@ -225,8 +226,10 @@ class LocalServer:
             )
             simulation.kubelet_version = api.table.scheme.facts["version"]["gitVersion"]
             simulation.staged = sources.kinds(self._stages)
-            api.scopes.kubelets = SimulatedKubelets(simulation, self.clock)
-            api.scopes.kubelet_server = KubeletServer(simulation, self.clock, api.metrics_apis.values)
+            api.simulated_nodes = SimulatedNodes(
+                SimulatedKubelets(simulation, self.clock),
+                KubeletServer(simulation, self.clock, api.metrics_apis.values),
+            )
             found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
             found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
             found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))

@@ -47,7 +47,7 @@ def test_the_service_has_the_node_port_that_is_asked_for() -> None:
     assert service is not None
     assert (service["spec"]["type"], service["spec"]["externalTrafficPolicy"]) == ("NodePort", "Cluster")
     assert [port["nodePort"] for port in service["spec"]["ports"]] == [30443]
-    allocation = server.scopes.allocations[GroupResource("", "services")]
+    allocation = server.scopes.services.allocations[GroupResource("", "services")]
     wanted = {"metadata": {"name": "x"}, "spec": {"type": "NodePort", "ports": [{"port": 1, "nodePort": 30443}]}}
 
     async def create() -> None:

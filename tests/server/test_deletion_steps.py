@@ -239,7 +239,7 @@ def test_an_error_of_a_removal_comes_after_the_other_removals(monkeypatch: pytes
                 await until(rows, 6)
                 monkeypatch.setattr(server.pods, "admission", _Refusing("a"))
                 for step in ("admit", "validate"):
-                    monkeypatch.setattr(server.api.scopes.admission, step, getattr(_Refusing("a"), step))
+                    monkeypatch.setattr(server.api.scopes.services.admission, step, getattr(_Refusing("a"), step))
                 status, answer = await deletion
             assert (status, answer["reason"]) == (403, "Forbidden")
             assert server.stored == ["a"]

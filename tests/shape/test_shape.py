@@ -52,14 +52,12 @@ LONGER_FUNCTIONS: Final = frozenset(
         "fakeapiserver/cli/manual/commands.py:_operators",  # a table
         "fakeapiserver/controller_manager/manager.py:__init__",
         "fakeapiserver/controller_runtime/markers.py:webhook",  # a docstring
-        "fakeapiserver/server/apiserver.py:__init__",
         "fakeapiserver/server/control/application.py:control",
         "fakeapiserver/server/control/controllers.py:router",
     )
 )
 KNOW_MORE: Final = frozenset(
     (
-        "fakeapiserver/endpoints/scopes.py",
         "fakeapiserver/nodes/kubelet.py",
         "fakeapiserver/server/apiextensions.py",
         "fakeapiserver/server/apiserver.py",

@@ -16,7 +16,15 @@ from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.apis.recorded import NEWEST
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, RuleResolver, UserInfo
+from fakeapiserver.auth.interfaces import (
+    Attributes,
+    Authorizer,
+    Decision,
+    EvaluationError,
+    RuleAuthorizer,
+    RuleResolver,
+    UserInfo,
+)
 from fakeapiserver.auth.selectors import Parsed, Selectors
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
@@ -36,15 +44,13 @@ _RESOURCE: Final = Path("spec").child("resourceAttributes")
 _NON_RESOURCE: Final = Path("spec").child("nonResourceAttributes")
 
 
-def access_reviews(
-    authorizer: Authorizer, rules: RuleResolver | None, version: str = NEWEST
-) -> Mapping[GroupResource, Virtual]:
+def access_reviews(authorizer: RuleAuthorizer, version: str = NEWEST) -> Mapping[GroupResource, Virtual]:
     """`version` is the server's, in whose words they refuse."""
     return {
         GroupResource(_GROUP, "selfsubjectaccessreviews"): SelfAccessReview(authorizer, version),
         GroupResource(_GROUP, "subjectaccessreviews"): AccessReview(authorizer, version),
         GroupResource(_GROUP, "localsubjectaccessreviews"): LocalAccessReview(authorizer, version),
-        GroupResource(_GROUP, "selfsubjectrulesreviews"): SelfRulesReview(rules),
+        GroupResource(_GROUP, "selfsubjectrulesreviews"): SelfRulesReview(authorizer),
     }
 
 
@@ -97,7 +103,7 @@ class SelfAccessReview(Struct, frozen=True):
 class SelfRulesReview(Struct, frozen=True):
     """SelfSubjectRulesReview: what may I do here?"""
 
-    rules: RuleResolver | None
+    rules: RuleResolver
 
     async def create(self, request: Request, obj: Object) -> Object:
         namespace = (obj.get("spec") or {}).get("namespace", "")
@@ -105,8 +111,6 @@ class SelfRulesReview(Struct, frozen=True):
             raise new_bad_request("no namespace on request")
         # Upstream answers with an object of its own, which has nothing but the answer.
         answer: Object = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {}, "spec": {}}
-        if self.rules is None:
-            return {**answer, "status": {"resourceRules": [], "nonResourceRules": [], "incomplete": False}}
         resource_rules, other_rules, incomplete, error = await self.rules.rules_for(request.user, namespace)
         status: Object = {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": incomplete}
         if error:

@@ -3,7 +3,7 @@
 Upstream: pkg/registry/authentication/{selfsubjectreview,tokenreview}; those about authorization are in access_reviews.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,10 +14,9 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.authenticators.bearertoken import bearer_token
 from fakeapiserver.auth.interfaces import (
     Authenticator,
-    Authorizer,
     Credentials,
     RefusedError,
-    RuleResolver,
+    RuleAuthorizer,
     TokenReviewer,
     UserInfo,
 )
@@ -33,16 +32,15 @@ _AUTHENTICATION = "authentication.k8s.io"
 def reviews(
     authenticator: Authenticator,
     tokens: TokenReviewer,
-    authorizer: Authorizer,
-    rules: RuleResolver | None,
+    authorizer: RuleAuthorizer,
     clock: Clock,
-    audiences: tuple[str, ...],
+    audiences: Sequence[str],
     version: str,
 ) -> Mapping[GroupResource, Virtual]:
     found: Mapping[GroupResource, Virtual] = {
-        **access_reviews(authorizer, rules, version),
+        **access_reviews(authorizer, version),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
-        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, audiences),
+        GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, tuple(audiences)),
     }
     return found if version >= "v1.34" else {name: _Untimed(review) for name, review in found.items()}
 

@@ -177,7 +177,7 @@ async def _into_pod(
 async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
     """A WebSocket begins with GET and does what SPDY does with POST, so it needs the right to create (upstream: rest/authorize.go)."""
     info = request.info
-    if info.verb == "create" or scopes.authorizer is None:
+    if info.verb == "create":
         return
     if not scopes.table.scheme.features.enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
         return
@@ -193,7 +193,7 @@ async def _check_may_create(request: Request, scopes: RequestScopes) -> None:
         namespace=info.namespace,
         name=info.name,
     )
-    decision, reason = await scopes.authorizer.authorize(wanted)
+    decision, reason = await scopes.services.authorizer.authorize(wanted)
     if decision is not Decision.ALLOW:
         raise new_forbidden(GroupResource(info.group, info.resource), info.name, reason)
 

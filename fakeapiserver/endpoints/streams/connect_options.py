@@ -24,7 +24,7 @@ async def admitted(request: Request, scope: RequestScope, scopes: RequestScopes)
     info = request.info
     kind = scope.resource.subresources[info.subresource].gvk
     options = {"kind": kind.kind, "apiVersion": str(kind.group_version), **_options(request)}
-    for step in (scopes.admission.admit, scopes.admission.validate):
+    for step in (scopes.services.admission.admit, scopes.services.admission.validate):
         attributes = Attributes(
             "CONNECT",
             kind,

@@ -111,13 +111,13 @@ async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScope
     scopes.kubelet_client.check_addresses(node)
     host, own_port = scopes.kubelet_client.address(node)
     own = asked.port in ("", str(own_port))
-    if scopes.kubelets is not None and scopes.kubelet_server is not None:
+    if (nodes := scopes.services.simulated_nodes()) is not None:
         try:
-            simulated = scopes.kubelets.runtime(asked.name) is not None
+            simulated = nodes.kubelets.runtime(asked.name) is not None
         except ConnectionError as error:
             raise new_service_unavailable(f"error trying to reach service: {error}") from None
         if simulated and own and path:
-            return await scopes.kubelet_server.handle(replace(request, path=path), asked.name)
+            return await nodes.server.handle(replace(request, path=path), asked.name)
     await _check_proxyable(host)
     if own:
         return await scopes.kubelet_client.proxy(request, Location("https", host, own_port, path))

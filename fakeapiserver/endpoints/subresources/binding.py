@@ -41,7 +41,7 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         raise new_bad_request(aggregated(errors))
     if not name:
         raise new_bad_request("Name parameter required.")
-    await scopes.admission.validate(attributes)
+    await scopes.services.admission.validate(attributes)
     now = rfc3339(scope.clock.now())
 
     key = store.key(request.info.namespace, name)

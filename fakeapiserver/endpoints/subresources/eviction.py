@@ -57,7 +57,7 @@ async def evict(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     if metadata(eviction).get("name", "") != info.name:
         raise new_bad_request("name in URL does not match name in Eviction object")
     deletion, refusal = _delete_options(eviction, info.name, options.dry_run)
-    await scopes.admission.validate(attributes)
+    await scopes.services.admission.validate(attributes)
     pod = store.decode((await store.get(info.namespace, info.name)).value)
     expected = deletion.resource_version
     if _past_budgets(pod):

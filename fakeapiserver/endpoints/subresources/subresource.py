@@ -107,7 +107,7 @@ async def mutated(
 ) -> Attributes:
     """Runs mutating admission for the creation of `obj` (of `kind`, by default its own)."""
     attributes = creation(request, scope, obj, options, kind or GroupVersionKind("", "v1", obj["kind"]))
-    await scopes.admission.admit(attributes)
+    await scopes.services.admission.admit(attributes)
     return attributes
 
 

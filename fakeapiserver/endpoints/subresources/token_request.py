@@ -19,7 +19,8 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.scopes import RequestScopes, TokenIssuer
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.endpoints.subresources.subresource import decoded, mutated
 from fakeapiserver.endpoints.verbs.create import owned
 from fakeapiserver.registry.generic.kind import BuiltinKind
@@ -38,9 +39,8 @@ _RESOURCES: Final = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
 
 async def token(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:
     """`scope` is that of service accounts. StatusError 400, 404, 409, 422."""
-    info, store, issuer = request.info, scope.store, scopes.token_issuer
+    info, store, issuer = request.info, scope.store, scopes.services.token_issuer
     assert store is not None
-    assert issuer is not None
     kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, _default, scope.kind.reword)
     body, options = await decoded(request, kind, scope)
     wanted = owned(request, scope, kind, options, body)
@@ -72,7 +72,7 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     spec["audiences"] = spec.get("audiences") or list(issuer.audiences)
     if errors := _errors(spec):
         raise new_invalid(_KIND, "", errors)
-    await scopes.admission.validate(attributes)
+    await scopes.services.admission.validate(attributes)
     private = {"namespace": info.namespace, "serviceaccount": {"name": info.name, "uid": uid(account)}}
     private |= await _bound(spec.get("boundObjectRef"), info.namespace, info.name, scopes)
     if 0 < issuer.longest < spec["expirationSeconds"]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID
+from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs

@@ -13,8 +13,8 @@ from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.scopes import ObjectGetter
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.aggregator.api_services import AVAILABLE, APIServices, RemoteService, is_available
 from fakeapiserver.server.aggregator.proxy import Proxy, bundle_problem

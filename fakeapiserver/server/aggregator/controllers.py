@@ -10,7 +10,8 @@ from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.endpoints.object_getter import ObjectGetter
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.aggregator.api_services import APIServices
 from fakeapiserver.server.aggregator.availability import Availability
 from fakeapiserver.server.aggregator.discovery import DiscoveryManager

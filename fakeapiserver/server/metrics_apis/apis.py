@@ -11,8 +11,9 @@ from fakeapiserver.apis.scheme import Priority
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.media_types import negotiate_document
+from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.metrics_apis.values import Amount, Values
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 

@@ -4,7 +4,7 @@ Upstream: pkg/kubeapiserver/options/{authorization,admission}.go.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.admission.chain import Chain
@@ -21,7 +21,8 @@ from fakeapiserver.server.options.admission_configuration import read_admission_
 from fakeapiserver.server.options.config import Config
 
 if TYPE_CHECKING:
-    from fakeapiserver.registry.generic.write_request import Guard
+    from fakeapiserver.registry.core.service.allocation import Writer as AllocationWriter
+    from fakeapiserver.registry.generic.write_request import Allocation, Guard
     from fakeapiserver.server.filters.access_log import AccessLog
     from fakeapiserver.transport.webhook import Idle
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 # The plugin that refuses pods without an account, and the controller that makes accounts.
 _SERVICE_ACCOUNT: Final = "ServiceAccount"
 _ACCOUNTS: Final = "serviceaccount-controller"
+_SERVICES: Final = GroupResource("", "services")
 
 
 class Objects(Getter, ObjectReader, Protocol):
@@ -85,6 +87,15 @@ def guards(
         return PolicyBased(resource.resource, authorizer, rbac, objects, log.granted if log is not None else None)
 
     return guard
+
+
+def allocations(config: Config, objects: Objects, writer: "AllocationWriter") -> Mapping[GroupResource, "Allocation"]:
+    """Returns what hands out the addresses and ports of services."""
+    from fakeapiserver.registry.core.service.allocation import ServiceAllocation
+    from fakeapiserver.registry.core.service.ips import family_of
+
+    families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
+    return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range)}
 
 
 def admission(

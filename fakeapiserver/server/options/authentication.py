@@ -35,6 +35,7 @@ from fakeapiserver.auth.interfaces import Authenticator, Credentials, TokenAuthe
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys, private_key
 from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.options.watched_file import WatchedFile
@@ -224,6 +225,18 @@ def service_account_keys(config: Config) -> ServiceAccountKeys:
     if signing is not None or verifying:
         keys.load()
     return keys
+
+
+def token_issuer(config: Config) -> TokenIssuer:
+    """Returns what signs service account tokens. Raises OSError and ValueError for unusable keys."""
+    return TokenIssuer(
+        service_account_keys(config),
+        config.service_account_issuer[0],
+        api_audiences(config),
+        config.service_account_extend_token_expiration,
+        int(config.service_account_max_token_expiration),
+        config.service_account_jwks_uri,
+    )
 
 
 def api_audiences(config: Config) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     negotiate_document,
 )
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
-from fakeapiserver.endpoints.scopes import TokenIssuer
+from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server.metrics import Metrics, content_type
 from fakeapiserver.server.pages import health, openid, status_pages
 from fakeapiserver.server.pages.health import HealthChecks

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.errors import new_generic_method_not_allowed, ne
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation.media_types import JSON, check_route
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.scopes import TokenIssuer
+from fakeapiserver.endpoints.services import TokenIssuer
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"

@@ -17,7 +17,8 @@ from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.clock import Timer, Timers
-from fakeapiserver.endpoints.scopes import ObjectGetter, RequestScopes
+from fakeapiserver.endpoints.object_getter import ObjectGetter
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.core.service.ips import (
     ALLOCATOR,
     FAMILY,

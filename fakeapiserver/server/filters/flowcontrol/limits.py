@@ -21,6 +21,7 @@ from fakeapiserver.endpoints.request_info import RequestInfo, is_long_running
 from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
 from fakeapiserver.server.filters.flowcontrol.queueset import QueueSet, Queuing, flow_hash
 from fakeapiserver.server.filters.flowcontrol.rule import Matches, by_precedence, compile_rules
+from fakeapiserver.server.options.config import Config
 
 FLOW_SCHEMAS: Final = "flowschemas.flowcontrol.apiserver.k8s.io"
 PRIORITY_LEVELS: Final = "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"
@@ -216,3 +217,12 @@ def _flow_of(config: _Config, info: RequestInfo, user: UserInfo) -> _Flow:
     )
     distinguisher = {"ByUser": user.name, "ByNamespace": info.namespace}.get(schema.method, "")
     return _Flow(schema.name, schema.level, distinguisher, headers)
+
+
+def new_limiter(config: Config, objects: ObjectReader, clock: Clock, instruments: Instruments) -> Limiter:
+    """Returns the limiter that a configuration asks for."""
+    reading, mutating = config.max_requests_inflight, config.max_mutating_requests_inflight
+    if not config.enable_priority_and_fairness:
+        return MaxInFlight(reading, mutating)
+    max_wait = min(config.request_timeout / 4, 60.0)
+    return PriorityAndFairness(objects, clock, reading + mutating, max_wait, instruments)

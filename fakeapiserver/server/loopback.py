@@ -1,0 +1,16 @@
+"""How a server reads and writes its own objects, without requests (upstream: the loopback client)."""
+
+from fakeapiserver.endpoints.object_getter import ObjectGetter
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.served_versions import ServedVersions
+from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
+
+
+class Loopback:
+    """`objects` reads within the same turn of the event loop, `versions` converts, `writer` writes through the stores."""
+
+    def __init__(self, scopes: RequestScopes) -> None:
+        self.scopes = scopes
+        self.objects = ObjectGetter(scopes)
+        self.versions = ServedVersions(scopes)
+        self.writer = LoopbackWriter(scopes)

@@ -1,0 +1,54 @@
+"""Makes what handlers and stores use beside the scopes: admission, guards, allocations, reviews."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.endpoints.reviews.token_reviews import reviews
+from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.services import Services, SimulatedNodes
+from fakeapiserver.server.access import Access
+from fakeapiserver.server.loopback import Loopback
+from fakeapiserver.server.options.admission_and_guards import admission, allocations, guards
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.proxies.clients import kubelet_client, resource_proxy
+
+if TYPE_CHECKING:
+    from fakeapiserver.transport.webhook import Idle
+
+
+def new_services(
+    config: Config,
+    loopback: Loopback,
+    access: Access,
+    instruments: Instruments,
+    idle: "Idle",
+    make_custom: Callable[[APIResource], RequestScope],
+    simulated_nodes: Callable[[], SimulatedNodes | None],
+) -> Services:
+    """Raises ValueError for unknown admission plugins and configurations that can't be used."""
+    features, clock = loopback.scopes.table.scheme.features, loopback.scopes.clock
+    objects, versions, writer = loopback.objects, loopback.versions, loopback.writer
+    authentication = access.authentication
+    chain = admission(config, features, objects, versions, writer, clock, access.of_admission, instruments, idle)
+    return Services(
+        admission=chain,
+        admission_timings=chain.timings,
+        authorizer=access.of_handlers,
+        guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
+        allocations=allocations(config, objects, writer),
+        virtual=reviews(
+            authentication.authenticator,
+            authentication.tokens,
+            access.authorizer,
+            clock,
+            access.issuer.audiences,
+            features.version,
+        ),
+        token_issuer=access.issuer,
+        make_custom=make_custom,
+        simulated_nodes=simulated_nodes,
+        kubelet_client=lambda: kubelet_client(config),
+        proxy=resource_proxy,
+    )

@@ -1,0 +1,107 @@
+"""What a server does by itself: it stores the objects of a fresh cluster, and keeps its own objects in order.
+
+Upstream: pkg/controlplane/instance.go (InstallAPIs, PostStartHooks).
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
+from fakeapiserver.controller_manager.descriptor import named
+from fakeapiserver.endpoints.object_getter import ObjectGetter
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
+from fakeapiserver.server.options.config import POLICY_STATUS, Config
+from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust
+from fakeapiserver.server.upkeep import bootstrap, storage_versions
+from fakeapiserver.server.upkeep.bootstrap_upkeep import BootstrapUpkeep
+from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
+from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
+from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
+from fakeapiserver.storage.memory import MemoryStorage
+
+# Runs until it is cancelled.
+Run = Callable[[], Coroutine[None, None, None]]
+
+
+class Upkeep:
+    """`store` runs once, before the server is ready; `background` lists what runs while it is.
+
+    address: returns the server's host and port.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        storage: MemoryStorage,
+        scopes: RequestScopes,
+        objects: ObjectGetter,
+        writer: LoopbackWriter,
+        trust: ClusterAuthenticationTrust,
+        address: Callable[[], str],
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._storage = storage
+        self._scopes = scopes
+        self._trust = trust
+        self._features = scopes.table.scheme.features
+        self._identity = IdentityLease(scopes, address) if self._features.enabled(IDENTITY) else None
+        timers: Timers = clock if isinstance(clock, AdjustableClock) else SystemClock()
+        self._bootstrap = BootstrapUpkeep(scopes, self._bootstrap_objects, timers)
+        self._ip_repair = ServiceIPRepair(scopes, objects, writer, timers)
+
+    async def store(self) -> None:
+        """Stores the objects of a fresh server."""
+        await bootstrap.store_objects(self._scopes, self._clock.now(), self._config)
+        if self._config.kubernetes_service_node_port:
+            self._scopes.restored()  # which marks the port as allocated
+        if self._has_authorities:
+            await self._trust.sync()
+        if self._identity is not None:
+            await self._identity.create()
+            if self._features.enabled(storage_versions.GATE):
+                await storage_versions.publish(self._scopes, self._identity.name)
+
+    @property
+    def background(self) -> list[Run]:
+        return [
+            *([self._identity.run] if self._identity is not None else []),
+            *([self._trust.run] if self._has_authorities else []),
+            *([self._compact] if self._config.etcd_compaction_interval else []),
+            self._bootstrap.run,
+            self._ip_repair.run,
+            *([FlowSchemaStatus(self._scopes).run] if self._config.enable_priority_and_fairness else []),
+            *self._controllers(),
+        ]
+
+    async def tell_aggregated_servers(self) -> None:
+        """Publishes the server's own authorities when the first aggregated server appears. Runs until cancelled."""
+        if not self._has_authorities:
+            await self._trust.sync()
+            await self._trust.run()
+
+    @property
+    def _has_authorities(self) -> bool:
+        """Whether flags name certificate authorities, which upstream publishes for aggregated servers from the start."""
+        return bool(self._config.client_ca_file or self._config.requestheader_client_ca_file)
+
+    def _bootstrap_objects(self) -> Iterator[Object]:
+        return bootstrap.wanted(self._scopes.table.scheme, self._config)
+
+    def _controllers(self) -> Iterator[Run]:
+        """Yields the one controller of kube-controller-manager that runs in the API server."""
+        if any(controller.name == POLICY_STATUS for controller in named(self._config.controllers)):
+            from fakeapiserver.server.upkeep.policy_status import PolicyStatus
+
+            yield PolicyStatus(self._scopes).run
+
+    async def _compact(self) -> None:
+        """Forgets the history before the previous interval, once an interval (upstream: storage/etcd3/compact.go)."""
+        previous = 0
+        while True:
+            await asyncio.sleep(self._config.etcd_compaction_interval)
+            self._storage.compact(min(previous, self._storage.revision))  # restoring a snapshot may have lowered it
+            previous = self._storage.revision

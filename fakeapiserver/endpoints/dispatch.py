@@ -12,8 +12,8 @@ from fakeapiserver.endpoints.scopes import RequestScopes
 
 
 def dispatch(request: Request, scopes: RequestScopes) -> Awaitable[Response]:
-    """Returns the answer to a resource request, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't
-    served, and Answered for those that Go's mux refuses.
+    """Returns the answer to a resource request, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't served, and
+    Answered for paths that Go's mux refuses.
     """
     info = request.info
     scope = scopes.lookup(info.group, info.version, info.resource)

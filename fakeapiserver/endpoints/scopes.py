@@ -95,7 +95,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
 
     @property
     def kubelets(self) -> "Kubelets | None":
-        """What runs the pods of simulated nodes."""
+        """Returns the kubelets that run the pods of simulated nodes, or None if no nodes are simulated."""
         nodes = self.services.simulated_nodes()
         return nodes.kubelets if nodes is not None else None
 

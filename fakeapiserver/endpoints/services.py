@@ -1,4 +1,4 @@
-"""What handlers and stores use beside the scopes: admission, authorization, reviews, tokens, kubelets.
+"""The services that handlers and stores use next to the scopes: admission, authorization, reviews, tokens, kubelets.
 
 They read objects through the scopes themselves, so they are made after these (`RequestScopes.services`).
 """

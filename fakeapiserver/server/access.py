@@ -1,4 +1,4 @@
-"""Who asks, and what they may do: the authenticators and authorizers of a server, and the log of what it has allowed."""
+"""Access to a server: its authenticators and authorizers, and the log of the accesses that it has allowed."""
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any

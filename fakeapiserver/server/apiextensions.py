@@ -54,7 +54,7 @@ _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
 class _Served(Struct, frozen=True):
-    """One version of one custom resource."""
+    """A served version of a custom resource."""
 
     row: APIResource
     kind: CustomKind
@@ -66,15 +66,18 @@ class _Served(Struct, frozen=True):
 
 
 class _Storage(NamedTuple):
-    """What upstream makes with a resource's first request, and anew when its definition changes: `since` is the revision
-    then, `watchers` what streams from it."""
+    """The storage that upstream creates with a resource's first request, and again when its definition changes: `since` is the revision of
+    its creation, `watchers` are its open watches.
+    """
 
     since: int
     watchers: set[Watcher]
 
 
 class _State(NamedTuple):
-    """What of a definition decides how its resource is served: a digest of its spec, the accepted names, whether it ends."""
+    """The parts of a definition that decide how its resource is served: a digest of its spec, the accepted names, whether it is
+    terminating.
+    """
 
     spec: bytes
     names: Object | None
@@ -86,7 +89,7 @@ class _Status(msgspec.Struct):
 
 
 class _Stored(msgspec.Struct):
-    """What is read of a stored definition's JSON; the rest is only skipped."""
+    """The part of a stored definition's JSON that is decoded; the rest is skipped."""
 
     status: _Status | None = None
 
@@ -187,7 +190,7 @@ class CustomResources:
     async def _accept(self, definitions: Store, obj: Object) -> Object:
         """The names that hold, the condition NamesAccepted, and that it is being established (naming_controller.go)."""
         spec, status, name = obj["spec"], obj.get("status") or {}, metadata(obj)["name"]
-        self._names[name] = status.get("acceptedNames") or {}  # whoever has written them
+        self._names[name] = status.get("acceptedNames") or {}  # whichever client has written them
         if accepted_names.are_accepted(spec["names"], status.get("acceptedNames") or {}):
             self._waiting.discard(name)
             return obj  # whatever became of the conditions
@@ -559,7 +562,7 @@ class _NoCreation:
 
 
 def _accepted_names(value: bytes) -> accepted_names.Names:
-    """Of a stored definition."""
+    """Returns the accepted names of a stored definition."""
     status = msgspec.json.decode(value, type=_Stored).status
     return (status and status.accepted_names) or {}
 

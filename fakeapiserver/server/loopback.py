@@ -1,4 +1,4 @@
-"""How a server reads and writes its own objects, without requests (upstream: the loopback client)."""
+"""Reads and writes a server's own objects, without requests (upstream: the loopback client)."""
 
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scopes import RequestScopes

@@ -1,4 +1,4 @@
-"""What the server counts, under kube-apiserver's metric names and labels.
+"""Counts what the server does, under kube-apiserver's metric names and labels.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics, k8s.io/component-base/metrics/prometheus/slis.
 Counting is a dict update; prometheus-client, which costs some 100 ms to import, renders the text when /metrics is first asked for.
@@ -41,7 +41,7 @@ _DURATIONS: Final = (
 )  # fmt: skip
 _UNCOUNTED: Final = nullcontext()
 _SLI_DURATIONS: Final = _DURATIONS[2:]
-# As upstream, of all that /version tells.
+# As upstream, which publishes these fields of /version.
 _BUILD_FACTS: Final = {
     "build_date": "buildDate",
     "compiler": "compiler",
@@ -58,7 +58,7 @@ _SIZES: Final = tuple(10.0**power for power in range(3, 10))
 
 
 class Labels(NamedTuple):
-    """What tells one kind of request from another, in the order metrics name it."""
+    """The labels that distinguish kinds of requests, in the order in which metrics name them."""
 
     component: str
     dry_run: str
@@ -71,7 +71,7 @@ class Labels(NamedTuple):
 
 
 class _Series(Struct):
-    """What is known of one kind of request: how often each HTTP code came, seconds, and bytes of what reads were answered with."""
+    """The counts for a kind of request: HTTP codes, seconds, and the sizes of the responses to reads."""
 
     codes: Counter[int] = field(default_factory=Counter)
     seconds: Histogram = field(default_factory=lambda: Histogram(_DURATIONS))
@@ -84,14 +84,14 @@ _WITHOUT_TOTAL: Final = (
     b"apiserver_admission_webhook_rejection_count",
     b"apiserver_admission_webhook_fail_open_count",
 )
-# Whose names are told as they are; of all others only whether they look like an address.
+# Users who are counted by name; all others are counted by whether their names look like an address.
 _KNOWN_USERS: Final = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
 
 
 class _Attempts(dict[str, Histogram]):
-    """How long attempts took, by their result."""
+    """The durations of attempts by their result."""
 
     def observe(self, result: str, seconds: float) -> None:
         histogram = self.get(result)
@@ -114,8 +114,9 @@ class _Attempts(dict[str, Histogram]):
 
 
 class AuthenticationMetrics(Struct):
-    """Who was let in, how often nobody was, and how long it took to find out (upstream:
-    k8s.io/apiserver/pkg/endpoints/filters/metrics.go)."""
+    """Counts authenticated users, failed attempts, and the time that authentication takes (upstream:
+    k8s.io/apiserver/pkg/endpoints/filters/metrics.go).
+    """
 
     users: Counter[str] = field(default_factory=Counter)
     attempts: _Attempts = field(default_factory=_Attempts)
@@ -149,8 +150,9 @@ _RESULTS: Final = {Decision.ALLOW: "allowed", Decision.DENY: "denied", Decision.
 
 
 class AuthorizationMetrics(Struct):
-    """What requests were allowed, how long it took to find out, and which authorizer decided (upstream:
-    k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authorization/metrics)."""
+    """Counts the results of authorization, the time that it takes, and which authorizer decided (upstream:
+    k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authorization/metrics).
+    """
 
     attempts: _Attempts = field(default_factory=_Attempts)
     decisions: Decisions = field(default_factory=Counter)
@@ -159,7 +161,7 @@ class AuthorizationMetrics(Struct):
         self.attempts.observe(_RESULTS[decision], seconds)
 
     def failed(self, seconds: float) -> None:
-        """Nobody could tell."""
+        """Counts a request for which no authorizer could decide."""
         self.attempts.observe("error", seconds)
 
     def reset(self) -> None:
@@ -181,7 +183,7 @@ class AuthorizationMetrics(Struct):
 
 
 def _admission_metrics(timings: Timings) -> Iterator["Metric"]:
-    """How long admission took: each plugin, and each of the two steps."""
+    """Yields the durations of admission: of each plugin, and of each of the two steps."""
     from prometheus_client.metrics_core import HistogramMetricFamily, SummaryMetricFamily
 
     start, labels = "apiserver_admission", ["operation", "rejected", "type"]
@@ -225,8 +227,8 @@ def _instrument_metrics(instruments: Instruments) -> Iterator["Metric"]:
 
 
 class _Measured:
-    """One request, from its handler's begin to its response. A class, since every request comes through here: a generator would
-    cost a microsecond.
+    """Measures a request, from the start of its handler to its response. It is a class, since a generator would cost each request a
+    microsecond.
     """
 
     __slots__ = ("_kind", "_labels", "_metrics", "_request", "_start")
@@ -474,7 +476,7 @@ def content_type(accept: str) -> str:
 
 
 class BuildMetrics:
-    """A Prometheus collector of what tells versions. `version` is what /version says."""
+    """A Prometheus collector of versions. `version` is the document of /version."""
 
     def __init__(self, version: discovery.Document) -> None:
         self._version = version
@@ -512,7 +514,7 @@ def _gate_metric(features: FeatureGates) -> "Metric":
 
 
 def _process_metrics() -> Iterator["Metric"]:
-    """CPU time, memory and files of this process, where the system tells."""
+    """Yields CPU time, memory and files of this process, if the system reports them."""
     from prometheus_client import ProcessCollector
 
     for metric in ProcessCollector(registry=None).collect():

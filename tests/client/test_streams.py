@@ -92,7 +92,7 @@ def test_a_command_need_not_read_its_input() -> None:
 
 
 def test_an_old_server_cannot_end_the_input() -> None:
-    with pytest.raises(ValueError, match=r"it doesn't speak v5\.channel\.k8s\.io"):
+    with pytest.raises(ValueError, match=r"it doesn't support v5\.channel\.k8s\.io"):
         asyncio.run(talk(shouting, lambda rest: streams.run(rest, "web", ["cat"], stdin=b"x"), ["v4.channel.k8s.io"]))
 
 

@@ -1,1 +1,1 @@
-"""How built-in and custom resources differ on their way from the path to the answer: chosen once, when a scope is made."""
+"""The differences between built-in and custom resources on the way from the path to the answer: chosen once, when a scope is made."""

@@ -1,4 +1,4 @@
-"""What a scope asks of its dialect.
+"""Defines what a scope asks of its dialect.
 
 Upstream serves built-in resources through go-restful's routes and typed objects, and custom ones through one handler and maps
 (apiextensions-apiserver/pkg/apiserver/customresource_handler.go). The differences that clients see are behind this protocol.
@@ -42,8 +42,8 @@ class Dialect(Protocol):
     # ------------------------------------------------------------- routes
 
     def route(self, request: Request, scope: "RequestScope", scopes: "RequestScopes") -> Awaitable[Response]:
-        """Returns the answer, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't served, and Answered for
-        those that Go's mux refuses.
+        """Returns the answer, to be awaited. Raises StatusError 404 and 405 for paths and verbs that aren't served, and Answered for paths
+        that Go's mux refuses.
         """
 
     def check_subresource_verb(self, request: Request, scope: "RequestScope") -> None:

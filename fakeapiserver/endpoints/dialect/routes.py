@@ -1,4 +1,4 @@
-"""What the routes of built-in and custom resources share: handlers, paths, the warning of deprecated resources."""
+"""The shared parts of the routes of built-in and custom resources: handlers, paths, the warning of deprecated resources."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""How the Scales of built-in and custom resources differ.
+"""The differences between the Scales of built-in and custom resources.
 
 Upstream: pkg/registry/apps/deployment/storage/storage.go (ScaleREST), apiextensions-apiserver/pkg/registry/customresource/etcd.go.
 """
@@ -128,7 +128,9 @@ class CustomScale:
             raise status_error(500, "", str(error)) from None
 
     def refusal(self, error: StatusError) -> StatusError:
-        """What upstream says about a Scale that it can't decode fails, since the scheme of custom resources has no Scale."""
+        """Returns the error of a Scale that can't be decoded. Upstream can't report such an error, since the scheme of custom resources has
+        no Scale.
+        """
         if isinstance(error, CannotBeHandled):
             return new_bad_request('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
         return error

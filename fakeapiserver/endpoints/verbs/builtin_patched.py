@@ -1,6 +1,6 @@
 """The document that a patch has made of a built-in object, on its way into its kind.
 
-Upstream decodes it from its text, or for a strategic merge patch from a map, and reports errors in the order of what it decodes.
+Upstream decodes it from its text, or for a strategic merge patch from a map, and reports errors in the order of decoding.
 """
 
 from typing import TYPE_CHECKING, Any

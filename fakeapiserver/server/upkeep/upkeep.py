@@ -1,4 +1,4 @@
-"""What a server does by itself: it stores the objects of a fresh cluster, and keeps its own objects in order.
+"""Maintains a server's own objects: it stores the objects of a fresh cluster, and keeps them in order.
 
 Upstream: pkg/controlplane/instance.go (InstallAPIs, PostStartHooks).
 """

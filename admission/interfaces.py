@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.interfaces import Authorizer, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
@@ -83,20 +84,6 @@ class Attributes(Struct):
         """Adds an audit annotation; does nothing if the request isn't audited."""
         if self.annotations is not None:
             self.annotations.annotate(key, value, with_request=with_request)
-
-
-class Getter(Protocol):
-    """Reads stored objects, for plugins that look at other objects. Objects must not be changed."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        """Returns the object, or None. `resource` is `pods` or `deployments.apps`."""
-
-    def list(self, resource: str, namespace: str = "") -> list[Object]:
-        """All objects of a resource, in one namespace or (empty) in all; the same list while nothing of the resource is written.
-        It must not be changed."""
-
-    def generation(self, resources: tuple[str, ...]) -> int:
-        """Rises with every write to one of these resources."""
 
 
 class Versions(Protocol):
@@ -190,7 +177,7 @@ class Initializer(Struct, frozen=True):
     object itself.
     """
 
-    getter: Getter
+    getter: ObjectReader
     versions: Versions = field(default_factory=NoVersions)
     configuration: Mapping[str, Object] = field(default_factory=dict)
     writer: Writer | None = None

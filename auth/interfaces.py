@@ -3,9 +3,9 @@
 Upstream: k8s.io/apiserver/pkg/authentication/{authenticator,user}, pkg/authorization/authorizer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -128,27 +128,6 @@ class Authorizer(Protocol):
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]: ...
 
 
-# One write: the resource, the object before (None: created), the object after (None: deleted).
-ObjectChange = tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]
-
-
-class ObjectReader(Protocol):
-    """Reads stored objects for an authorizer. Objects must not be changed. `resource` is `roles.rbac.authorization.k8s.io`."""
-
-    def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]:
-        """All objects of a resource in a namespace, or in all if it is empty."""
-
-    def generation(self, resources: tuple[str, ...]) -> int:
-        """A number that changes whenever an object of one of these resources does. Asked on every request: a dict lookup, not a read."""
-
-    @property
-    def revision(self) -> int:
-        """The revision of the state that is read."""
-
-    def changes(self, resources: tuple[str, ...], revision: int) -> Iterable[ObjectChange]:
-        """Every write to these resources behind `revision`, in order. LookupError when that is forgotten."""
-
-
 @runtime_checkable
 class RuleResolver(Protocol):
     """Lists what a user may do in a namespace (SelfSubjectRulesReview): resource rules, non-resource rules, incomplete, error."""
@@ -169,7 +148,6 @@ __all__ = [
     "Credentials",
     "Decision",
     "EvaluationError",
-    "ObjectReader",
     "RefusedError",
     "Response",
     "RuleAuthorizer",

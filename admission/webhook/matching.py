@@ -6,11 +6,12 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/{rules/rules,
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from fakeapiserver.admission.interfaces import Attributes, Getter, Versions
+from fakeapiserver.admission.interfaces import Attributes, Versions
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 # What decides about webhooks and policies is not itself subject to them.
@@ -87,7 +88,7 @@ def matched(rules: Iterable[Object], match_policy: str, attributes: Attributes, 
     return None
 
 
-def in_namespace(selector: Selector, attributes: Attributes, getter: Getter) -> bool:
+def in_namespace(selector: Selector, attributes: Attributes, getter: ObjectReader) -> bool:
     """StatusError 404 without such a namespace."""
     namespace, resource = namespace_of(attributes), attributes.resource
     if selector.empty or (not namespace and resource.resource != "namespaces"):
@@ -98,7 +99,7 @@ def in_namespace(selector: Selector, attributes: Attributes, getter: Getter) -> 
     return selector.matches(_labels(found_namespace(namespace, getter)))
 
 
-def found_namespace(name: str, getter: Getter) -> Object:
+def found_namespace(name: str, getter: ObjectReader) -> Object:
     """StatusError 404."""
     found = getter.get("namespaces", "", name)
     if found is None:

@@ -6,11 +6,12 @@ Upstream: plugin/pkg/auth/authenticator/token/bootstrap/bootstrap.go, k8s.io/clu
 import base64
 import hmac
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from typing import Any, Final
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth.interfaces import Response, UserInfo
 from fakeapiserver.clock import Clock
@@ -22,16 +23,10 @@ _TYPE: Final = "bootstrap.kubernetes.io/token"
 _BOOTSTRAPPERS: Final = "system:bootstrappers"
 
 
-class Secrets(Protocol):
-    """A reader of secrets."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None: ...
-
-
 class BootstrapTokens(Struct, frozen=True):
     """Authenticates bootstrap tokens. A token without a usable secret is unknown: upstream does not say why."""
 
-    secrets: Secrets
+    secrets: ObjectReader
     clock: Clock
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:

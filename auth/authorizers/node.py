@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.pod_references import SECRET_REFS, secrets_and_config_maps
-from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectReader, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.node_identifier import node_name
 from fakeapiserver.auth.rules import PolicyRule, Rule
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectReader, UserInfo
+from fakeapiserver.apimachinery.object_reader import ObjectReader
+from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.rules import PolicyRule, Rule, words
 
 ROLES: Final = "roles.rbac.authorization.k8s.io"

@@ -5,9 +5,10 @@ Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go, k8s.io/kube-aggregator/pkg/a
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 
 # (namespace, name, port) of a Service -> host and port to connect to. Raises LookupError with a sentence.
 Resolve = Callable[[str, str, int], tuple[str, int]]
@@ -18,15 +19,7 @@ _SLICES: Final = "endpointslices.discovery.k8s.io"
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
-class Objects(Protocol):
-    """Reads stored objects within the turn. `resource` is `endpointslices.discovery.k8s.io`."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Any: ...
-
-    def list(self, resource: str, namespace: str = "") -> Sequence[Mapping[str, Any]]: ...
-
-
-def cluster_resolver(objects: Objects) -> Resolve:
+def cluster_resolver(objects: ObjectReader) -> Resolve:
     """Services by their cluster address."""
 
     def resolve(namespace: str, name: str, port: int) -> tuple[str, int]:
@@ -42,7 +35,7 @@ def cluster_resolver(objects: Objects) -> Resolve:
     return resolve
 
 
-def endpoint_resolver(objects: Objects) -> Resolve:
+def endpoint_resolver(objects: ObjectReader) -> Resolve:
     """Services by one of their ready endpoints (--enable-aggregator-routing)."""
 
     def resolve(namespace: str, name: str, port: int) -> tuple[str, int]:
@@ -74,7 +67,7 @@ def loopback_resolver(resolve: Resolve, own: Callable[[], tuple[str, int]]) -> R
     return resolved
 
 
-def slices_of(objects: Objects, namespace: str, name: str) -> Iterator[Mapping[str, Any]]:
+def slices_of(objects: ObjectReader, namespace: str, name: str) -> Iterator[Mapping[str, Any]]:
     """The EndpointSlices of a Service."""
     for found in objects.list(_SLICES, namespace):
         if (found["metadata"].get("labels") or {}).get(_SERVICE_NAME) == name:
@@ -86,7 +79,7 @@ def is_ready(endpoint: Mapping[str, Any]) -> bool:
     return (endpoint.get("conditions") or {}).get("ready") is not False
 
 
-def _spec(objects: Objects, namespace: str, name: str) -> Mapping[str, Any]:
+def _spec(objects: ObjectReader, namespace: str, name: str) -> Mapping[str, Any]:
     service = objects.get("services", namespace, name)
     if service is None:
         raise LookupError(f"service {go_quote(name)} not found")

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.object_reader import ObjectChange
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.authorizers import rbac
 from fakeapiserver.auth.authorizers.always import AlwaysAllow, AlwaysDeny, PrivilegedGroups
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.rbac_escalation import escalation_message, rules_cover
 from fakeapiserver.auth.authorizers.union import Union
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, ObjectChange, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
 
 JANE = UserInfo("jane", groups=("dev", "system:authenticated"))
 ROBOT = UserInfo("system:serviceaccount:shop:robot")

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.object_reader import ObjectChange
 from fakeapiserver.auth.authorizers.node import ATTACHMENTS, PODS, SLICES, VOLUMES, Node
-from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectChange, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.selectors import Selectors
 
 N1 = UserInfo("system:node:n1", groups=("system:nodes",))

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakeapiserver.apimachinery.object_reader import ObjectChange
 from fakeapiserver.auth.authorizers.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -16,7 +17,7 @@ from fakeapiserver.auth.authorizers.rbac import (
     ROLES,
 )
 from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
-from fakeapiserver.auth.interfaces import Attributes, Decision, ObjectChange, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 
 Rule = dict[str, Any]
 NAMESPACES = ("", "a", "b")

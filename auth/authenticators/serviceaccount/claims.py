@@ -8,9 +8,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import FrozenObject
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth import jose
-from fakeapiserver.auth.authenticators.serviceaccount.getter import Objects, find, service_account
+from fakeapiserver.auth.authenticators.serviceaccount.getter import find, service_account
 from fakeapiserver.auth.interfaces import RefusedError, UserInfo
 from fakeapiserver.clock import Clock
 
@@ -30,7 +31,7 @@ _BOUND: Final = {"secret": "secrets", "pod": "pods", "node": "nodes"}
 class BoundValidator(Struct, frozen=True):
     """The token is good as long as the account and what it is bound to exist, with the same uids."""
 
-    objects: Objects
+    objects: ObjectReader
     clock: Clock
 
     def check(self, claims: jose.JSONObject) -> None:

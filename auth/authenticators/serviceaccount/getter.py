@@ -3,27 +3,20 @@
 Upstream: pkg/controller/serviceaccount/tokengetter.go, k8s.io/client-go/rest/request.go.
 """
 
-from typing import Protocol
-
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.meta import FrozenObject
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.interfaces import RefusedError
 
 
-class Objects(Protocol):
-    """Stored objects; they must not be changed."""
-
-    def get(self, resource: str, namespace: str, name: str) -> FrozenObject | None: ...
-
-
-def find(objects: Objects, resource: str, namespace: str, name: str) -> FrozenObject | None:
+def find(objects: ObjectReader, resource: str, namespace: str, name: str) -> FrozenObject | None:
     """Returns the object, or None, also for impossible names."""
     impossible = not name or names.path_segment_name(name, False) or names.path_segment_name(namespace, False)
     return None if impossible else objects.get(resource, namespace, name)
 
 
-def service_account(objects: Objects, namespace: str, name: str) -> FrozenObject:
+def service_account(objects: ObjectReader, namespace: str, name: str) -> FrozenObject:
     """RefusedError in the words that client-go has for what can't be asked for."""
     if not name:
         raise RefusedError("resource name may not be empty")

@@ -11,10 +11,11 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import FrozenObject
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth import jose
 from fakeapiserver.auth.authenticators.serviceaccount.claims import account_user
-from fakeapiserver.auth.authenticators.serviceaccount.getter import Objects, find, service_account
+from fakeapiserver.auth.authenticators.serviceaccount.getter import find, service_account
 from fakeapiserver.auth.interfaces import RefusedError, UserInfo
 from fakeapiserver.clock import Clock
 
@@ -38,7 +39,7 @@ Label = Callable[[str, str, str, dict[str, str]], Awaitable[None]]
 class LegacyValidator(Struct, frozen=True):
     """`lookup` (--service-account-lookup): the secret must hold this very token, and is labelled with the day of its last use."""
 
-    objects: Objects
+    objects: ObjectReader
     clock: Clock
     label: Label
     lookup: bool = True

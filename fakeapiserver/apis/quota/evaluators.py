@@ -4,14 +4,15 @@ Upstream: k8s.io/kubernetes/pkg/quota/v1/evaluator/core, k8s.io/apiserver/pkg/qu
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.object_reader import ObjectLister
 from fakeapiserver.apimachinery.quantity import ZERO, Quantity
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.apis.pod_resources import (
@@ -65,16 +66,6 @@ _MOST_DEVICES: Final = 32
 _ALIASED: Final = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
 
 
-class Getter(Protocol):
-    """Reads other objects than the one that is measured. They must not be changed."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        """`resource` is `pods` or `deployments.apps`."""
-
-    def list(self, resource: str, namespace: str = "") -> Sequence[Object]:
-        """All, in one namespace or (empty) everywhere."""
-
-
 class Evaluator(Struct, frozen=True):
     """Evaluates one resource.
 
@@ -90,7 +81,7 @@ class Evaluator(Struct, frozen=True):
     complaint: Callable[[Object, Iterable[str]], str] = lambda obj, names: ""
 
 
-def evaluator_of(resource: GroupResource, getter: Getter) -> Evaluator:
+def evaluator_of(resource: GroupResource, getter: ObjectLister) -> Evaluator:
     """Returns the resource's evaluator; that of ResourceClaims reads other objects."""
     if resource == RESOURCE_CLAIMS:
         return _claims_evaluator(getter)
@@ -222,7 +213,7 @@ def _claim_usage(claim: Object, now: float) -> ResourceList:
     return used | {"count/persistentvolumeclaims": ONE}
 
 
-def _claims_evaluator(getter: Getter) -> Evaluator:
+def _claims_evaluator(getter: ObjectLister) -> Evaluator:
     extended = {
         str(metadata(found)["name"]): str(found["spec"]["extendedResourceName"])
         for found in getter.list("deviceclasses.resource.k8s.io")
@@ -254,7 +245,7 @@ def _claims_evaluator(getter: Getter) -> Evaluator:
     return Evaluator(knows, usage)
 
 
-def _asked_by_pod(claim: Object, getter: Getter, now: float) -> ResourceList:
+def _asked_by_pod(claim: Object, getter: ObjectLister, now: float) -> ResourceList:
     """Returns what the pod was charged already, through its extended resources, if this claim was made for it."""
     meta = metadata(claim)
     if (meta.get("annotations") or {}).get(_MADE_FOR_POD) != "true":

@@ -6,10 +6,10 @@ Upstream: pkg/registry/admissionregistration/{mutating,validating}admissionpolic
 from collections.abc import Callable
 from typing import Final
 
-from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 
@@ -22,7 +22,7 @@ ResourceOf = Callable[[GroupVersionKind], tuple[GroupVersionResource, bool] | No
 class ParamAccess(Guard):
     """The guard of one of the four resources, which checks valid objects."""
 
-    def __init__(self, resource: str, authorizer: Authorizer, objects: Getter, resource_of: ResourceOf) -> None:
+    def __init__(self, resource: str, authorizer: Authorizer, objects: ObjectReader, resource_of: ResourceOf) -> None:
         self.resource, self.authorizer, self.objects, self.resource_of = resource, authorizer, objects, resource_of
 
     async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:

@@ -6,10 +6,10 @@ Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/po
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
@@ -51,7 +51,7 @@ class PolicyBased(Guard):
         resource: str,
         authorizer: Authorizer,
         rules: RuleSource,
-        objects: Getter,
+        objects: ObjectReader,
         granted: Callable[[Grant], None] | None = None,
     ) -> None:
         self.resource, self.authorizer, self.rules, self.objects = resource, authorizer, rules, objects

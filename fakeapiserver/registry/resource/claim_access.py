@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
@@ -29,7 +29,7 @@ class ClaimAccess(Guard):
     """The guard of claims and their templates. `authorizer` decides who may write the status of devices; None: every user. `version`
     is the server's."""
 
-    def __init__(self, objects: Getter, authorizer: Authorizer | None, version: str = NEWEST) -> None:
+    def __init__(self, objects: ObjectReader, authorizer: Authorizer | None, version: str = NEWEST) -> None:
         self._objects, self._authorizer = objects, authorizer
         self._label = _LABEL if version >= "v1.34" else _LABEL_OF_1_33
 

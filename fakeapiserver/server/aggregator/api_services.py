@@ -5,12 +5,13 @@ Upstream: k8s.io/kube-aggregator/pkg/apiserver/{apiserver.go,handler_proxy.go}, 
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import FrozenObject
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.scheme import Priority
 
 RESOURCE: Final = "apiservices.apiregistration.k8s.io"
@@ -18,24 +19,6 @@ AVAILABLE: Final = "Available"
 # The one without a group: it stands for all of /api.
 LEGACY: Final = GroupVersion("", "v1")
 _HTTPS_PORT: Final = 443
-
-
-class Objects(Protocol):
-    """Reads stored objects within the turn; they must not be changed."""
-
-    def list(self, resource: str, namespace: str = "") -> list[dict[str, Any]]: ...
-
-    def generation(self, resources: tuple[str, ...]) -> int:
-        """A number that changes whenever an object of one of these resources does."""
-
-    @property
-    def revision(self) -> int:
-        """The last write's."""
-
-    def changes(
-        self, resources: tuple[str, ...], revision: int
-    ) -> Iterator[tuple[str, FrozenObject | None, FrozenObject | None]]:
-        """Every write to these resources behind `revision`: the object before and after it. LookupError: that is forgotten."""
 
 
 class ServiceReference(Struct, frozen=True):
@@ -74,7 +57,7 @@ class RemoteService(Struct, frozen=True):
 class APIServices:
     """A view of the stored APIServices that is never stale: it follows the changes since its last use."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
         self._generation = self._revision = -1
         self._priorities: dict[GroupVersion, Priority] = {}

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.errors import new_bad_request, new_generic_not_f
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
 from fakeapiserver.apimachinery.labels import EVERYTHING, Selector, parse
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apimachinery.quantity import ZERO, Quantity
 from fakeapiserver.apimachinery.quantity import parse as parse_quantity
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -34,14 +35,6 @@ _TABLE: Final = "meta.k8s.io"
 _WINDOW: Final = format_duration(WINDOW)
 
 
-class Objects(Protocol):
-    """Reads stored objects within the turn; they must not be changed. `resource` as in `deployments.apps`."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
-
-    def list(self, resource: str, namespace: str = "") -> list[Object]: ...
-
-
 class MetricsGroup(Protocol):
     """A served group version of a metrics API."""
 
@@ -55,7 +48,7 @@ class MetricsGroup(Protocol):
 class ResourceMetrics:
     """metrics.k8s.io: what nodes and pods use."""
 
-    def __init__(self, values: Values, objects: Objects, clock: Clock, version: GroupVersion) -> None:
+    def __init__(self, values: Values, objects: ObjectReader, clock: Clock, version: GroupVersion) -> None:
         self._values = values
         self._objects = objects
         self._clock = clock
@@ -137,7 +130,7 @@ class CustomMetrics:
     `/namespaces/NS/metrics/METRIC` of a namespace."""
 
     def __init__(
-        self, values: Values, objects: Objects, clock: Clock, version: GroupVersion, table: ResourceTable
+        self, values: Values, objects: ObjectReader, clock: Clock, version: GroupVersion, table: ResourceTable
     ) -> None:
         self._values = values
         self._objects = objects

@@ -5,16 +5,17 @@ Upstream: pkg/kubeapiserver/options/{authorization,admission}.go.
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.admission.chain import Chain
-from fakeapiserver.admission.interfaces import Getter, Initializer, Versions, Writer
+from fakeapiserver.admission.interfaces import Initializer, Versions, Writer
 from fakeapiserver.admission.options import exactly, new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.authorizers.rbac import RBAC
-from fakeapiserver.auth.interfaces import Authorizer, ObjectReader
+from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.server.options.admission_configuration import read_admission_configuration
@@ -35,10 +36,6 @@ _ACCOUNTS: Final = "serviceaccount-controller"
 _SERVICES: Final = GroupResource("", "services")
 
 
-class Objects(Getter, ObjectReader, Protocol):
-    """The reader of objects for plugins and authorizers."""
-
-
 _WITH_PARAMS: Final = (
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
@@ -52,7 +49,7 @@ _GRANULAR: Final = "DRAResourceClaimGranularStatusAuthorization"
 def guards(
     authorizer: Authorizer,
     rbac: RBAC,
-    objects: Getter,
+    objects: ObjectReader,
     versions: Versions,
     features: FeatureGates,
     log: "AccessLog | None",
@@ -89,7 +86,9 @@ def guards(
     return guard
 
 
-def allocations(config: Config, objects: Objects, writer: "AllocationWriter") -> Mapping[GroupResource, "Allocation"]:
+def allocations(
+    config: Config, objects: ObjectReader, writer: "AllocationWriter"
+) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
     from fakeapiserver.registry.core.service.allocation import ServiceAllocation
     from fakeapiserver.registry.core.service.ips import family_of
@@ -101,7 +100,7 @@ def allocations(config: Config, objects: Objects, writer: "AllocationWriter") ->
 def admission(
     config: Config,
     features: FeatureGates,
-    objects: Getter,
+    objects: ObjectReader,
     versions: Versions,
     writer: Writer,
     clock: Clock,

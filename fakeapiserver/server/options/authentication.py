@@ -10,12 +10,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.admission.interfaces import Getter
 from fakeapiserver.apimachinery import go_url
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
@@ -72,7 +72,7 @@ def authentication(
     client_authorities: ClientAuthorities,
     request_headers: RequestHeaderConfig | None,
     keys: ServiceAccountKeys,
-    objects: Getter,
+    objects: ObjectReader,
     label_secret: Label,
     instruments: Instruments,
 ) -> Authentication:

@@ -12,13 +12,14 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.auth.authorizers import always
 from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.union import Union
-from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, ObjectReader, RuleResolver, UserInfo
+from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, RuleResolver, UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.server.options.config import Config
 

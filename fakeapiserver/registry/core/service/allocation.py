@@ -15,12 +15,12 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata, name
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.registry.core.service.ips import (
     IP_ADDRESSES,
     AllocationError,
     ClusterIPs,
     FullError,
-    Objects,
     family_of,
     new_ip_address,
 )
@@ -88,7 +88,7 @@ class ServiceAllocation:
     """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
 
     def __init__(
-        self, families: Sequence[str], objects: Objects, writer: Writer, node_ports: range = DEFAULT_RANGE
+        self, families: Sequence[str], objects: ObjectReader, writer: Writer, node_ports: range = DEFAULT_RANGE
     ) -> None:
         self._families = tuple(families)
         self._ips = ClusterIPs(objects)

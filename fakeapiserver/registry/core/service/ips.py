@@ -6,12 +6,13 @@ Upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go, 
 import random
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address
 from fakeapiserver.apimachinery.meta import Object, is_terminating
+from fakeapiserver.apimachinery.object_reader import ObjectReader
 
 SERVICE_CIDRS: Final = "servicecidrs.networking.k8s.io"
 IP_ADDRESSES: Final = "ipaddresses.networking.k8s.io"
@@ -33,15 +34,6 @@ class FullError(AllocationError):
 
     def __init__(self) -> None:
         super().__init__("range is full")
-
-
-class Objects(Protocol):
-    """Reads stored objects; resources are named by plural and group."""
-
-    def get(self, resource: str, namespace: str, name: str) -> Object | None: ...
-
-    def list(self, resource: str, namespace: str = "") -> list[Object]:
-        """The same list as long as nothing of the resource is written."""
 
 
 class Range(Struct, frozen=True):
@@ -68,7 +60,7 @@ class ClusterIPs:
     """The addresses of one server's services. An address is taken when it has an IPAddress, or is promised to a write that is
     still on its way."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
         self._promised: set[str] = set()
         self._cidrs: list[Object] | None = None

@@ -13,7 +13,8 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.instruments import Family, Instruments
-from fakeapiserver.auth.interfaces import ObjectReader, UserInfo
+from fakeapiserver.apimachinery.object_reader import ObjectReader
+from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request

@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/pkg/util/flowcontrol/rule.go, conc_alloc.go; apihelpe
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.request_info import RequestInfo
 
@@ -13,7 +14,7 @@ Matches = Callable[[RequestInfo, UserInfo], bool]
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
-def by_precedence(flow_schemas: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def by_precedence(flow_schemas: Iterable[Object]) -> list[Object]:
     """In the order in which requests are matched against them: lower precedence first, then by name."""
     return sorted(flow_schemas, key=lambda obj: (obj["spec"].get("matchingPrecedence", 0), obj["metadata"]["name"]))
 

@@ -1,4 +1,4 @@
-"""How authorizers, authenticators, admission plugins and the server's own parts read stored objects."""
+"""Reads stored objects, for authorizers, authenticators, admission plugins and the server's own parts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol

@@ -68,8 +68,8 @@ class Chain:
         if len(self._calls) >= _MAX_KEYS:
             self._calls.clear()
         whole = self.timings.of("", key[0], key[1], rejected=False)
-        self._calls[key] = found = tuple(self._concerned(key)), whole
-        return found
+        self._calls[key] = calls = tuple(self._concerned(key)), whole
+        return calls
 
     def _concerned(self, key: _Key) -> Iterator[tuple[str, _Call, Timing]]:
         step, operation, group, resource, is_subresource = key

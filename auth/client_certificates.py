@@ -64,8 +64,8 @@ class CertificateVerifier:
         """
         try:
             first, *others = map(_loaded, (leaf, *chain))
-            found = crypto.X509StoreContext(self._store_at(now), first, others).get_verified_chain()
-            certificates = [certificate.to_cryptography() for certificate in found]
+            verified = crypto.X509StoreContext(self._store_at(now), first, others).get_verified_chain()
+            certificates = [certificate.to_cryptography() for certificate in verified]
             _check_as_go(certificates)
         except (crypto.X509StoreContextError, x509.DuplicateExtension) as error:
             raise ValueError(f"x509: {error}") from error

@@ -82,18 +82,18 @@ def untrusted_issuer(token: str) -> str | None:
         return ""
     if not isinstance(claims, JSONObject):
         return None
-    found = folded(claims).get("iss") or ""
-    return found if isinstance(found, str) else None
+    issuer = folded(claims).get("iss") or ""
+    return issuer if isinstance(issuer, str) else None
 
 
 def folded(claims: Mapping[str, Any]) -> dict[str, Any]:
     """Claims by their names in lower case, as Go's structs take them; what is null leaves the one before as it is."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in claims.items():
         name = key.replace("ſ", "s").lower()
-        if value is not None or name not in found:
-            found[name] = value
-    return found
+        if value is not None or name not in members:
+            members[name] = value
+    return members
 
 
 def parse(token: str) -> Signed:
@@ -107,8 +107,8 @@ def parse(token: str) -> Signed:
         claims = loads(payload)
     except ValueError:
         claims = None
-    found = claims if isinstance(claims, JSONObject) else None
-    return Signed(header, found, f"{parts[0]}.{parts[1]}".encode(), signature)
+    members = claims if isinstance(claims, JSONObject) else None
+    return Signed(header, members, f"{parts[0]}.{parts[1]}".encode(), signature)
 
 
 def _header(data: bytes) -> JSONObject:
@@ -218,20 +218,20 @@ def _syntax_error(data: bytes) -> str:
 def loads(data: bytes) -> Any:
     """JSON as Go reads it: bytes that aren't UTF-8, and halves of surrogate pairs, become U+FFFD. ValueError."""
     try:
-        found = json.loads(
+        value = json.loads(
             data.decode("utf-8", "replace"), object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_number
         )
-        return _whole(found) if b"\\u" in data else found
+        return _whole(value) if b"\\u" in data else value
     except RecursionError:
         raise ValueError("exceeded max depth") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> JSONObject:
-    found = JSONObject(pairs)
-    if len(found) < len(pairs):
+    obj = JSONObject(pairs)
+    if len(obj) < len(pairs):
         seen: set[str] = set()
-        found.duplicate = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-    return found
+        obj.duplicate = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    return obj
 
 
 def _no_constant(text: str) -> None:
@@ -254,9 +254,9 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if isinstance(value, JSONObject):
-        found = JSONObject({_whole(key): _whole(item) for key, item in value.items()})
-        found.duplicate = value.duplicate
-        return found
+        obj = JSONObject({_whole(key): _whole(item) for key, item in value.items()})
+        obj.duplicate = value.duplicate
+        return obj
     return value
 
 
@@ -322,9 +322,9 @@ def audiences_of(claims: Mapping[str, Any]) -> list[str]:
     """Returns a token's audiences; empty without any. Raises RefusedError."""
     if "aud" not in claims:
         return []
-    found = claims["aud"]
-    if isinstance(found, str):
-        return [found]
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+    audiences = claims["aud"]
+    if isinstance(audiences, str):
+        return [audiences]
+    if not isinstance(audiences, list) or not all(isinstance(item, str) for item in audiences):
         raise RefusedError(_NOT_AN_AUDIENCE)
-    return found
+    return audiences

@@ -72,7 +72,7 @@ def compile_condition(expression: str) -> Program:
 
 def _complete(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec with every text attribute, as expressions may ask for any of them."""
-    found = {
+    attributes = {
         "user": spec.get("user", ""),
         "groups": list(spec.get("groups") or ()),
         "uid": spec.get("uid", ""),
@@ -81,10 +81,10 @@ def _complete(spec: Mapping[str, Any]) -> dict[str, Any]:
     if (resource := spec.get("resourceAttributes")) is not None:
         texts = {name: resource.get(name, "") for name in _TEXTS}
         selectors = {name: resource[name] for name in ("fieldSelector", "labelSelector") if name in resource}
-        found["resourceAttributes"] = {**texts, **{name: _selector(selectors[name]) for name in selectors}}
+        attributes["resourceAttributes"] = {**texts, **{name: _selector(selectors[name]) for name in selectors}}
     if (other := spec.get("nonResourceAttributes")) is not None:
-        found["nonResourceAttributes"] = {"path": other.get("path", ""), "verb": other.get("verb", "")}
-    return found
+        attributes["nonResourceAttributes"] = {"path": other.get("path", ""), "verb": other.get("verb", "")}
+    return attributes
 
 
 def _selector(selector: Mapping[str, Any]) -> dict[str, Any]:

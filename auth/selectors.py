@@ -51,20 +51,20 @@ class Selectors(Struct, frozen=True, dict=True):
 
     def as_attributes(self) -> dict[str, Any]:
         """`fieldSelector` and `labelSelector` of a SubjectAccessReview's resourceAttributes, without what is empty."""
-        found: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         wanted = [
             {"key": r.field, "operator": _TOLD[r.operator], "values": [r.value]} for r in self.fields.requirements
         ]
         if wanted:
-            found["fieldSelector"] = {"requirements": wanted}
+            attributes["fieldSelector"] = {"requirements": wanted}
         wanted = [
             {"key": r.key, "operator": _TOLD[r.operator]} | ({"values": list(r.values)} if r.values else {})
             for r in self.labels.requirements
             if r.operator in _TOLD
         ]
         if wanted:
-            found["labelSelector"] = {"requirements": wanted}
-        return found
+            attributes["labelSelector"] = {"requirements": wanted}
+        return attributes
 
 
 def _parsed(selector: str | Mapping[str, Any], parse: Any, requirement: Any) -> Parsed:
@@ -83,13 +83,13 @@ def _from_text(text: str, parse: Any) -> Parsed:
 
 
 def _from_requirements(requirements: Sequence[Mapping[str, Any]], read: Any) -> Parsed:
-    found, errors = [], []
+    parsed, errors = [], []
     for requirement in requirements:
         try:
-            found.append(read(requirement))
+            parsed.append(read(requirement))
         except ValueError as error:
             errors.append(str(error))
-    return Parsed(tuple(found), "; ".join(errors))
+    return Parsed(tuple(parsed), "; ".join(errors))
 
 
 def _field_requirement(wanted: Mapping[str, Any]) -> fields.Requirement:

@@ -136,7 +136,7 @@ class AdjustableClock:
 
     def _next_latest(self) -> float | None:
         """When the next callback can wait no longer."""
-        return min((found.latest for _, _, found in self._waiting if found.callback is not None), default=None)
+        return min((timer.latest for _, _, timer in self._waiting if timer.callback is not None), default=None)
 
     def _next_due(self) -> float | None:
         while self._waiting and self._waiting[0][2].callback is None:

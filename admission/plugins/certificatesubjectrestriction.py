@@ -28,7 +28,7 @@ def organizations(request: str) -> list[str]:
     from cryptography.x509.oid import NameOID
 
     try:
-        found = subject(request)
+        names = subject(request)
     except ValueError:
         return []
-    return [str(name.value) for name in found.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    return [str(name.value) for name in names.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]

@@ -133,8 +133,8 @@ def _question(attributes: Attributes) -> Object:
     lists = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
     containers = [{"image": one["image"]} if one.get("image") else {} for name in lists for one in pod.get(name) or ()]
     annotations = {key: value for key, value in (metadata(obj).get("annotations") or {}).items() if _MARK in key}
-    found = {"containers": containers, "annotations": annotations, "namespace": attributes.namespace}
-    return {key: value for key, value in found.items() if value}
+    spec = {"containers": containers, "annotations": annotations, "namespace": attributes.namespace}
+    return {key: value for key, value in spec.items() if value}
 
 
 def _status(answer: Mapping[str, Any]) -> Status:

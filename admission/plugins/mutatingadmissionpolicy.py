@@ -71,14 +71,16 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         if not hooks:
             return
         denials: list[Denial] = []
-        invocations = [found for hook in hooks for found in await self._invocations(hook, attributes, denials)]
+        invocations = [
+            invocation for hook in hooks for invocation in await self._invocations(hook, attributes, denials)
+        ]
         if invocations:
             await self._invoke_all(invocations, attributes, denials)
         if denials:
             raise _refusal(attributes, denials)
 
     async def _invocations(self, hook: MutatingHook, attributes: Attributes, denials: list[Denial]) -> list[Invocation]:
-        found: list[Invocation] = []
+        invocations: list[Invocation] = []
         try:
             if (matched := self.match(hook, attributes)) is None:
                 return []
@@ -89,10 +91,10 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
             try:
                 if self.binds(binding, attributes):
                     params = await self.params(hook, binding, attributes)
-                    found += [Invocation(hook, binding, matched, param) for param in params]
+                    invocations += [Invocation(hook, binding, matched, param) for param in params]
             except ConfigurationError as error:
                 _deny(hook, binding, f"failed to configure binding: {error}", denials)
-        return found
+        return invocations
 
     async def _invoke_all(self, invocations: list[Invocation], attributes: Attributes, denials: list[Denial]) -> None:
         """Policies that see the write in different versions don't see each other's changes, and the last one's count."""

@@ -91,11 +91,11 @@ class MutatingAdmissionWebhook(Webhook):
         kind, versions = subject.kind, self.initializer.versions
         patched["kind"] = patched.get("kind") or kind.kind
         patched["apiVersion"] = patched.get("apiVersion") or str(kind.group_version)
-        found = GroupVersionKind(*GroupVersion.parse(patched["apiVersion"]), patched["kind"])
+        gvk = GroupVersionKind(*GroupVersion.parse(patched["apiVersion"]), patched["kind"])
         try:
-            if found != kind:
-                versions.recognize(patched, found)
-                what = f"converting ({found.version}.{found.kind}) to ({kind.group or 'core'}.{kind.kind})"
+            if gvk != kind:
+                versions.recognize(patched, gvk)
+                what = f"converting ({gvk.version}.{gvk.kind}) to ({kind.group or 'core'}.{kind.kind})"
                 raise status_error(500, "", f"{what}: unknown conversion")
             _settle(patched, kind, versions)
         except ValueError as error:
@@ -119,11 +119,11 @@ def _annotation(hook: Hook, **told: object) -> str:
 def _patched(obj: Object, operations: list[json_patch.Operation]) -> Object:
     """A new object; nothing in it is shared with the old one. StatusError 500 in the words of upstream's library."""
     try:
-        found = json_patch.applied(obj, operations)
+        patched = json_patch.applied(obj, operations)
     except json_patch.Inapplicable as error:
         raise new_internal_error(str(error)) from None
     try:
-        return type_meta.read(json.encode(found)).content
+        return type_meta.read(json.encode(patched)).content
     except ValueError as error:
         raise new_internal_error(str(error)) from None
 

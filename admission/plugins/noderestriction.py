@@ -165,11 +165,11 @@ class NodeRestriction(Handler):
             raise forbidden(attributes, f"node {quoted} can only create pods {told}")
         if owner.get("blockOwnerDeletion"):
             raise forbidden(attributes, f"node {quoted} must not set blockOwnerDeletion on an owner reference")
-        found = self.initializer.getter.get("nodes", "", node)
-        if found is None:
+        node_object = self.initializer.getter.get("nodes", "", node)
+        if node_object is None:
             raise new_not_found(_NODE, node)
-        if owner.get("uid") != metadata(found)["uid"]:
-            uids = f"expected {owner.get('uid', '')} got {metadata(found)['uid']}"
+        if owner.get("uid") != metadata(node_object)["uid"]:
+            uids = f"expected {owner.get('uid', '')} got {metadata(node_object)['uid']}"
             raise forbidden(attributes, f"node {node} UID mismatch: {uids}")
         try:
             resource = next(_referenced(pod["spec"]), "")
@@ -297,8 +297,8 @@ class NodeRestriction(Handler):
             driver = _driver(volume)
         if not driver:
             return set()
-        found = self._there("csidrivers.storage.k8s.io", "csidriver.storage.k8s.io", "", driver)
-        return {request.get("audience") or "" for request in found["spec"].get("tokenRequests") or ()}
+        csi_driver = self._there("csidrivers.storage.k8s.io", "csidriver.storage.k8s.io", "", driver)
+        return {request.get("audience") or "" for request in csi_driver["spec"].get("tokenRequests") or ()}
 
     def _claimed_driver(self, namespace: str, name: str) -> str:
         claim = self._there("persistentvolumeclaims", "persistentvolumeclaim", namespace, name)
@@ -307,10 +307,10 @@ class NodeRestriction(Handler):
         return _driver(volume["spec"])
 
     def _there(self, resource: str, called: str, namespace: str, name: str) -> Object:
-        found = self.initializer.getter.get(resource, namespace, name)
-        if found is None:
+        obj = self.initializer.getter.get(resource, namespace, name)
+        if obj is None:
             raise LookupError(f"{called} {go_quote(name)} not found")
-        return found
+        return obj
 
     # ------------------------------------------------------------------- others
 
@@ -353,11 +353,11 @@ class NodeRestriction(Handler):
         from cryptography.x509.oid import NameOID
 
         try:
-            found = subject(spec.get("request") or "")
+            common_name = subject(spec.get("request") or "")
         except ValueError as error:
             raise forbidden(attributes, f"unable to parse csr: {error}") from None
         wanted = f"system:node:{node}"
-        common_names = [name.value for name in found.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        common_names = [name.value for name in common_name.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if common_names[-1:] != [wanted]:
             raise forbidden(attributes, f"can only create a node CSR with CN={wanted}")
 
@@ -385,8 +385,8 @@ def _referenced(spec: Object) -> Iterator[str]:
     """Yields the resources that a pod refers to, in upstream's order. Raises ValueError for an invalid source."""
     if spec.get("serviceAccountName"):
         yield "serviceaccounts"
-    found = {kind for kind, _ in secrets_and_config_maps(spec)}
-    yield from (kind for kind in ("secrets", "configmaps") if kind in found)
+    kinds = {kind for kind, _ in secrets_and_config_maps(spec)}
+    yield from (kind for kind in ("secrets", "configmaps") if kind in kinds)
     if spec.get("resourceClaims"):
         yield "resourceclaims"
     for volume in spec.get("volumes") or ():

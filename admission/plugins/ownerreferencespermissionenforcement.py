@@ -37,14 +37,14 @@ class OwnerReferencesPermissionEnforcement(Handler):
     async def _check_owner(self, attributes: Attributes, owner: Object) -> None:
         version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         gvk = GroupVersionKind(*GroupVersion.parse(version), kind)
-        found = self.initializer.versions.resource_of(gvk)
-        if found is None:
+        resource_name = self.initializer.versions.resource_of(gvk)
+        if resource_name is None:
             why = f"no matches for kind {go_quote(kind)} in version {go_quote(version)}"
             place = f"for APIVersion {version} Kind {kind}"
             raise forbidden(
                 attributes, f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping {place}: {why}"
             )
-        resource, namespaced = found
+        resource, namespaced = resource_name
         namespace = attributes.namespace if namespaced else ""
         wanted = _finalizers(attributes, *resource, owner.get("name", ""), namespace)
         await self._require(attributes, wanted, _BLOCK)

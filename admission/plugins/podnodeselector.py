@@ -27,8 +27,8 @@ class PodNodeSelector(Handler):
         """Upstream reads what it can of the configuration, and complains of nothing."""
         super().__init__(initializer)
         document: Any = initializer.configuration.get("PodNodeSelector")
-        found = document.get("podNodeSelectorPluginConfig") if isinstance(document, dict) else None
-        given = found if isinstance(found, dict) else {}
+        plugin_config = document.get("podNodeSelectorPluginConfig") if isinstance(document, dict) else None
+        given = plugin_config if isinstance(plugin_config, dict) else {}
         self._selectors = {name: text for name, text in given.items() if isinstance(text, str)}
 
     async def admit(self, attributes: Attributes) -> None:
@@ -66,7 +66,7 @@ def _refusal(attributes: Attributes, reason: str) -> StatusError:
 
 def _labels(text: str) -> Mapping[str, str]:
     """`a=b, c=d`. StatusError 500 for what isn't that: upstream's error carries no status."""
-    found = dict[str, str]()
+    node_labels = dict[str, str]()
     for item in text.split(",") if text else ():
         parts = item.split("=")
         if len(parts) != 2:
@@ -76,5 +76,5 @@ def _labels(text: str) -> Mapping[str, str]:
             raise status_error(500, "", str(invalid(Path(), key, "; ".join(problems))))
         if problems := names.is_valid_label_value(value):
             raise status_error(500, "", str(invalid(Path().key(key), value, "; ".join(problems))))
-        found[key] = value
-    return found
+        node_labels[key] = value
+    return node_labels

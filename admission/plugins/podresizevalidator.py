@@ -39,13 +39,13 @@ class PodResizeValidator(Handler):
 def _excess(spec: Object, node: Object) -> list[str]:
     requests = charged_resources({"spec": spec}, "requests")
     allocatable = resource_list((node.get("status") or {}).get("allocatable"))
-    found = []
+    exceeding = []
     for name, per_unit in (("cpu", 1000), ("memory", 1)):
         wanted, there = requests.get(name, ZERO), allocatable.get(name, ZERO)
         if wanted > there:
             shown = (ceil(quantity.amount * per_unit) for quantity in (wanted, there))
-            found.append("{}, requested: {}, allocatable: {}".format(name, *shown))
-    return found
+            exceeding.append("{}, requested: {}, allocatable: {}".format(name, *shown))
+    return exceeding
 
 
 def _refusal(attributes: Attributes, reason: str, cause: str) -> StatusError:

@@ -183,19 +183,21 @@ class PodSecurity(Handler):
             for pod in self.initializer.getter.list("pods", namespace)
             if pod["spec"].get("runtimeClassName") not in self._configuration.runtime_classes
         )
-        found = defaultdict[str, list[str]](list)
+        violations = defaultdict[str, list[str]](list)
         for pod in pods[:_MOST_PODS]:
             result = evaluate(enforce, metadata(pod), pod["spec"])
             if not result.allowed:
-                found[result.reason].append(metadata(pod)["name"])
+                violations[result.reason].append(metadata(pod)["name"])
         warnings = []
         if len(pods) > _MOST_PODS:
             text = f"only checked against the first {_MOST_PODS} of {len(pods)} existing pods"
             warnings.append(f"new PodSecurity enforce level {text}")
-        if found:
+        if violations:
             text = f"violate the new PodSecurity enforce level {go_quote(str(enforce))}"
             warnings.append(f"existing pods in namespace {go_quote(namespace)} {text}")
-        return warnings + sorted(f"{min(names)}{_others(len(names) - 1)}: {reason}" for reason, names in found.items())
+        return warnings + sorted(
+            f"{min(names)}{_others(len(names) - 1)}: {reason}" for reason, names in violations.items()
+        )
 
 
 def _labels(attributes: Attributes) -> tuple[str, str, str]:

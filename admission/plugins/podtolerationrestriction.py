@@ -98,11 +98,11 @@ class PodTolerationRestriction(Handler):
 
 def _decode(text: str) -> Sequence[Object]:
     """Tolerations as Go's decoder takes them. ValueError in its words."""
-    found = json.decode(text.encode())
-    if found is None:
+    decoded = json.decode(text.encode())
+    if decoded is None:
         return ()
-    _check(found, list, "Go value of type []v1.Toleration")
-    tolerations = [{} if item is None else item for item in found]
+    _check(decoded, list, "Go value of type []v1.Toleration")
+    tolerations = [{} if item is None else item for item in decoded]
     for toleration in tolerations:
         _check(toleration, dict, "Go value of type v1.Toleration")
         for name, (wanted, go_type) in _FIELDS.items():

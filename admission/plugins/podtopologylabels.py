@@ -27,10 +27,10 @@ class PodTopologyLabels(Handler):
             node = obj["target"].get("name")
         else:
             return
-        found = self.initializer.getter.get("nodes", "", node) if node else None
-        if found is None:
+        node_object = self.initializer.getter.get("nodes", "", node) if node else None
+        if node_object is None:
             return
-        labels = metadata(found).get("labels") or {}
+        labels = metadata(node_object).get("labels") or {}
         copied = {name: labels[name] for name in _LABELS if name in labels}
         if copied:
             meta = metadata(obj)

@@ -51,8 +51,12 @@ class Priority(Handler):
             )
 
     def _set(self, attributes: Attributes, spec: Object) -> None:
-        found = self._class_of(attributes, spec.get("priorityClassName") or "")
-        name, value, policy = found["metadata"]["name"], found.get("value", 0), found.get("preemptionPolicy")
+        priority_class = self._class_of(attributes, spec.get("priorityClassName") or "")
+        name, value, policy = (
+            priority_class["metadata"]["name"],
+            priority_class.get("value", 0),
+            priority_class.get("preemptionPolicy"),
+        )
         given, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
         computed = "must not be provided in pod spec; priority admission controller computed"
         if given is not None and given != value:
@@ -70,8 +74,8 @@ class Priority(Handler):
             spec["preemptionPolicy"] = policy
 
     def _set_group(self, attributes: Attributes, spec: Object) -> None:
-        found = self._class_of(attributes, spec.get("priorityClassName") or "")
-        name, value, given = found["metadata"]["name"], found.get("value", 0), spec.get("priority")
+        priority_class = self._class_of(attributes, spec.get("priorityClassName") or "")
+        name, value, given = priority_class["metadata"]["name"], priority_class.get("value", 0), spec.get("priority")
         if given is not None and given != value:
             computed = f"must match the priority computed ({value}) based on the priority class set in the spec"
             raise forbidden(attributes, f"priority set in the pod group ({given}) {computed}")
@@ -82,10 +86,10 @@ class Priority(Handler):
     def _class_of(self, attributes: Attributes, name: str) -> Object:
         if not name:
             return self._default() or _NO_CLASS
-        found = self.initializer.getter.get(_CLASSES, "", name)
-        if found is None:
+        priority_class = self.initializer.getter.get(_CLASSES, "", name)
+        if priority_class is None:
             raise forbidden(attributes, f"no PriorityClass with name {name} was found")
-        return found
+        return priority_class
 
     def _default(self) -> Object | None:
         """Returns the default class; of several (after a race) the one with the lowest value."""

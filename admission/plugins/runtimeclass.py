@@ -23,22 +23,22 @@ class RuntimeClass(Handler):
     resources = frozenset({PODS})
 
     async def admit(self, attributes: Attributes) -> None:
-        spec, found = self._find(attributes)
-        if found is None:
+        spec, runtime_class = self._find(attributes)
+        if runtime_class is None:
             return
-        overhead = found.get("overhead")
+        overhead = runtime_class.get("overhead")
         if overhead is not None:
             fixed = overhead.get("podFixed") or {}
             if spec.get("overhead") and not same_amounts(fixed, spec["overhead"]):
                 raise forbidden(attributes, _MISMATCH)
             if fixed:
                 spec["overhead"] = _in_milli(fixed)
-        if found.get("scheduling") is not None:
-            _schedule(attributes, spec, found["scheduling"])
+        if runtime_class.get("scheduling") is not None:
+            _schedule(attributes, spec, runtime_class["scheduling"])
 
     async def validate(self, attributes: Attributes) -> None:
-        spec, found = self._find(attributes)
-        overhead = (found or {}).get("overhead")
+        spec, runtime_class = self._find(attributes)
+        overhead = (runtime_class or {}).get("overhead")
         if overhead is None:
             if _has_overhead(attributes, spec):
                 raise forbidden(attributes, _UNDEFINED)
@@ -51,10 +51,10 @@ class RuntimeClass(Handler):
         name = spec.get("runtimeClassName")
         if name is None:
             return spec, None
-        found = self.initializer.getter.get("runtimeclasses.node.k8s.io", "", name)
-        if found is None:
+        runtime_class = self.initializer.getter.get("runtimeclasses.node.k8s.io", "", name)
+        if runtime_class is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
-        return spec, found
+        return spec, runtime_class
 
 
 def _has_overhead(attributes: Attributes, spec: Object) -> bool:
@@ -66,8 +66,12 @@ def _in_milli(fixed: Mapping[str, str]) -> dict[str, str]:
     """Returns the amounts as a pod holds them: rounded up to thousandths."""
     parsed = {name: parse(str(text)) for name, text in fixed.items()}
     return {
-        name: str(found if found.amount * 1000 == milli_value(found) else Quantity(Fraction(milli_value(found), 1000)))
-        for name, found in parsed.items()
+        name: str(
+            quantity
+            if quantity.amount * 1000 == milli_value(quantity)
+            else Quantity(Fraction(milli_value(quantity), 1000))
+        )
+        for name, quantity in parsed.items()
     }
 
 

@@ -111,9 +111,9 @@ def _app_armor_profile(pod: Pod) -> Finding | None:
         setters.append(_plural("annotation", len(annotations)))
     if not setters:
         return None
-    found = [*sorted(values), *annotations]
-    detail = f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(found)}"
-    return Finding(_plural("forbidden AppArmor profile", len(found)), detail)
+    forbidden = [*sorted(values), *annotations]
+    detail = f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(forbidden)}"
+    return Finding(_plural("forbidden AppArmor profile", len(forbidden)), detail)
 
 
 _CAPABILITIES: Final = frozenset(
@@ -153,8 +153,8 @@ def _capabilities_baseline(pod: Pod) -> Finding | None:
 
 
 def _host_namespaces(pod: Pod) -> Finding | None:
-    found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)]
-    return Finding("host namespaces", ", ".join(found)) if found else None
+    fields = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)]
+    return Finding("host namespaces", ", ".join(fields)) if fields else None
 
 
 def _host_path_volumes(pod: Pod) -> Finding | None:
@@ -165,10 +165,10 @@ def _host_path_volumes(pod: Pod) -> Finding | None:
 def _host_ports(pod: Pod) -> Finding | None:
     names, ports = list[str](), set[str]()
     for container in pod.containers:
-        found = {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}
-        if found:
+        host_ports = {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}
+        if host_ports:
             names.append(container["name"])
-            ports |= found
+            ports |= host_ports
     if not names:
         return None
     use = "uses" if len(names) == 1 else "use"
@@ -182,15 +182,15 @@ def _host_probes_and_host_lifecycle(pod: Pod) -> Finding | None:
         lifecycle = container.get("lifecycle") or {}
         handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
         handlers += [lifecycle.get("postStart"), lifecycle.get("preStop")]
-        found = {
+        host_names = {
             (handler.get(action) or {}).get("host", "")
             for handler in handlers
             if handler
             for action in ("httpGet", "tcpSocket")
         } - {""}
-        if found:
+        if host_names:
             names.add(container["name"])
-            hosts |= found
+            hosts |= host_names
     if not names:
         return None
     use = "uses" if len(names) == 1 else "use"
@@ -223,16 +223,18 @@ def _proc_mount(pod: Pod) -> Finding | None:
 def _seccomp_annotations(pod: Pod) -> Finding | None:
     keys = ["seccomp.security.alpha.kubernetes.io/pod"]
     keys += [f"container.seccomp.security.alpha.kubernetes.io/{container['name']}" for container in pod.containers]
-    found = {
+    annotations = {
         f"{key}={go_quote(value)}"
         for key in keys
         if (value := pod.annotations.get(key)) is not None
         and value not in ("runtime/default", "docker/default")
         and not value.startswith("localhost/")
     }
-    if not found:
+    if not annotations:
         return None
-    return Finding("seccompProfile", f"forbidden {_plural('annotation', len(found))} {', '.join(sorted(found))}")
+    return Finding(
+        "seccompProfile", f"forbidden {_plural('annotation', len(annotations))} {', '.join(sorted(annotations))}"
+    )
 
 
 def _is_good_seccomp(profile: Object) -> bool:
@@ -384,8 +386,8 @@ def _run_as_user(pod: Pod) -> Finding | None:
 
 def _seccomp_profile_restricted(pod: Pod) -> Finding | None:
     """There must be one, and a good one."""
-    if (found := _seccomp_profile(pod)) is not None:
-        return found
+    if (finding := _seccomp_profile(pod)) is not None:
+        return finding
     silent = [] if pod.security.get("seccompProfile") else pod.names(lambda sc: sc.get("seccompProfile") is None)
     if not silent:
         return None

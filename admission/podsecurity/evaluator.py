@@ -35,8 +35,8 @@ def evaluate(wanted: LevelVersion, metadata: Object, spec: Object) -> Result:
     if wanted.level == "privileged":
         return Result()
     pod = Pod(metadata, spec)
-    found = (check(pod) for check in _checks(wanted))
-    return Result(tuple(finding for finding in found if finding is not None))
+    findings = (check(pod) for check in _checks(wanted))
+    return Result(tuple(finding for finding in findings if finding is not None))
 
 
 @lru_cache(256)
@@ -53,9 +53,9 @@ def _checks(wanted: LevelVersion) -> tuple[CheckPod, ...]:
 
 def _at(checks: dict[str, tuple[Version, ...]], version: int) -> dict[str, Version]:
     """Each check as it was in a minor version, without those that came later."""
-    found = {}
+    by_level = {}
     for name, versions in checks.items():
         known = [candidate for candidate in versions if candidate.minimum <= version]
         if known:
-            found[name] = known[-1]
-    return found
+            by_level[name] = known[-1]
+    return by_level

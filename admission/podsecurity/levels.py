@@ -68,10 +68,10 @@ def parse_version(text: str) -> int:
     """ValueError with upstream's sentence."""
     if text == "latest":
         return LATEST
-    found = _VERSION.fullmatch(text)
-    if found is None or int(found[1]) >= LATEST:
+    match = _VERSION.fullmatch(text)
+    if match is None or int(match[1]) >= LATEST:
         raise ValueError('must be "latest" or "v1.x"')
-    return int(found[1])
+    return int(match[1])
 
 
 def policy_to_evaluate(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, ErrorList]:

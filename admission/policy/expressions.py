@@ -77,14 +77,14 @@ def compiled_conditions(environment: Environment, conditions: Sequence[Object]) 
 
 def compiled_variables(environment: Environment, variables: Sequence[Object]) -> dict[str, Expression]:
     """By name. From here on the environment knows them."""
-    found: dict[str, Expression] = {}
+    expressions: dict[str, Expression] = {}
     for variable in variables:
         name, text = variable["name"], variable.get("expression", "")
         try:
-            found[name] = Expression(text, environment.add_variable(name, text))
+            expressions[name] = Expression(text, environment.add_variable(name, text))
         except ValueError as error:
-            found[name] = Expression(text, None, str(error))
-    return found
+            expressions[name] = Expression(text, None, str(error))
+    return expressions
 
 
 class Outcome(NamedTuple):

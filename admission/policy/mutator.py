@@ -170,12 +170,12 @@ def _json_patched(operations: list[Made], obj: Object) -> Object:
     patch = [_operation(operation.fields) for operation in operations]
     decoded = json_patch.decode(json.encode(patch), field_validation="Ignore")
     try:
-        found = json_patch.applied(obj, decoded)
+        patched = json_patch.applied(obj, decoded)
     except json_patch.Inapplicable as error:
         if str(error).endswith("test failed"):
             return obj
         raise MutationError(f"JSON Patch: {error}") from None
-    copied: Object = _sorted(found)
+    copied: Object = _sorted(patched)
     return copied
 
 
@@ -187,14 +187,14 @@ def _sorted(value: Any) -> Any:
 
 
 def _operation(fields: dict[str, Any]) -> Object:
-    found = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    operation = {"op": fields.get("op", ""), "path": fields.get("path", "")}
     if fields.get("from"):
-        found["from"] = fields["from"]
+        operation["from"] = fields["from"]
     if "value" in fields:
         if isinstance(fields["value"], Made):
             _check_names(fields["value"])
-        found["value"] = _to_json(fields["value"])
-    return found
+        operation["value"] = _to_json(fields["value"])
+    return operation
 
 
 def _to_json(value: Any) -> Any:

@@ -149,12 +149,12 @@ class PolicyPlugin(Handler, Generic[H]):
             return ()
         resource = attributes.resource
         sort = (attributes.operation, resource.group, resource.resource, attributes.subresource)
-        found = self._concerned.get(sort)
-        if found is None:
+        concerned = self._concerned.get(sort)
+        if concerned is None:
             if len(self._concerned) >= _MAX_SORTS:
                 self._concerned.clear()
-            found = self._concerned[sort] = self._concerning(attributes)
-        return found
+            concerned = self._concerned[sort] = self._concerning(attributes)
+        return concerned
 
     def _concerning(self, attributes: Attributes) -> tuple[H, ...]:
         """Returns the policies whose rules may match, regardless of version, scope and name.
@@ -171,8 +171,8 @@ class PolicyPlugin(Handler, Generic[H]):
         bindings: dict[str, list[Binding]] = {}
         for stored in _by_name(self.initializer.getter.list(self.policy_bindings)):
             spec = stored["spec"]
-            found = Binding(metadata(stored)["name"], spec, criteria_of(spec.get("matchResources")))
-            bindings.setdefault(spec.get("policyName", ""), []).append(found)
+            binding = Binding(metadata(stored)["name"], spec, criteria_of(spec.get("matchResources")))
+            bindings.setdefault(spec.get("policyName", ""), []).append(binding)
         before = {(hook.name, hook.revision): hook for hook in self._hooks}
         hooks = []
         for policy in _by_name(self.initializer.getter.list(self.policies)):
@@ -192,13 +192,13 @@ class PolicyPlugin(Handler, Generic[H]):
         """
         if hook.criteria is None:
             raise ConfigurationError("policy contained no match constraints, a required field")
-        found = self._matched(hook.criteria, attributes)
+        match = self._matched(hook.criteria, attributes)
         if (
-            found is None
+            match is None
             or (kind := hook.param_kind) is None
             or self.initializer.versions.resource_of(kind) is not None
         ):
-            return found
+            return match
         shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         raise ConfigurationError(f"failed to find resource referenced by paramKind: '{shown}'")
 
@@ -219,12 +219,12 @@ class PolicyPlugin(Handler, Generic[H]):
         policy, rules = resources.get("matchPolicy", ""), resources.get("resourceRules") or ()
         if matched(resources.get("excludeResourceRules") or (), policy, attributes, versions) is not None:
             return None
-        found = (attributes.resource, attributes.kind)
-        if rules and (found := matched(rules, policy, attributes, versions)) is None:  # type: ignore[assignment]
+        match = (attributes.resource, attributes.kind)
+        if rules and (match := matched(rules, policy, attributes, versions)) is None:  # type: ignore[assignment]
             return None
         if problem is not None:
             raise ConfigurationError(problem.message)
-        return found
+        return match
 
     async def subject(self, matched: Matched, attributes: Attributes) -> Subject:
         """ConfigurationError."""
@@ -256,10 +256,10 @@ class PolicyPlugin(Handler, Generic[H]):
             raise ConfigurationError(
                 "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
             )
-        found = self._params(_named(resource.group_resource), namespace, reference)
-        if not found and reference.get("parameterNotFoundAction") == "Deny":
+        params_found = self._params(_named(resource.group_resource), namespace, reference)
+        if not params_found and reference.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
-        params = [await in_version({**param}, kind, self.initializer.versions) for param in found]
+        params = [await in_version({**param}, kind, self.initializer.versions) for param in params_found]
         if self.types_params or kind.group in _UNTYPED or self.initializer.versions.is_custom(kind):
             return params
         return [{key: item for key, item in param.items() if key not in _TYPE} for param in params if param is not None]
@@ -267,8 +267,8 @@ class PolicyPlugin(Handler, Generic[H]):
     def _params(self, resource: str, namespace: str, reference: Object) -> list[Object]:
         getter = self.initializer.getter
         if name := reference.get("name"):
-            found = getter.get(resource, namespace, name)
-            return [] if found is None else [found]
+            param = getter.get(resource, namespace, name)
+            return [] if param is None else [param]
         selector = labels.from_label_selector(reference.get("selector") or {})
         return [obj for obj in getter.list(resource, namespace) if selector.matches(metadata(obj).get("labels") or {})]
 

@@ -42,20 +42,20 @@ class TypeChecker(Struct, frozen=True):
         for i, validation in enumerate(spec.get("validations") or ()):
             for field in ("expression", "messageExpression"):
                 text = validation.get(field, "")
-                found = [_warning(kind, environment, text) for kind, environment in environments]
-                if (text or field == "expression") and (said := [warning for warning in found if warning]):
+                type_warnings = [_warning(kind, environment, text) for kind, environment in environments]
+                if (text or field == "expression") and (said := [warning for warning in type_warnings if warning]):
                     warnings.append({"fieldRef": f"spec.validations[{i}].{field}", "warning": "\n".join(said)})
         return warnings
 
     def _kinds(self, spec: Spec) -> list[GroupVersionKind]:
         """In order of group, version and kind; not all of rules that name many."""
-        found: set[GroupVersionKind] = set()
+        kinds: set[GroupVersionKind] = set()
         for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
             matched = list(self._matched(rule))
-            found.update(matched[:_MOST_KINDS])
+            kinds.update(matched[:_MOST_KINDS])
             if len(matched) >= _MOST_KINDS:
                 break
-        return sorted(found)
+        return sorted(kinds)
 
     def _matched(self, rule: Spec) -> Iterable[GroupVersionKind]:
         groups, versions = (rule.get(key) or () for key in ("apiGroups", "apiVersions"))
@@ -78,13 +78,13 @@ def _marked(schema: Schema) -> Schema:
     """Marks fields of built-in kinds, which have a format where custom resources have an extension."""
     if schema.get("format") == "int-or-string":
         return {"x-kubernetes-int-or-string": True}
-    found = dict(schema)
+    marked = dict(schema)
     if properties := schema.get("properties"):
-        found["properties"] = {key: _marked(child) for key, child in properties.items()}
+        marked["properties"] = {key: _marked(child) for key, child in properties.items()}
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            found[key] = _marked(schema[key])
-    return found
+            marked[key] = _marked(schema[key])
+    return marked
 
 
 def _param_kind(spec: Spec) -> GroupVersionKind | None:

@@ -112,12 +112,12 @@ class Webhook(Handler):
         if not has_labels(hook.object_selector, attributes):
             return None
         versions, spec = self.initializer.versions, hook.spec
-        found = matched(spec.get("rules") or (), spec.get("matchPolicy", ""), attributes, versions)
-        if found is None:
+        match = matched(spec.get("rules") or (), spec.get("matchPolicy", ""), attributes, versions)
+        if match is None:
             return None
         if problem is not None:
             raise problem
-        resource, kind = found
+        resource, kind = match
         obj = await in_version(attributes.object, kind, versions)
         old = await in_version(attributes.old_object, kind, versions)
         subject = Subject(resource, kind, obj, old)
@@ -162,11 +162,11 @@ class Webhook(Handler):
             raise failed(hook, f"could not create admission objects: {error}", 400) from None
         data = await self._post(hook, review.review(uid, version, attributes, subject))
         try:
-            found = review.decode(data, version)
+            decoded = review.decode(data, version)
         except BadReview as error:
             raise failed(hook, f"failed to call webhook: {error}") from None
         try:
-            verdict = review.verdict(found, uid, version, mutating=self.mutating)
+            verdict = review.verdict(decoded, uid, version, mutating=self.mutating)
         except BadReview as error:
             raise failed(hook, f"received invalid webhook response: {error}") from None
         for key, value in verdict.audit_annotations.items():
@@ -198,7 +198,7 @@ class Webhook(Handler):
         """Returns the webhook's result, and counts its outcome."""
         start = perf_counter()
         try:
-            found = await asking
+            answer = await asking
         except CallFailed as error:
             rejected = not hook.ignores_failures
             self._count(hook, attributes, start, error.code, "calling_webhook_error" if rejected else "")
@@ -210,7 +210,7 @@ class Webhook(Handler):
             self._count(hook, attributes, start, 0, "apiserver_internal_error")
             raise
         self._count(hook, attributes, start, 200, "")
-        return found
+        return answer
 
     def _count(self, hook: Hook, attributes: Attributes, start: float, code: int, rejected: str) -> None:
         """`rejected`: why the request is, if it is."""

@@ -101,10 +101,10 @@ def in_namespace(selector: Selector, attributes: Attributes, getter: ObjectReade
 
 def found_namespace(name: str, getter: ObjectReader) -> Object:
     """StatusError 404."""
-    found = getter.get("namespaces", "", name)
-    if found is None:
+    namespace = getter.get("namespaces", "", name)
+    if namespace is None:
         raise new_not_found(GroupResource("", "namespaces"), name)
-    return found
+    return namespace
 
 
 def has_labels(selector: Selector, attributes: Attributes) -> bool:

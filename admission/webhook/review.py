@@ -140,15 +140,15 @@ def decode(data: bytes, version: str) -> Object:
     return _REVIEW.decode(data, version)
 
 
-def verdict(found: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
+def verdict(response: Object, uid: str, version: str, *, mutating: bool) -> Verdict:
     """Reads a decoded answer. Raises BadReview if it contradicts itself or the request."""
-    answer = found.get("response")
+    answer = response.get("response")
     if answer is None:
         raise BadReview("webhook response was absent")
     patch, patch_type = base64.b64decode(answer.get("patch") or ""), answer.get("patchType")
     if version == "v1":
         check_uid(uid, answer)
-        _REVIEW.check_kind(found, version)
+        _REVIEW.check_kind(response, version)
         _check_patch(patch, patch_type, mutating)
     elif patch:
         patch_type = "JSONPatch"  # v1beta1 had no other
@@ -181,7 +181,7 @@ def rejection(name: str, status: Status | None) -> StatusError:
     denied = f"admission webhook {go_quote(name)} denied the request"
     own = status or {}
     explanation = own.get("message") or own.get("reason")
-    found: Status = {
+    rejected: Status = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": own.get("metadata") or {},
@@ -191,4 +191,4 @@ def rejection(name: str, status: Status | None) -> StatusError:
         "code": max(own.get("code") or 0, 400),
     }
     retry_after = (own.get("details") or {}).get("retryAfterSeconds") or 0
-    return StatusError(found, (("Retry-After", str(retry_after)),) if retry_after > 0 else ())
+    return StatusError(rejected, (("Retry-After", str(retry_after)),) if retry_after > 0 else ())

@@ -93,14 +93,14 @@ def load_policy_file(path: Path) -> ABAC:
 
 def parse_policy(text: str) -> Policy:
     """Reads a line in the version that it names, or in the oldest. Raises ValueError in Go's words."""
-    found, version, kind, _ = type_meta.read(text.encode())
+    document, version, kind, _ = type_meta.read(text.encode())
     if version == _VERSION and kind == "Policy":
-        return _policy(object_field(found, "spec", "Go struct field Policy.spec of type v1beta1.PolicySpec"))
+        return _policy(object_field(document, "spec", "Go struct field Policy.spec of type v1beta1.PolicySpec"))
     if version == _VERSION and not kind:
         raise ValueError("converting (v1beta1.Policy) to (v0.Policy): unknown conversion")
     if version and kind:
         raise ValueError(not_registered(version, kind))
-    return _old_policy(found)
+    return _old_policy(document)
 
 
 def _policy(spec: dict[str, Any]) -> Policy:
@@ -112,13 +112,13 @@ def _policy(spec: dict[str, Any]) -> Policy:
     return Policy(user, group, boolean_field(spec, "readonly", place.format("readonly", "bool")), *rest)
 
 
-def _old_policy(found: dict[str, Any]) -> Policy:
+def _old_policy(document: dict[str, Any]) -> Policy:
     """Before there were versions, what was left out meant everything."""
     place = "Go struct field Policy.{} of type {}"
     texts = ("user", "group", "namespace", "resource")
-    user, group, namespace, resource = (text_field(found, name, place.format(name, "string")) for name in texts)
+    user, group, namespace, resource = (text_field(document, name, place.format(name, "string")) for name in texts)
     if "*" in (user, group) or not (user or group):
         user, group = "", _EVERYBODY
     path = "" if namespace or resource else "*"
-    readonly = boolean_field(found, "readonly", place.format("readonly", "bool"))
+    readonly = boolean_field(document, "readonly", place.format("readonly", "bool"))
     return Policy(user, group, readonly, "*", resource or "*", namespace or "*", path)

@@ -23,12 +23,12 @@ class Instrumented:
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         try:
-            found = await self._delegate.authorize(attributes)
+            decision = await self._delegate.authorize(attributes)
         except EvaluationError as error:
             self._count(error.decision)
             raise
-        self._count(found[0])
-        return found
+        self._count(decision[0])
+        return decision
 
     def _count(self, decision: Decision) -> None:
         if decision is not _NO_OPINION:

@@ -82,11 +82,11 @@ class _Graph:
 
 
 def _add(edges: dict[_Vertex, Counter[Any]], vertex: _Vertex, to: Any, times: int) -> None:
-    found = edges.setdefault(vertex, Counter())
-    found[to] += times
-    if not found[to]:
-        del found[to]
-        if not found:
+    counts = edges.setdefault(vertex, Counter())
+    counts[to] += times
+    if not counts[to]:
+        del counts[to]
+        if not counts:
             del edges[vertex]
 
 
@@ -98,11 +98,11 @@ def _needs(pod: _Object) -> Iterator[_Vertex]:
     if _MIRROR in (meta.get("annotations") or {}):
         return
     namespace = meta["namespace"]
-    found = {("serviceaccounts", spec.get("serviceAccountName") or "")}
-    found |= set(secrets_and_config_maps(spec))
-    found |= {("persistentvolumeclaims", _claimed(volume, meta["name"])) for volume in spec.get("volumes") or ()}
-    found |= {("resourceclaims", name) for name in _claims(spec, status)}
-    yield from ((kind, namespace, name) for kind, name in found if name)
+    needs = {("serviceaccounts", spec.get("serviceAccountName") or "")}
+    needs |= set(secrets_and_config_maps(spec))
+    needs |= {("persistentvolumeclaims", _claimed(volume, meta["name"])) for volume in spec.get("volumes") or ()}
+    needs |= {("resourceclaims", name) for name in _claims(spec, status)}
+    yield from ((kind, namespace, name) for kind, name in needs if name)
 
 
 def _claimed(volume: _Object, pod: str) -> str:
@@ -307,5 +307,5 @@ _ASKED: Final[Mapping[tuple[str, str], Callable[[Node, str, Attributes], _Answer
 
 def _selects(attributes: Attributes, field: str, value: str) -> bool:
     """Whether a field selector leaves nothing but one value."""
-    found = attributes.selectors.fields.requirements if attributes.selectors is not None else ()
-    return any((r.field, r.operator, r.value) == (field, "=", value) for r in found)
+    requirements = attributes.selectors.fields.requirements if attributes.selectors is not None else ()
+    return any((r.field, r.operator, r.value) == (field, "=", value) for r in requirements)

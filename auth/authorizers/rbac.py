@@ -154,10 +154,10 @@ class _Index:
             self._forget(key)
             return
         for subject in _subjects(_binding(obj)):
-            found = self._bindings.get(subject, {})
-            found.pop(key, None)
+            bindings = self._bindings.get(subject, {})
+            bindings.pop(key, None)
             self._grants.pop(subject, None)
-            if not found:
+            if not bindings:
                 self._bindings.pop(subject, None)
 
     def _forget(self, role: _Key) -> None:
@@ -172,8 +172,8 @@ class _Index:
         if mine is None:
             if len(self._mine) >= _DECISIONS:
                 self.forget_decisions()
-            found = (self._grants_of(subject) for subject in _principals(user, namespace))
-            grants = tuple(grants for grants in found if grants is not None)
+            user_grants = (self._grants_of(subject) for subject in _principals(user, namespace))
+            grants = tuple(grants for grants in user_grants if grants is not None)
             mine = self._mine[key] = _Mine(grants, any(grant.is_named for grant in grants), {}, {})
         return mine
 
@@ -194,10 +194,10 @@ class _Index:
 
     def bindings_of(self, user: UserInfo, namespace: str) -> list[_Binding]:
         """Bindings that apply, cluster-wide ones first, each once."""
-        found: dict[_Key, _Binding] = {}
+        bindings: dict[_Key, _Binding] = {}
         for subject in _principals(user, namespace):
-            found |= self._bindings.get(subject, {})
-        return [found[key] for key in sorted(found, key=lambda key: (bool(key[0]), key))]
+            bindings |= self._bindings.get(subject, {})
+        return [bindings[key] for key in sorted(bindings, key=lambda key: (bool(key[0]), key))]
 
     def rules_of(self, binding: _Binding, resource: str = "") -> tuple[list[PolicyRule], str]:
         """The rules of the binding's role, and what is wrong with it (empty when it is there). `resource` is what the message
@@ -311,8 +311,8 @@ class RBAC:
         index = self._current()
         rules, errors = list[PolicyRule](), list[str]()
         for binding in index.bindings_of(user, namespace):
-            found, error = index.rules_of(binding, resource)
-            rules += found
+            binding_rules, error = index.rules_of(binding, resource)
+            rules += binding_rules
             errors += [error] if error else []
         return rules, aggregate(errors)
 

@@ -56,16 +56,16 @@ class Schedule(Struct, frozen=True):
 
         name = self.zone or zone
         place = _Place(ZoneInfo(name) if name not in ("", "Local") else None)
-        found = (int(moment) // 60 + 1) * 60
-        last_year = place.at(found).year + _YEARS
+        candidate = (int(moment) // 60 + 1) * 60
+        last_year = place.at(candidate).year + _YEARS
         reset = False  # whether the smaller fields start from their minimum
-        while place.at(found).year <= last_year:
-            found, reset, wrapped = self._search(place, found, reset)
+        while place.at(candidate).year <= last_year:
+            candidate, reset, wrapped = self._search(place, candidate, reset)
             if not wrapped:
-                return float(found)
+                return float(candidate)
         return None
 
-    def _search(self, place: "_Place", found: int, reset: bool) -> tuple[int, bool, bool]:
+    def _search(self, place: "_Place", candidate: int, reset: bool) -> tuple[int, bool, bool]:
         """Advances to a matching month, day, hour and minute.
 
         It ends early (the last is True) where one of them wraps around, because the greater ones must be
@@ -73,41 +73,41 @@ class Schedule(Struct, frozen=True):
         steps one by one: they matter where clocks change at midnight.
         """
         minutes, hours, _, months, _ = self.fields
-        local = place.at(found)
+        local = place.at(candidate)
         while local.month not in months:
             if not reset:
-                found, reset = place.seconds(local.year, local.month, 1), True
-                local = place.at(found)
-            found = place.seconds(
+                candidate, reset = place.seconds(local.year, local.month, 1), True
+                local = place.at(candidate)
+            candidate = place.seconds(
                 local.year + local.month // 12, local.month % 12 + 1, local.day, local.hour, local.minute
             )
-            local = place.at(found)
+            local = place.at(candidate)
             if local.month == 1:
-                return found, reset, True
+                return candidate, reset, True
         while not self._is_due_on(local):
             if not reset:
-                found, reset = place.seconds(local.year, local.month, local.day), True
-                local = place.at(found)
-            found = place.seconds(local.year, local.month, local.day + 1, local.hour, local.minute)
-            hour = place.at(found).hour
-            found += 3600 * (24 - hour if hour > 12 else -hour)
-            local = place.at(found)
+                candidate, reset = place.seconds(local.year, local.month, local.day), True
+                local = place.at(candidate)
+            candidate = place.seconds(local.year, local.month, local.day + 1, local.hour, local.minute)
+            hour = place.at(candidate).hour
+            candidate += 3600 * (24 - hour if hour > 12 else -hour)
+            local = place.at(candidate)
             if local.day == 1:
-                return found, reset, True
+                return candidate, reset, True
         while local.hour not in hours:
             if not reset:
-                found, reset = place.seconds(local.year, local.month, local.day, local.hour), True
-            found += 3600
-            local = place.at(found)
+                candidate, reset = place.seconds(local.year, local.month, local.day, local.hour), True
+            candidate += 3600
+            local = place.at(candidate)
             if local.hour == 0:
-                return found, reset, True
+                return candidate, reset, True
         while local.minute not in minutes:
             reset = True
-            found += 60
-            local = place.at(found)
+            candidate += 60
+            local = place.at(candidate)
             if local.minute == 0:
-                return found, reset, True
-        return found, reset, False
+                return candidate, reset, True
+        return candidate, reset, False
 
     def _is_due_on(self, day: datetime) -> bool:
         _, _, days, _, weekdays = self.fields

@@ -99,9 +99,9 @@ def answered(code: int, content_type: str, body: bytes, method: str = "", retry_
 
     is_json = not content_type or "json" in content_type
     with suppress(ValueError):
-        found = json.decode(body) if is_json else None
-        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") == "Failure":
-            return StatusError(found)
+        document = json.decode(body) if is_json else None
+        if isinstance(document, dict) and document.get("kind") == "Status" and document.get("status") == "Failure":
+            return StatusError(document)
     is_text = not content_type or content_type.startswith("text/")
     text = body[:_MAX_TEXT].decode("utf-8", "replace").strip() if is_text else "unknown"
     return new_generic_server_response(code, text, method, retry_after)

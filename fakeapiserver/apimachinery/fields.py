@@ -87,20 +87,20 @@ def unescape(text: str) -> str:
     """ValueError for unknown escapes, and for commas and equals signs that aren't escaped."""
     if not any(character in text for character in "\\,="):
         return text
-    found: list[str] = []
+    parts: list[str] = []
     escaped = False
     for character in text:
         if escaped:
             if character not in "\\,=":
                 raise ValueError(f"invalid field selector: invalid escape sequence: \\{character}")
-            found.append(character)
+            parts.append(character)
             escaped = False
         elif character == "\\":
             escaped = True
         elif character in ",=":
             raise ValueError(f"invalid field selector: unescaped character in value: {ord(character)}")
         else:
-            found.append(character)
+            parts.append(character)
     if escaped:
         raise ValueError("invalid field selector: invalid escape sequence: \\")
-    return "".join(found)
+    return "".join(parts)

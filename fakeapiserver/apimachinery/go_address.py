@@ -47,8 +47,8 @@ def _address6_problem(text: str) -> str:  # noqa: C901 - the steps of Go's parse
             return ""
     filled = 0
     while filled < 16:
-        found = re.match(r"[0-9a-fA-F]*", rest)
-        digits = found.group() if found else ""
+        group = re.match(r"[0-9a-fA-F]*", rest)
+        digits = group.group() if group else ""
         if len(digits) > 4:
             return f"each group must have 4 or fewer digits (at {go_quote(rest)})" if len(digits) > 4 else ""
         if not digits:

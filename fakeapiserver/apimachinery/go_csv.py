@@ -28,8 +28,8 @@ def record(text: str) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    found = [f"{line}\n".replace("\r\n", "\n") for line in text.split("\n")]
-    return found[:-1] if text.endswith("\n") or not text else [*found[:-1], text.rpartition("\n")[2].removesuffix("\r")]
+    lines = [f"{line}\n".replace("\r\n", "\n") for line in text.split("\n")]
+    return lines[:-1] if text.endswith("\n") or not text else [*lines[:-1], text.rpartition("\n")[2].removesuffix("\r")]
 
 
 class _Record:
@@ -40,12 +40,12 @@ class _Record:
         self._rest, self._column = lines[start], 1
 
     def fields(self) -> list[str]:
-        found: list[str] = []
+        fields: list[str] = []
         while True:
             field, goes_on = self._quoted() if self._rest.startswith('"') else self._plain()
-            found.append(field)
+            fields.append(field)
             if not goes_on:
-                return found
+                return fields
 
     def _plain(self) -> tuple[str, bool]:
         field, comma, rest = self._rest.partition(",")
@@ -56,23 +56,23 @@ class _Record:
         return field, bool(comma)
 
     def _quoted(self) -> tuple[str, bool]:
-        found = ""
+        text = ""
         self._skip('"', self._rest[1:])
         while True:
             piece, quote, rest = self._rest.partition('"')
-            found += piece
+            text += piece
             if not quote:
                 self._next_line(piece)
                 continue
             self._skip(piece + quote, rest)
             if rest.startswith('"'):
-                found += '"'
+                text += '"'
                 self._skip('"', rest[1:])
             elif rest.startswith(","):
                 self._skip(",", rest[1:])
-                return found, True
+                return text, True
             elif rest in ("", "\n"):
-                return found, False
+                return text, False
             else:
                 raise self._error(_QUOTE, self._column - 1)
 

@@ -61,12 +61,12 @@ def parse(text: str) -> URL:
     if problem := url_problem(text):
         raise ValueError(problem)
     rest, _, fragment = text.partition("#")
-    found = SCHEME.match(rest)
-    rest, _, query = rest[found.end() if found else 0 :].partition("?")
-    is_path = not rest.startswith("//") or (not found and rest.startswith("///"))
+    match = SCHEME.match(rest)
+    rest, _, query = rest[match.end() if match else 0 :].partition("?")
+    is_path = not rest.startswith("//") or (not match and rest.startswith("///"))
     authority = "" if is_path else rest[2:].partition("/")[0]
     path = rest if is_path else rest[2 + len(authority) :]
-    return URL(found.group(1).lower() if found else "", authority, query, fragment, path)
+    return URL(match.group(1).lower() if match else "", authority, query, fragment, path)
 
 
 def path_unescape(text: str) -> str:
@@ -95,17 +95,17 @@ def _problem(text: str, *, request: bool) -> str:
         return f"{begin}empty url" if request else ""
     if text == "*":
         return ""
-    found = SCHEME.match(text)
+    match = SCHEME.match(text)
     if text[0] == ":":
         return f"{begin}missing protocol scheme"
-    rest = (text[found.end() :] if found else text).partition("?")[0]
+    rest = (text[match.end() :] if match else text).partition("?")[0]
     if not rest.startswith("/"):
-        return "" if found else begin + problem if (problem := _relative_problem(rest, request)) else ""
-    if rest.startswith("//") and (found or not rest.startswith("///")):
+        return "" if match else begin + problem if (problem := _relative_problem(rest, request)) else ""
+    if rest.startswith("//") and (match or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
-        if request and not found:
+        if request and not match:
             authority, slash, path = "", "", rest
-        if problem := _authority_problem(found.group(1).lower() if found else "", authority):
+        if problem := _authority_problem(match.group(1).lower() if match else "", authority):
             return begin + problem
         rest = slash + path
     return begin + problem if (problem := _escape_problem(rest)) else ""
@@ -118,8 +118,8 @@ def _relative_problem(text: str, request: bool) -> str:
 
 
 def _escape_problem(text: str) -> str:
-    found = ESCAPED.search(text)
-    return f"invalid URL escape {go_quote(text[found.start() : found.start() + 3])}" if found else ""
+    match = ESCAPED.search(text)
+    return f"invalid URL escape {go_quote(text[match.start() : match.start() + 3])}" if match else ""
 
 
 def _authority_problem(scheme: str, authority: str) -> str:
@@ -160,9 +160,9 @@ def _host_problem(scheme: str, host: str) -> str:
 
 def _name_problem(host: str) -> str:
     """Returns the error in a host's name, which may have hardly any escapes."""
-    found = _NOT_OF_HOST.search(host)
-    if found is None:
+    match = _NOT_OF_HOST.search(host)
+    if match is None:
         return ""
-    if found.group() == "%":
-        return f"invalid URL escape {go_quote(host[found.start() : found.start() + 3])}"
-    return f"invalid character {go_quote(found.group())} in host name"
+    if match.group() == "%":
+        return f"invalid URL escape {go_quote(host[match.start() : match.start() + 3])}"
+    return f"invalid character {go_quote(match.group())} in host name"

@@ -27,18 +27,18 @@ def canonical_ip(text: str) -> str:
     if "%" in text:
         return ""
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         octets = text.split(".")
         if ":" in text or not all(octet.isdecimal() for octet in octets):
             return ""
         try:
-            found = ip_address(".".join(octet.lstrip("0") or "0" for octet in octets))
+            address = ip_address(".".join(octet.lstrip("0") or "0" for octet in octets))
         except ValueError:
             return ""
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return str(found)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return str(address)
 
 
 def is_ipv6(text: str) -> bool:

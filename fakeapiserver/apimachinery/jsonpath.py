@@ -99,10 +99,10 @@ class _Parser:
         raise ValueError(f"unrecognized character in action: {_code_point(first)}")
 
     def _matched(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        assert found is not None  # all of these match nothing, too
-        self._at = found.end()
-        return found[0]
+        match = pattern.match(self._text, self._at)
+        assert match is not None  # all of these match nothing, too
+        self._at = match.end()
+        return match[0]
 
     def _field(self) -> Find:
         name = self._matched(_FIELD)
@@ -142,7 +142,7 @@ class _Parser:
         parts = text.split(",")
         if len(parts) > 1:
             finds = [_Parser(f"[{part.strip(' ')}]}}").path() for part in parts]
-            return lambda values: [found for find in finds for found in find(values)]
+            return lambda values: [value for find in finds for value in find(values)]
         if key := _KEY.fullmatch(text):
             return _Parser(f".{key[1]}}}").path()
         bounds = _SLICE.fullmatch(text)
@@ -205,11 +205,11 @@ def _wildcard(values: list[Any]) -> list[Any]:
 
 def _descend(values: list[Any]) -> list[Any]:
     """Everything that has something in it."""
-    found = []
+    descendants = []
     for value in values:
         if inner := _inner(value):
-            found += [value, *_descend(inner)]
-    return found
+            descendants += [value, *_descend(inner)]
+    return descendants
 
 
 def _slice(begin: int | None, end_text: str | None, step: int | None) -> Find:
@@ -228,7 +228,7 @@ def _slice(begin: int | None, end_text: str | None, step: int | None) -> Find:
         return first, last
 
     def find(values: list[Any]) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         for value in values:
             if value is None:
                 continue
@@ -236,13 +236,13 @@ def _slice(begin: int | None, end_text: str | None, step: int | None) -> Find:
                 raise ValueError("not an array or slice")
             first, last = bounds(len(value))
             if first == last:
-                return found
+                return items
             if not (0 <= first < len(value) and 0 <= last <= len(value) and first < last):
                 raise ValueError("array index out of bounds")
             if step is not None and step <= 0:
                 raise ValueError("step must be > 0")
-            found += value[first : last : step or 1]
-        return found
+            items += value[first : last : step or 1]
+        return items
 
     return find
 
@@ -270,12 +270,12 @@ def _compares(left: Find, operator: str, right: Find) -> Callable[[Any], bool]:
     def passes(item: Any) -> bool:
         sides = []
         for side in (left, right):
-            found = side([item])
-            if not found:
+            matches = side([item])
+            if not matches:
                 return False
-            if len(found) > 1:
+            if len(matches) > 1:
                 raise ValueError("can only compare one element at a time")
-            sides.append(found[0])
+            sides.append(matches[0])
         compare, kinds = _COMPARE.get(operator), {_KINDS.get(type(side)) for side in sides}
         if compare is None or len(kinds) > 1 or None in kinds or (kinds == {"bool"} and operator not in ("==", "!=")):
             raise ValueError("incompatible types for comparison")

@@ -93,14 +93,16 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
     """A metav1.LabelSelector: None selects nothing, an empty one everything. ValueError for unknown operators."""
     if selector is None:
         return NOTHING
-    found = [Requirement(key, "=", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    requirements = [Requirement(key, "=", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
     for expression in selector.get("matchExpressions") or ():
         operator = operators.get(expression.get("operator", ""))
         if operator is None:
             raise ValueError(f'"{expression.get("operator", "")}" is not a valid label selector operator')
-        found.append(Requirement(expression["key"], operator, tuple(sorted(set(expression.get("values") or ())))))
-    return Selector(tuple(sorted(found, key=lambda requirement: requirement.key)))
+        requirements.append(
+            Requirement(expression["key"], operator, tuple(sorted(set(expression.get("values") or ()))))
+        )
+    return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
 def go_text(selector: Mapping[str, Any] | None) -> str:
@@ -127,20 +129,20 @@ class _Parser:
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         while True:
             kind, text = self._peek()
             if kind == "end":
-                return found
+                return requirements
             if kind not in ("identifier", "!"):
                 raise ValueError(f"found '{text}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._requirement())
+                requirements.append(self._requirement())
             except ValueError as error:
                 raise ValueError(f"unable to parse requirement: {error}") from None
             kind, text = self._next()
             if kind == "end":
-                return found
+                return requirements
             if kind != ",":
                 raise ValueError(f"found '{text}', expected: ',' or 'end of string'")
             kind, text = self._peek()
@@ -226,8 +228,8 @@ class _Parser:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found = ((symbol or "identifier", symbol or identifier) for symbol, identifier in _TOKEN.findall(text))
-    return [*(token for token in found if token[1]), ("end", "")]
+    tokens = ((symbol or "identifier", symbol or identifier) for symbol, identifier in _TOKEN.findall(text))
+    return [*(token for token in tokens if token[1]), ("end", "")]
 
 
 def _is_int64(text: str) -> bool:

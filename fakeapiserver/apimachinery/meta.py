@@ -29,8 +29,8 @@ def same(a: Any, b: Any, *, exact: bool = False) -> bool:
 
 def metadata(obj: Object) -> Object:
     """The object's metadata; an empty dict that is not part of the object where it has none."""
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else {}
+    meta = obj.get("metadata")
+    return meta if isinstance(meta, dict) else {}
 
 
 def name(obj: Object) -> str:
@@ -50,23 +50,23 @@ def resource_version(obj: Object) -> str:
 
 
 def labels(obj: Object) -> dict[str, str]:
-    found: dict[str, str] | None = metadata(obj).get("labels")
-    return found or {}
+    labels: dict[str, str] | None = metadata(obj).get("labels")
+    return labels or {}
 
 
 def annotations(obj: Object) -> dict[str, str]:
-    found: dict[str, str] | None = metadata(obj).get("annotations")
-    return found or {}
+    annotations: dict[str, str] | None = metadata(obj).get("annotations")
+    return annotations or {}
 
 
 def finalizers(obj: Object) -> list[str]:
-    found: list[str] | None = metadata(obj).get("finalizers")
-    return found or []
+    finalizers: list[str] | None = metadata(obj).get("finalizers")
+    return finalizers or []
 
 
 def owner_references(obj: Object) -> list[Object]:
-    found: list[Object] | None = metadata(obj).get("ownerReferences")
-    return found or []
+    references: list[Object] | None = metadata(obj).get("ownerReferences")
+    return references or []
 
 
 def dedup_owner_references(meta: Object, when: str = "") -> str:

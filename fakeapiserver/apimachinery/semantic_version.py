@@ -24,12 +24,12 @@ ZERO: Final[Version] = (0, 0, 0, _RELEASE)
 
 def parse(text: str) -> Version | None:
     """Returns a value that sorts as versions do, regardless of the build; None for an invalid version."""
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         return None
-    before = found[4]
+    before = match[4]
     try:
-        major, minor, patch = (parse_uint(found[i]) for i in (1, 2, 3))
+        major, minor, patch = (parse_uint(match[i]) for i in (1, 2, 3))
         return (major, minor, patch, _RELEASE if before is None else tuple(map(_part, before.split("."))))
     except ValueError:
         return None

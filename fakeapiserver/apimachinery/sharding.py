@@ -60,12 +60,12 @@ class ShardSelector(Struct, frozen=True):
     ranges: tuple[_Range, ...]
 
     def __str__(self) -> str:
-        return " || ".join(f"shardRange({self.key}, '{found.start}', '{found.end}')" for found in self.ranges)
+        return " || ".join(f"shardRange({self.key}, '{shard.start}', '{shard.end}')" for shard in self.ranges)
 
     def matches(self, value: str) -> bool:
         """Whether an object with this uid (or namespace) is selected."""
         hashed = fnv1a(value)
-        return any(int(found.start, 16) <= hashed < int(found.end, 16) for found in self.ranges)
+        return any(int(shard.start, 16) <= hashed < int(shard.end, 16) for shard in self.ranges)
 
 
 def fnv1a(text: str) -> int:
@@ -89,13 +89,13 @@ def parse(text: str) -> ShardSelector:
         tree = parse_expression(text, macros=False)
     except CompileError as error:
         raise ValueError(f"CEL parse error: {error.first}") from None
-    found = _ranges(tree)
-    first = found[0][0]
-    for key, _ in found:
+    ranges = _ranges(tree)
+    first = ranges[0][0]
+    for key, _ in ranges:
         if key != first:
             fields = f"{go_quote(first)} and {go_quote(key)}"
             raise ValueError(f"all shard ranges must use the same field, got {fields}")
-    return ShardSelector(first, tuple(bounds for _, bounds in found))
+    return ShardSelector(first, tuple(bounds for _, bounds in ranges))
 
 
 def _ranges(tree: ast.Expr) -> list[tuple[str, _Range]]:
@@ -103,7 +103,7 @@ def _ranges(tree: ast.Expr) -> list[tuple[str, _Range]]:
         expected = "expected shardRange() call or || operator"
         raise ValueError(f"unexpected expression kind {_KINDS[type(tree)]}; {expected}")
     if tree.function == "_||_":
-        return [found for side in tree.args for found in _ranges(side)]
+        return [side_range for side in tree.args for side_range in _ranges(side)]
     if tree.function != "shardRange":
         function = go_quote(tree.function)
         raise ValueError(f"unsupported function {function}; only shardRange() and || are allowed")

@@ -19,12 +19,12 @@ def objects(scheme: Scheme) -> Iterator[dict[str, Any]]:
     """
     gated = _gated(scheme)
     for line in (VERSIONS / scheme.version / "bootstrap.json").read_bytes().splitlines()[1:-1]:
-        found = json.loads(line.rstrip(b","))
-        if found["kind"] == "APIService" and found["spec"]["version"] not in scheme.groups.get(
-            found["spec"].get("group", ""), ()
+        obj = json.loads(line.rstrip(b","))
+        if obj["kind"] == "APIService" and obj["spec"]["version"] not in scheme.groups.get(
+            obj["spec"].get("group", ""), ()
         ):
             continue
-        yield gated.pop(_key(found), found)
+        yield gated.pop(_key(obj), obj)
     yield from gated.values()
 
 
@@ -37,13 +37,13 @@ def _gated(scheme: Scheme) -> dict[tuple[str, str, str], dict[str, Any]]:
     if not flipped:
         return {}
     recorded = read_table(scheme.version, "bootstrap_gated.json")
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for gate, on in flipped:
         for obj in recorded.get(gate if on else f"-{gate}", ()):
-            first = found.setdefault(_key(obj), obj)
+            first = rows.setdefault(_key(obj), obj)
             if "rules" in first:
                 first["rules"] += [rule for rule in obj["rules"] if rule not in first["rules"]]
-    return found
+    return rows
 
 
 def _key(obj: dict[str, Any]) -> tuple[str, str, str]:

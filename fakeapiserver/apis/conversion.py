@@ -108,13 +108,13 @@ def convert(obj: Object, gvk: GroupVersionKind) -> Object:
 
     Both ways expect defaults to have been applied. Raises ValueError if there is no conversion between the two kinds.
     """
-    found = GroupVersionKind(*GroupVersion.parse(obj.get("apiVersion") or ""), obj.get("kind") or "")
-    if found == gvk:
+    named = GroupVersionKind(*GroupVersion.parse(obj.get("apiVersion") or ""), obj.get("kind") or "")
+    if named == gvk:
         return obj
     stored = storage_gvk(gvk)
-    if storage_gvk(found) != stored:
+    if storage_gvk(named) != stored:
         raise ValueError(f"no conversion from {obj.get('apiVersion')}, Kind={obj.get('kind')} to {gvk}")
-    for step in ((found, stored), (stored, gvk)):
+    for step in ((named, stored), (stored, gvk)):
         if (conversion := CONVERSIONS.get(step)) is not None:
             obj = conversion(obj)
     return {**obj, "apiVersion": str(gvk.group_version)}

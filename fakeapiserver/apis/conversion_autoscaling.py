@@ -325,5 +325,5 @@ def _decoded(annotations: Mapping[str, str], key: str) -> Any:
 
 def _items(annotations: Mapping[str, str], key: str) -> list[Object] | None:
     """The objects that an annotation lists."""
-    found = _decoded(annotations, key)
-    return found if isinstance(found, list) and all(isinstance(item, dict) for item in found) else None
+    decoded = _decoded(annotations, key)
+    return decoded if isinstance(decoded, list) and all(isinstance(item, dict) for item in decoded) else None

@@ -26,5 +26,5 @@ class CustomSchema:
 
     def unpacked(self) -> Schema:
         """A fresh copy; empty where there is no schema."""
-        found: Schema | None = msgspec.msgpack.decode(self._packed)
-        return found or {}
+        schema: Schema | None = msgspec.msgpack.decode(self._packed)
+        return schema or {}

@@ -107,14 +107,14 @@ def leaving_warnings(version: str, switches: Mapping[str, bool]) -> Iterator[str
 @lru_cache(maxsize=8)
 def _gates_of(version: str) -> Mapping[str, list[str]]:
     """Resource (group/version/resource) -> the gates that it depends on."""
-    found: dict[str, list[str]] = {}
+    gates: dict[str, list[str]] = {}
     for gate, row in _recorded(version).items():
         for resource in row.get("resources", ()):
-            found.setdefault(resource, []).append(gate)
-    return found
+            gates.setdefault(resource, []).append(gate)
+    return gates
 
 
 @lru_cache(maxsize=8)
 def _recorded(version: str) -> Mapping[str, _Gate]:
-    found: Mapping[str, _Gate] = read_table(version, "feature_gates.json")
-    return found
+    gates: Mapping[str, _Gate] = read_table(version, "feature_gates.json")
+    return gates

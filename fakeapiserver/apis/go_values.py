@@ -89,10 +89,10 @@ def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
             return value
         if place.endswith(("Time", "Timestamp")) and (time := _TIME.fullmatch(value)):
             return f"{time[1]} {time[2]} +0000 UTC"
-        found = _QUANTITY if detail == "must be an integer" else _type_at(place)
-        if found == "[]byte":
+        go_type = _QUANTITY if detail == "must be an integer" else _type_at(place)
+        if go_type == "[]byte":
             return f"[]byte{{{', '.join(map(hex, b64decode(value)))}}}"
-        return _shown(value, found) if found in (_QUANTITY, _INT_OR_STRING) else None
+        return _shown(value, go_type) if go_type in (_QUANTITY, _INT_OR_STRING) else None
     if isinstance(value, Raw):  # a text of a named type, or what points to one
         text = decode(value)
         if _is_plain(place, text, detail):
@@ -102,16 +102,16 @@ def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
         return None
     if isinstance(value, InternalForm):
         return _struct(value.value, _name_of(value))
-    found = "[]networking.IngressRule" if detail == _RULES else _type_at(place)
+    go_type = "[]networking.IngressRule" if detail == _RULES else _type_at(place)
     if value is None:
-        return f"{found}(nil)" if found not in ("", _QUANTITY, _INT_OR_STRING) else '"null"'
+        return f"{go_type}(nil)" if go_type not in ("", _QUANTITY, _INT_OR_STRING) else '"null"'
     if isinstance(value, list) and value and isinstance(value[0], InternalForm):
         return _shown([item.value for item in value], f"[]{_name_of(value[0])}")
     if isinstance(value, list):
         scalars = "[]int32" if value and all(isinstance(item, int) for item in value) else "[]string"
-        return _shown(value, found or scalars)
+        return _shown(value, go_type or scalars)
     if isinstance(value, dict):
-        return _shown(value, found or "map[string]string") if found or _is_map(value) else None
+        return _shown(value, go_type or "map[string]string") if go_type or _is_map(value) else None
     return None
 
 

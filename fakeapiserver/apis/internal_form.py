@@ -49,8 +49,8 @@ class InternalForm(dict[str, Any]):
 @cache
 def internal_rows(version: str) -> Mapping[str, list[list[str]]]:
     """Internal type -> its fields: [Go name, wire name, type, …] (conformance/record/internal_types.py)."""
-    found: Mapping[str, list[list[str]]] = read_table(version, "internal_types.json")
-    return found
+    rows: Mapping[str, list[list[str]]] = read_table(version, "internal_types.json")
+    return rows
 
 
 def internal_form(value: Object, name: str) -> InternalForm:
@@ -79,11 +79,11 @@ def _form(value: Object, name: str, rows: Mapping[str, list[list[str]]]) -> Obje
         value = moved_in(value)
     out: Object = {}
     for field, key, kind, *_ in rows[name]:
-        found = value.get(key)
+        inner_value = value.get(key)
         if field:
-            out[field] = _value(found, kind, rows)
+            out[field] = _value(inner_value, kind, rows)
         else:
-            out |= {part: _sorted(found[part]) for part in _METADATA if found and found.get(part)}
+            out |= {part: _sorted(inner_value[part]) for part in _METADATA if inner_value and inner_value.get(part)}
     return out
 
 
@@ -114,21 +114,21 @@ def claim_form(claim: Object) -> Object:
     }
 
 
-def _value(found: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
-    if isinstance(found, RawText):
-        return msgspec.Raw(marshalled(found.text).encode()) if found.text else found
-    if kind == "wire" and isinstance(found, dict):
-        return selector_form(found)
-    if kind == "wire" and isinstance(found, list):
-        return conditions_form(found)
+def _value(part: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
+    if isinstance(part, RawText):
+        return msgspec.Raw(marshalled(part.text).encode()) if part.text else part
+    if kind == "wire" and isinstance(part, dict):
+        return selector_form(part)
+    if kind == "wire" and isinstance(part, list):
+        return conditions_form(part)
     name = kind.lstrip("[]*")
-    if name not in rows and isinstance(found, dict):
-        return dict(sorted(found.items()))
+    if name not in rows and isinstance(part, dict):
+        return dict(sorted(part.items()))
     if name not in rows:
-        return _ZEROES.get(kind) if found is None else found
+        return _ZEROES.get(kind) if part is None else part
     if kind.startswith("[]"):
-        return None if found is None else [_form(item, name, rows) for item in found]
-    return None if found is None and kind.startswith("*") else _form(found or {}, name, rows)
+        return None if part is None else [_form(item, name, rows) for item in part]
+    return None if part is None and kind.startswith("*") else _form(part or {}, name, rows)
 
 
 def conditions_form(conditions: Sequence[Object]) -> list[Object]:

@@ -61,8 +61,8 @@ def pod_resources(spec: Object, which: Which) -> ResourceList:
     the pod's own CPU and memory take precedence over its containers'.
     """
     own = resource_list((spec.get("resources") or {}).get(which))
-    found = container_resources(spec, which)
-    return found | {name: quantity for name, quantity in own.items() if name in _POD_LEVEL}
+    resources = container_resources(spec, which)
+    return resources | {name: quantity for name, quantity in own.items() if name in _POD_LEVEL}
 
 
 def charged_resources(pod: Object, which: Which) -> ResourceList:
@@ -74,12 +74,12 @@ def charged_resources(pod: Object, which: Which) -> ResourceList:
     """
     spec = pod["spec"]
     own = resource_list((spec.get("resources") or {}).get(which))
-    found = container_resources(spec, which, pod.get("status"))
-    found |= {name: quantity for name, quantity in own.items() if is_pod_level(name)}
+    resources = container_resources(spec, which, pod.get("status"))
+    resources |= {name: quantity for name, quantity in own.items() if is_pod_level(name)}
     for name, quantity in resource_list(spec.get("overhead")).items():
-        if which == "requests" or (name in found and found[name].amount):
-            found[name] = found.get(name, ZERO) + quantity
-    return found
+        if which == "requests" or (name in resources and resources[name].amount):
+            resources[name] = resources.get(name, ZERO) + quantity
+    return resources
 
 
 def is_extended(name: str) -> bool:
@@ -102,22 +102,22 @@ def has_pod_level(spec: Object) -> bool:
 def _given(status: Object, which: Which) -> Callable[[Object], ResourceList]:
     """Returns a function for the amounts that a container counts for."""
     statuses = {
-        found.get("name"): found
+        status_row.get("name"): status_row
         for field in ("containerStatuses", "initContainerStatuses")
-        for found in status.get(field) or ()
-        if found.get("resources") is not None
+        for status_row in status.get(field) or ()
+        if status_row.get("resources") is not None
     }
     pending = [c for c in status.get("conditions") or () if c.get("type") == "PodResizePending"]
     infeasible = bool(pending) and pending[0].get("reason") == "Infeasible"
 
     def given(container: Object) -> ResourceList:
-        found = statuses.get(container.get("name"))
-        if found is None:
+        status_row = statuses.get(container.get("name"))
+        if status_row is None:
             return _of(container, which)
         total: ResourceList = {} if infeasible else _of(container, which)
-        raise_to(total, _of(found, which))
+        raise_to(total, _of(status_row, which))
         if which == "requests":
-            raise_to(total, resource_list(found.get("allocatedResources")))
+            raise_to(total, resource_list(status_row.get("allocatedResources")))
         return total
 
     return given

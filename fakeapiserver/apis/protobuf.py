@@ -24,11 +24,11 @@ class Messages(Mapping[str, Mapping[int, Field]]):
         self._converted: dict[str, Mapping[int, Field]] = {}
 
     def __getitem__(self, name: str) -> Mapping[int, Field]:
-        found = self._converted.get(name)
-        if found is None:
+        fields = self._converted.get(name)
+        if fields is None:
             rows = self._recorded[name].items()
-            found = self._converted[name] = {int(number): (row[0], row[1], row[2]) for number, row in rows}
-        return found
+            fields = self._converted[name] = {int(number): (row[0], row[1], row[2]) for number, row in rows}
+        return fields
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._recorded)

@@ -25,10 +25,10 @@ def release_of(version: str = NEWEST) -> str:
 
 def minor_version(text: str) -> str:
     """`1.35`, `v1.35` or `1.35.4` -> `v1.35`. Raises ValueError if there are no tables of it."""
-    found = "v" + ".".join(text.removeprefix("v").split(".")[:2])
-    if found not in known_versions():
+    minor = "v" + ".".join(text.removeprefix("v").split(".")[:2])
+    if minor not in known_versions():
         raise ValueError(f"no recorded tables for Kubernetes {text}; there are: {', '.join(known_versions())}")
-    return found
+    return minor
 
 
 def read_table(version: str, name: str) -> Any:

@@ -115,7 +115,7 @@ class ResourceTable:
         """The group versions that others answer, and what they say of them: all those of one `owner`; "" goes before the rest."""
         self._remote[owner] = versions
         self.remote = {
-            gv: found for name in sorted(self._remote, reverse=True) for gv, found in self._remote[name].items()
+            gv: priority for name in sorted(self._remote, reverse=True) for gv, priority in self._remote[name].items()
         }
         self._changed()
 

@@ -116,7 +116,7 @@ class RecordedDefinitions(Mapping[str, Schema]):
 
     def references(self, name: str) -> list[str]:
         """The definitions that one refers to; none of an unknown one."""
-        return [found.decode() for found in _REFERENCE.findall(self._index().get(name, b""))]
+        return [match.decode() for match in _REFERENCE.findall(self._index().get(name, b""))]
 
     def __getitem__(self, name: str) -> Schema:
         schema = self._parsed.get(name)
@@ -157,7 +157,7 @@ class Scheme(Struct, frozen=True):
     def served_definitions(self) -> list[str]:
         """The definitions of the served resources and those that they refer to, in the recorded order."""
         known = self.definitions
-        found: set[str] = set()
+        names: set[str] = set()
         wanted = [*_ALWAYS]
         wanted += [
             name
@@ -170,10 +170,10 @@ class Scheme(Struct, frozen=True):
         ]
         while wanted:
             name = wanted.pop()
-            if name in known and name not in found:
-                found.add(name)
+            if name in known and name not in names:
+                names.add(name)
                 wanted += known.references(name)
-        return [name for name in known if name in found]
+        return [name for name in known if name in names]
 
 
 @lru_cache(maxsize=8)
@@ -232,8 +232,8 @@ def storage_version_hash(gvk: GroupVersionKind) -> str:
 @cache
 def known_kinds(version: str = NEWEST) -> dict[str, list[str]]:
     """apiVersion -> kinds that can be decoded though no resource serves them; "*" holds those of any version."""
-    found: dict[str, list[str]] = read_table(version, "kinds.json")
-    return found
+    kinds: dict[str, list[str]] = read_table(version, "kinds.json")
+    return kinds
 
 
 def packages(version: str = NEWEST) -> Mapping[GroupVersion, str]:

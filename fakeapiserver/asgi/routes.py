@@ -86,13 +86,13 @@ class KubernetesRoutes(BaseRoute):
 
     def _build(self, table: ResourceTable) -> dict[str, GroupVersionRoutes]:
         openapi = OpenAPI(table)
-        found = {}
+        routes = {}
         for key in openapi.listed():
             if rows := openapi.rows(key):
                 known = self._group_versions.get(f"/{key}")
                 same = known is not None and known.rows is rows
-                found[f"/{key}"] = known if known and same else GroupVersionRoutes(f"/{key}", openapi, self.endpoint)
-        return found
+                routes[f"/{key}"] = known if known and same else GroupVersionRoutes(f"/{key}", openapi, self.endpoint)
+        return routes
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if scope["type"] not in ("http", "websocket"):

@@ -48,10 +48,10 @@ class Server:
             if lock is not None:
                 return None
             try:
-                found: dict[str, Any] = json.loads(self._file.read_bytes())
+                facts: dict[str, Any] = json.loads(self._file.read_bytes())
             except (OSError, ValueError):
                 return None
-            return found
+            return facts
 
     def start(self, arguments: Sequence[str]) -> int:
         """Runs `serve` with these arguments in the background and returns when it is ready: 0, or the server's own exit status,

@@ -49,11 +49,11 @@ def _second_words() -> dict[str, list[str]]:
 
     `api` and `webhook` after `create`, and the known arguments of others.
     """
-    found: dict[str, list[str]] = {}
+    by_command: dict[str, list[str]] = {}
     for name, command in commands().items():
         first, _, second = name.partition(" ")
-        found.setdefault(first, []).extend([second] if second else choices(command.arguments))
-    return {name: list(dict.fromkeys(words)) for name, words in found.items() if words}
+        by_command.setdefault(first, []).extend([second] if second else choices(command.arguments))
+    return {name: list(dict.fromkeys(words)) for name, words in by_command.items() if words}
 
 
 # ---------------------------------------------------------------------------------------------------- bash

@@ -238,8 +238,8 @@ def _config(options: Options) -> RESTConfig:
 
 def _version() -> dict[str, str]:
     """Returns the API server's /version of the same version."""
-    found: dict[str, str] = read_table(NEWEST, "paths.json")["version"]
-    return found
+    version: dict[str, str] = read_table(NEWEST, "paths.json")["version"]
+    return version
 
 
 async def _run(options: Options, config: RESTConfig) -> int:

@@ -134,16 +134,16 @@ def flag_texts(table: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, 
 
 def configuration(table: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     """A KubeControllerManagerConfiguration."""
-    found: dict[str, Any] = json.loads(json.dumps(table["configuration"]))
+    copied: dict[str, Any] = json.loads(json.dumps(table["configuration"]))
     types: Mapping[str, str] = table["flags"]
     for name, value in given.items():
         if name in PLACES:
             *path, last = PLACES[name].split(".")
-            at = found
+            at = copied
             for step in path:
                 at = at[step]
             at[last] = _value(types.get(name, ""), value)
-    return found
+    return copied
 
 
 def _value(flag_type: str, text: str) -> object:

@@ -75,8 +75,8 @@ class Endpoints(Struct):
                 return status_pages.statusz(
                     request, self.version, started=self.started, now=now, component=_COMPONENT, paths=_PATHS
                 )
-        found = await debug_pages.page(request) if request.path.startswith("/debug/") else None
-        return found or respond.text(404, "404 page not found\n")
+        page = await debug_pages.page(request) if request.path.startswith("/debug/") else None
+        return page or respond.text(404, "404 page not found\n")
 
     def _healthz(self, request: Request) -> Response:
         """Reports each started controller; those that ended unexpectedly, and a leader that lost its lease, fail."""

@@ -107,13 +107,13 @@ class DelegatedAuthentication:
         if self._client is None:
             return
         try:
-            found = await self._client.resource(_CONFIG_MAPS, _NAMESPACE).get(_NAME)
+            config_map = await self._client.resource(_CONFIG_MAPS, _NAMESPACE).get(_NAME)
         except StatusError as error:
             if not is_not_found(error):
                 raise
             log.warning("configmap %s/%s is not there: certificates that it names are not known", _NAMESPACE, _NAME)
         else:
-            self._take(found)
+            self._take(config_map)
 
     async def run(self) -> None:
         """Follows changes of the authorities until it is cancelled."""
@@ -204,7 +204,7 @@ def authorizer(
     other requests the API
     server decides by SubjectAccessReviews, which are cached for so many seconds; `client` None: it is not asked.
     """
-    found: list[Authorizer] = [PrivilegedGroups(), _AllowedPaths(tuple(always_allow_paths))]
+    authorizers: list[Authorizer] = [PrivilegedGroups(), _AllowedPaths(tuple(always_allow_paths))]
     if client is not None:
 
         async def post(review: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,8 +214,8 @@ def authorizer(
                 raise ValueError(str(error)) from error
 
         settings = Settings(version="v1", authorized_ttl=allow_ttl, unauthorized_ttl=deny_ttl)
-        found.append(Webhook(post, settings, clock))
-    return Authorizers(found)
+        authorizers.append(Webhook(post, settings, clock))
+    return Authorizers(authorizers)
 
 
 class _AllowedPaths(Struct, frozen=True):
@@ -236,10 +236,10 @@ def _header_options(data: Mapping[str, str]) -> RequestHeaderOptions:
     """ValueError for what isn't a list of texts."""
 
     def texts(key: str) -> tuple[str, ...]:
-        found = json.loads(data.get(f"requestheader-{key}") or "[]")
-        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        names = json.loads(data.get(f"requestheader-{key}") or "[]")
+        if not isinstance(names, list) or not all(isinstance(text, str) for text in names):
             raise ValueError(f"requestheader-{key} is no list of texts")
-        return tuple(found)
+        return tuple(names)
 
     return replace(
         RequestHeaderOptions(),

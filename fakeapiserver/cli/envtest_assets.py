@@ -242,13 +242,13 @@ def _script(path: Path, command: str) -> None:
 def _link_kubectl(link: Path) -> str | None:
     """A link, not a copy: 60 MB, and programs of several names such as k3s look at the name they are called by."""
     elsewhere = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(part) != link.parent]
-    found = shutil.which("kubectl", path=os.pathsep.join(elsewhere))
+    kubectl = shutil.which("kubectl", path=os.pathsep.join(elsewhere))
     if link.exists() and not link.is_symlink():  # a program that was put there
         return str(link)
     link.unlink(missing_ok=True)
-    if found is not None:
-        link.symlink_to(os.path.abspath(found))
-    return found
+    if kubectl is not None:
+        link.symlink_to(os.path.abspath(kubectl))
+    return kubectl
 
 
 def _root() -> Path:

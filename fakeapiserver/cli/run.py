@@ -54,8 +54,12 @@ def _webhooks(parsed: Parsed, cluster: AsyncCluster) -> dict[str, str]:
     """Returns the environment variables with the address and certificate of the command's webhook server."""
     if not (parsed.config.webhooks or parsed.config.crds):
         return {}
-    found = cluster.webhooks
-    return {"WEBHOOK_HOST": found.host, "WEBHOOK_PORT": str(found.port), "WEBHOOK_CERT_DIR": found.cert_dir}
+    configured = cluster.webhooks
+    return {
+        "WEBHOOK_HOST": configured.host,
+        "WEBHOOK_PORT": str(configured.port),
+        "WEBHOOK_CERT_DIR": configured.cert_dir,
+    }
 
 
 async def _run_command(command: list[str], variables: dict[str, str], stop: StopSignals) -> int:

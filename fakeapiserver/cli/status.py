@@ -35,16 +35,16 @@ def main(arguments: Sequence[str]) -> int:
     try:
         options = read(arguments, has_all=False)
         names = [options.name] if options.name else background.running()
-        found = [facts for name in names if (facts := background.Server(name).facts()) is not None]
+        servers = [facts for name in names if (facts := background.Server(name).facts()) is not None]
     except UsageError as error:
         return refuse(error, "status")
     if options.output == "json":
-        print(json.dumps(found))
-    for facts in found if options.output == "text" else ():
+        print(json.dumps(servers))
+    for facts in servers if options.output == "text" else ():
         print(
             f"{facts['name']}: {facts['url']} as context {json.dumps(facts['context'])}, process {facts['pid']}, since "
             f"{facts['started']}\n  kubeconfig: {facts['kubeconfig']}\n  log: {facts['log']}"
         )
-    if found:
+    if servers:
         return 0
     return complain(f"no server {options.name!r} runs" if options.name else "no server runs in the background", 1)

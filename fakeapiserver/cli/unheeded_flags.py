@@ -117,12 +117,12 @@ def _version_of(text: str) -> tuple[int, int] | None:
         if known:
             raise UsageError(f"duplicate version flag, {known} and {named}")
         known = named
-        found = _VERSION.fullmatch(version)
-        if found is None:
+        match = _VERSION.fullmatch(version)
+        if match is None:
             raise UsageError(f"could not parse {go_quote(version)} as version")
-        if found[3]:
+        if match[3]:
             raise UsageError(f"patch version not allowed, got: {named}")
-        result = int(found[1]), int(found[2])
+        result = int(match[1]), int(match[2])
     return result if known else None
 
 

@@ -94,13 +94,13 @@ def check_complete(groups: Iterable[APIGroup]) -> None:
 def preferred_resources(groups: Iterable[APIGroup], verbs: Collection[str] = ()) -> Sequence[APIResource]:
     """Each resource once, as its group's preferred version has it, or the first that does; those with all of `verbs`. Those of
     versions that don't answer are left out (upstream: ServerPreferredResources, FilteredBy SupportsAllVerbs)."""
-    found: dict[GroupResource, APIResource] = {}
+    preferred: dict[GroupResource, APIResource] = {}
     for group in groups:
         for version, resources in group.versions.items():
             if version not in group.stale:
                 for resource in resources:
-                    found.setdefault(resource.gvr.group_resource, resource)
-    return [resource for resource in found.values() if all(verb in resource.verbs for verb in verbs)]
+                    preferred.setdefault(resource.gvr.group_resource, resource)
+    return [resource for resource in preferred.values() if all(verb in resource.verbs for verb in verbs)]
 
 
 class DiscoveryClient:
@@ -147,10 +147,10 @@ class DiscoveryClient:
                 return {"kind": _LIST_OF_GROUPS, "items": []}
             raise
 
-    async def _documents(self, found: Object) -> Documents:
-        if found.get("kind") == _LIST_OF_GROUPS:
-            return _split(found)
-        groups = found.get("groups") or []
+    async def _documents(self, document: Object) -> Documents:
+        if document.get("kind") == _LIST_OF_GROUPS:
+            return _split(document)
+        groups = document.get("groups") or []
         names = [version["groupVersion"] for group in groups for version in group.get("versions") or ()]
         tables = await asyncio.gather(*map(self._resources, names))
         resources = {name: table for name, table in zip(names, tables, strict=True) if table is not None}
@@ -186,7 +186,7 @@ class MemoryCache:
 
 def groups_of(documents: Documents) -> Sequence[APIGroup]:
     """Returns the groups of documents, each with its preferred version first and unavailable versions last."""
-    found = []
+    groups = []
     for group in documents.groups:
         name = group.get("name") or ""
         stale = [GroupVersion.parse(text).version for text in documents.stale if GroupVersion.parse(text).group == name]
@@ -195,8 +195,8 @@ def groups_of(documents: Documents) -> Sequence[APIGroup]:
             for text, version in _in_order(group)
             if text in documents.resources
         }
-        found.append(APIGroup(name, {**versions, **dict.fromkeys(stale, ())}, tuple(stale)))
-    return found
+        groups.append(APIGroup(name, {**versions, **dict.fromkeys(stale, ())}, tuple(stale)))
+    return groups
 
 
 def _in_order(group: Object) -> Sequence[tuple[str, str]]:
@@ -214,10 +214,10 @@ def _joined(*parts: Documents) -> Documents:
     )
 
 
-def _split(found: Object) -> Documents:
+def _split(document: Object) -> Documents:
     """Splits an APIGroupDiscoveryList (upstream: SplitGroupsAndResources)."""
     groups, resources, stale = [], {}, []
-    for item in found.get("items") or ():
+    for item in document.get("items") or ():
         name, versions = (item.get("metadata") or {}).get("name", ""), []
         for row in item.get("versions") or ():
             version = _version(name, row["version"])

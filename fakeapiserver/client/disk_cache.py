@@ -55,11 +55,11 @@ class DiskCache:
         """StatusError, TransportError."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             return groups_of(self._read())
-        found = await self._discovery.documents()
-        if not found.stale:
+        documents = await self._discovery.documents()
+        if not documents.stale:
             with suppress(OSError):
-                self._write(found)
-        return groups_of(found)
+                self._write(documents)
+        return groups_of(documents)
 
     def invalidate(self) -> None:
         """No file counts that isn't written from now on."""
@@ -77,8 +77,8 @@ class DiskCache:
             raise ValueError("cache invalidated")
         if time.time() > path.stat().st_mtime + self._seconds:
             raise ValueError("cache expired")
-        found: Object = msgspec.json.decode(path.read_bytes(), type=dict)
-        return found
+        document: Object = msgspec.json.decode(path.read_bytes(), type=dict)
+        return document
 
     def _write(self, documents: Documents) -> None:
         groups = {"kind": "APIGroupList", "apiVersion": "v1", "groups": documents.groups}

@@ -197,13 +197,13 @@ class RawList:
 
     def json(self) -> Object:
         """The whole list object. ValueError if it isn't a list."""
-        found: Object = _decoded(self.body, _decode_any)
-        return found
+        document: Object = _decoded(self.body, _decode_any)
+        return document
 
     def split(self) -> "ListShape":
         """Its parts. ValueError."""
-        found: ListShape = _decoded(self.body, _decode_shape)
-        return found
+        shape: ListShape = _decoded(self.body, _decode_shape)
+        return shape
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
@@ -241,16 +241,16 @@ def _named(name: str) -> str:
 
 
 def _query(options: ListOptions) -> dict[str, str | int | bool | None]:
-    found: dict[str, str | int | bool | None] = {
+    query: dict[str, str | int | bool | None] = {
         _NAMES.get(key, key): value  # type: ignore[misc]
         for key, value in options.items()
         if key not in ("send_initial_events", "limit", "on_answer")
     }
     if options.get("limit"):
-        found["limit"] = options["limit"]
+        query["limit"] = options["limit"]
     if (initial := options.get("send_initial_events")) is not None:
-        found["sendInitialEvents"] = "true" if initial else "false"
-    return found
+        query["sendInitialEvents"] = "true" if initial else "false"
+    return query
 
 
 def _write_query(options: WriteOptions) -> dict[str, str | int | bool | None]:

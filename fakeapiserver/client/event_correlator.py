@@ -64,10 +64,10 @@ class Recent(Generic[V]):
         self._values: OrderedDict[Hashable, V] = OrderedDict()
 
     def get(self, key: Hashable) -> V | None:
-        found = self._values.get(key)
-        if found is not None:
+        value = self._values.get(key)
+        if value is not None:
             self._values.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: Hashable, value: V) -> None:
         self._values[key] = value

@@ -130,9 +130,9 @@ def _status(output: bytes, version: str) -> Mapping[str, str]:
     from fakeapiserver.apimachinery.serializer import type_meta
 
     try:
-        found = type_meta.read(output)
-        kind, named = found.kind or "ExecCredential", found.version or version
-        document = _KIND.read({**found.content, "kind": kind, "apiVersion": named}, is_strict=False)
+        output_document = type_meta.read(output)
+        kind, named = output_document.kind or "ExecCredential", output_document.version or version
+        document = _KIND.read({**output_document.content, "kind": kind, "apiVersion": named}, is_strict=False)
     except ValueError as error:
         raise ValueError(f"decoding stdout: {error}") from None
     if named != version:
@@ -147,10 +147,10 @@ def _expiry(timestamp: str) -> float:
     """Seconds since the Unix epoch. ValueError."""
     if not timestamp:
         return float("inf")
-    found = seconds_of(timestamp)
-    if found is None:
+    expiry = seconds_of(timestamp)
+    if expiry is None:
         raise ValueError(f"decoding stdout: expirationTimestamp is no time: {go_quote(timestamp)}")
-    return found
+    return expiry
 
 
 def _pair(certificate: str, key: str) -> KeyPair:

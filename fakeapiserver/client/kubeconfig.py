@@ -49,5 +49,5 @@ def from_config(
     folder: str | os.PathLike[str] = ".",
 ) -> RESTConfig:
     """The same of a kubeconfig that is decoded already, whose relative paths are meant from `folder`. ValueError, OSError."""
-    found = clientcmd.of_document(config, os.path.abspath(folder))
-    return clientcmd.rest_config(found, Overrides(context, cluster, user, namespace))
+    kubeconfig = clientcmd.of_document(config, os.path.abspath(folder))
+    return clientcmd.rest_config(kubeconfig, Overrides(context, cluster, user, namespace))

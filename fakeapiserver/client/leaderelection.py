@@ -303,20 +303,20 @@ class LeaderElector:
                 return True
         asked = self._clock.monotonic()
         try:
-            found = await self._within_limit(self._lock.get())
+            record = await self._within_limit(self._lock.get())
         except StatusError as error:
             if not is_not_found(error):
                 raise
             await self._write(self._lock.create, wanted)
             return True
-        if found != self._observed:
-            mine = self._holds and found.holder_identity == self._lock.identity
+        if record != self._observed:
+            mine = self._holds and record.holder_identity == self._lock.identity
             # its own record, from a request whose answer was lost: the time is unknown
-            self._observe(found, self._observed_at if mine else self._clock.monotonic())
-        if found.holder_identity and not self._holds and self._is_valid(asked):
+            self._observe(record, self._observed_at if mine else self._clock.monotonic())
+        if record.holder_identity and not self._holds and self._is_valid(asked):
             return False
-        taken_over = replace(wanted, leader_transitions=found.leader_transitions + 1)
-        await self._write(self._lock.update, self._renewed(wanted, found) if self._holds else taken_over)
+        taken_over = replace(wanted, leader_transitions=record.leader_transitions + 1)
+        await self._write(self._lock.update, self._renewed(wanted, record) if self._holds else taken_over)
         return True
 
     async def _write(
@@ -341,10 +341,10 @@ class LeaderElector:
     async def _release(self) -> None:
         stamp = rfc3339_micro(self._clock.now())
         try:
-            found = await self._within_limit(self._lock.get())
-            if found.holder_identity == self._lock.identity:
+            record = await self._within_limit(self._lock.get())
+            if record.holder_identity == self._lock.identity:
                 await self._write(
-                    self._lock.update, LeaderElectionRecord("", 1, stamp, stamp, found.leader_transitions)
+                    self._lock.update, LeaderElectionRecord("", 1, stamp, stamp, record.leader_transitions)
                 )
         except Exception as error:  # it is over anyway, a little later
             log.warning("failed to release lease %s: %s", self._lock, str(error) or type(error).__name__)

@@ -214,7 +214,7 @@ def object_reference(obj: Object) -> Object:
     if "metadata" not in obj and obj.get("name"):
         return obj
     metadata = obj.get("metadata") or {}
-    found = {
+    reference = {
         "kind": obj.get("kind"),
         "namespace": metadata.get("namespace"),
         "name": metadata.get("name"),
@@ -222,10 +222,10 @@ def object_reference(obj: Object) -> Object:
         "apiVersion": obj.get("apiVersion"),
         "resourceVersion": metadata.get("resourceVersion"),
     }
-    missing = [key for key in ("kind", "name", "apiVersion") if not found[key]]
+    missing = [key for key in ("kind", "name", "apiVersion") if not reference[key]]
     if missing:
         raise ValueError(f"can't make a reference: the object has no {', '.join(missing)}")
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in reference.items() if value}
 
 
 def _cut(note: str) -> str:

@@ -74,12 +74,12 @@ class Response(Struct, frozen=True):
             told = f"status code: {self.status} and content type: {self.headers.get('content-type', JSON)}"
             raise ValueError(f"0-length response with {told}")
         try:
-            found = _decode(self.body)
+            document = _decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"the server's answer is no JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise ValueError(f"the server's answer is no JSON object: {self.body[:80]!r}")
-        return found
+        return document
 
 
 class WatchEvent(msgspec.Struct):
@@ -179,10 +179,10 @@ class HTTPRoundTripper:
 
     def _place(self) -> Target:
         """Drops connections made under an earlier CA bundle, so that the server is verified again."""
-        found = self._authorities.current()
-        if found != self._target.ca_bundle:
+        target = self._authorities.current()
+        if target != self._target.ca_bundle:
             self.close()
-            self._target = replace(self._target, ca_bundle=found)
+            self._target = replace(self._target, ca_bundle=target)
         return self._target
 
     def _transport(self, certificate: KeyPair | None) -> Transport:
@@ -284,10 +284,10 @@ class RESTClient:
                 content = await _whole(answer)
         except TimeoutError:
             raise TimeoutError(f"{self._named(asked)}: context deadline exceeded") from None
-        found = _headers(answer)
+        response = _headers(answer)
         if not 200 <= answer.status <= 206:
             raise _refused(asked.method, answer, content)
-        return Response(answer.status, found, content)
+        return Response(answer.status, response, content)
 
     @asynccontextmanager
     async def stream(

@@ -51,10 +51,10 @@ class RESTMapper:
 
         Raises NoMatchError.
         """
-        found = await self._search(lambda tables: tables.of_kind(kind, versions))
-        if found is None:
+        resource = await self._search(lambda tables: tables.of_kind(kind, versions))
+        if resource is None:
             raise NoMatchError(f'no matches for kind "{kind.kind}" in {_wanted(kind.group, versions)}')
-        return RESTMapping(found.gvr, found.kind, found.namespaced)
+        return RESTMapping(resource.gvr, resource.kind, resource.namespaced)
 
     async def mapping_of(self, gvk: GroupVersionKind) -> RESTMapping:
         """NoMatchError."""
@@ -66,10 +66,10 @@ class RESTMapper:
         Names are e.g. `pods`, `pod`, `Pod`, `po`, `deploy.apps`, `deployments.v1.apps`, `storageclass.storage` (the beginning of a group),
         `events.v1.`.
         """
-        found = await self._search(lambda tables: tables.of_text(name))
-        if found is None:
+        resource = await self._search(lambda tables: tables.of_text(name))
+        if resource is None:
             raise NoMatchError(f'the server doesn\'t have a resource type "{name}"')
-        return RESTMapping(found.gvr, found.kind, found.namespaced)
+        return RESTMapping(resource.gvr, resource.kind, resource.namespaced)
 
     async def kind_for(self, gvr: GroupVersionResource) -> GroupVersionKind:
         """Returns the kind of a resource, given in full, in the singular or by short name. Raises NoMatchError.
@@ -87,18 +87,18 @@ class RESTMapper:
         return tuple((await self._known()).categories.get(category, ()))
 
     async def _resource(self, gvr: GroupVersionResource) -> APIResource:
-        found = await self._search(lambda tables: tables.of_resource(gvr))
-        if found is None:
+        resource = await self._search(lambda tables: tables.of_resource(gvr))
+        if resource is None:
             raise NoMatchError(f"no matches for {gvr.group}/{gvr.version}, Resource={gvr.resource}")
-        return found
+        return resource
 
     async def _search(self, find: Callable[["_Tables"], APIResource | None]) -> APIResource | None:
         """Searches the known resources, and reads discovery once more if nothing matches."""
-        found = find(await self._known())
-        if found is None:
+        resource = find(await self._known())
+        if resource is None:
             self.reset()
-            found = find(await self._known())
-        return found
+            resource = find(await self._known())
+        return resource
 
     async def _known(self) -> "_Tables":
         if self._tables is None:
@@ -147,11 +147,11 @@ class _Tables:
         """
         name, _, rest = text.partition(".")
         version, has_group, group = rest.partition(".")
-        found = self.of_resource(GroupVersionResource(group, version, name)) if has_group else None
-        found = found or self.of_resource(GroupVersionResource(rest, "", name))
-        if found is None and has_group:
-            found = self.of_kind(GroupKind(group, name), (version,))
-        return found or self.of_kind(GroupKind(rest, name), ())
+        resource = self.of_resource(GroupVersionResource(group, version, name)) if has_group else None
+        resource = resource or self.of_resource(GroupVersionResource(rest, "", name))
+        if resource is None and has_group:
+            resource = self.of_kind(GroupKind(group, name), (version,))
+        return resource or self.of_kind(GroupKind(rest, name), ())
 
     def of_resource(self, gvr: GroupVersionResource) -> APIResource | None:
         group, version, resource = self._expanded(gvr)

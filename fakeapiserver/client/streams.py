@@ -180,7 +180,7 @@ async def run(
     Raises StatusError if it can't be run, TransportError if the connection fails, and ValueError if there is input but the server can't
     signal its end (before 1.30).
     """
-    found: dict[Channel, list[bytes]] = {Channel.STDOUT: [], Channel.STDERR: []}
+    output_by_channel: dict[Channel, list[bytes]] = {Channel.STDOUT: [], Channel.STDERR: []}
     running = exec_stream(rest, pod, command, namespace=namespace, container=container, stdin=stdin is not None)
     async with running as process:
         if stdin is not None and not process.can_close_stdin:
@@ -191,11 +191,13 @@ async def run(
         feeding = asyncio.ensure_future(_feed(process, stdin)) if stdin is not None else None
         try:
             async for output in process.output():
-                found[output.channel].append(output.data)
+                output_by_channel[output.channel].append(output.data)
         finally:
             if feeding is not None:
                 feeding.cancel()
-        return Completed(process.exit_code, b"".join(found[Channel.STDOUT]), b"".join(found[Channel.STDERR]))
+        return Completed(
+            process.exit_code, b"".join(output_by_channel[Channel.STDOUT]), b"".join(output_by_channel[Channel.STDERR])
+        )
 
 
 async def _feed(process: Process, stdin: bytes) -> None:

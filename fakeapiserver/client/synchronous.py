@@ -223,8 +223,8 @@ class Client:
     async def _apply(self, obj: Object, field_manager: str, namespace: str, *, force: bool) -> Object:
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         mapping = await self._mapper.mapping_of(GroupVersionKind(group, version, str(obj.get("kind", ""))))
-        found = obj["metadata"].get("namespace") or namespace or self._rest.config.namespace
-        client = self._dynamic.resource(mapping.gvr, found if mapping.namespaced else "")
+        target_namespace = obj["metadata"].get("namespace") or namespace or self._rest.config.namespace
+        client = self._dynamic.resource(mapping.gvr, target_namespace if mapping.namespaced else "")
         return await client.apply(obj, field_manager=field_manager, force=force)
 
 

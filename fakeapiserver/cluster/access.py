@@ -25,10 +25,10 @@ class AsyncAccess:
         - `names`: restrict rules to the names of the objects that were requested by name.
         - `path`: also write the roles there, as YAML.
         """
-        found = await self._log.used(user, name, names=names)
+        accesses = await self._log.used(user, name, names=names)
         if path is not None:
-            write(Path(path), found)
-        return found
+            write(Path(path), accesses)
+        return accesses
 
     @property
     def denied(self) -> list[Denied]:

@@ -94,16 +94,16 @@ def _checked(package: str) -> str:
 def _module(name: str) -> Any:
     package = name.partition(".")[0]
     try:
-        found = import_module(name)
+        module = import_module(name)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
         raise _missing(package) from None
     if (
-        found.__file__ is None
+        module.__file__ is None
     ):  # only a folder: lightkube-models, which this package depends on, brings `lightkube/models`
         raise _missing(package)
-    return found
+    return module
 
 
 def _missing(package: str) -> ModuleNotFoundError:

@@ -117,8 +117,8 @@ class Resources:
     async def events_of(self, obj: Object) -> Sequence[Object]:
         """The events about an object, the oldest first."""
         events = self._dynamic.resource((await self.mapping("events.v1.")).gvr)
-        found = await events.list(field_selector=f"involvedObject.uid={obj['metadata']['uid']}")
-        return sorted(found["items"], key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
+        listed = await events.list(field_selector=f"involvedObject.uid={obj['metadata']['uid']}")
+        return sorted(listed["items"], key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def in_order(objects: Sequence[Object]) -> Sequence[Object]:

@@ -76,9 +76,9 @@ class AsyncVerbs(ABC):
         resources = self._opened()
         mapping = await resources.mapping(resource)
         client = resources.client(mapping, "" if all_namespaces else namespace)
-        found = await client.list(label_selector=label_selector, field_selector=field_selector)
+        objects = await client.list(label_selector=label_selector, field_selector=field_selector)
         group_version = mapping.gvk.group_version
-        return [{"apiVersion": str(group_version), "kind": mapping.gvk.kind, **item} for item in found["items"]]
+        return [{"apiVersion": str(group_version), "kind": mapping.gvk.kind, **item} for item in objects["items"]]
 
     async def delete(
         self,

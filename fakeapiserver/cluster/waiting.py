@@ -93,23 +93,23 @@ def _of_path(text: str) -> Goal:
 
     def holds(obj: Object | None) -> bool:
         try:
-            found = [] if obj is None else find(obj)
+            matches = [] if obj is None else find(obj)
         except ValueError:  # an index out of bounds: not there yet
             return False
-        return _is(found, value, text) if value else any(item is not None for item in found)
+        return _is(matches, value, text) if value else any(item is not None for item in matches)
 
     return Goal(f"get {{{path}}}" + (f"={value}" if value else ""), holds)
 
 
-def _is(found: list[Any], value: str, text: str) -> bool:
+def _is(matches: list[Any], value: str, text: str) -> bool:
     """Whether the only scalar that was found is written as `value`."""
-    if not found:
+    if not matches:
         return False
-    if len(found) > 1:
-        raise ValueError(f"jsonpath: {text!r} matches {len(found)} values, but only one can be compared")
-    if isinstance(found[0], dict | list):
+    if len(matches) > 1:
+        raise ValueError(f"jsonpath: {text!r} matches {len(matches)} values, but only one can be compared")
+    if isinstance(matches[0], dict | list):
         raise ValueError(f"jsonpath: {text!r} leads to an object or a list, which can't be compared")
-    written = str(found[0]).lower() if isinstance(found[0], bool) else str(found[0])
+    written = str(matches[0]).lower() if isinstance(matches[0], bool) else str(matches[0])
     return written == value
 
 
@@ -131,9 +131,9 @@ async def wait_for(resources: Resources, reference: Reference, goal: Goal, timeo
 
 async def _report(resources: Resources, reference: Reference, obj: Object | None) -> AsyncIterator[str]:
     if obj is None:
-        found = (await reference.client.list())["items"]
-        names = [item["metadata"]["name"] for item in found[:_MOST_NAMES]]
-        more = ", …" if len(found) > _MOST_NAMES else ""
+        objects = (await reference.client.list())["items"]
+        names = [item["metadata"]["name"] for item in objects[:_MOST_NAMES]]
+        more = ", …" if len(objects) > _MOST_NAMES else ""
         others = (
             f"The others are: {', '.join(names)}{more}"
             if names

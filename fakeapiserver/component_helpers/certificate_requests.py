@@ -31,9 +31,9 @@ def controller_of_requests(context: ControllerContext, handler: Handler, name: s
 
     class Reconciler:
         async def reconcile(self, request: Request) -> None:
-            found = informer.indexer.get_by_key(request.name)
-            if found is not None and not found.get("status", {}).get("certificate"):
-                await handler({**found, "status": {**found.get("status", {})}})
+            certificate_request = informer.indexer.get_by_key(request.name)
+            if certificate_request is not None and not certificate_request.get("status", {}).get("certificate"):
+                await handler({**certificate_request, "status": {**certificate_request.get("status", {})}})
 
     backoff = MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.2, 1000.0), BucketRateLimiter(clock=context.clock))
     controller = context.controller(Reconciler(), workers=_WORKERS, name=name, rate_limiter=backoff)
@@ -42,8 +42,8 @@ def controller_of_requests(context: ControllerContext, handler: Handler, name: s
 
 
 def conditions_of(request: Object) -> Sequence[dict[str, Any]]:
-    found: Sequence[dict[str, Any]] = request.get("status", {}).get("conditions") or ()
-    return found
+    conditions: Sequence[dict[str, Any]] = request.get("status", {}).get("conditions") or ()
+    return conditions
 
 
 def is_approved(request: Object) -> bool:

@@ -18,19 +18,19 @@ _Files = tuple[Path | None, Path | None]
 
 def authorities(configuration: KubeControllerManagerConfiguration) -> Mapping[str, KeyPair]:
     """By signer; one without files isn't there. OSError; ValueError for files that don't fit together."""
-    found = configuration
-    default: _Files = (found.cluster_signing_cert_file, found.cluster_signing_key_file)
+    pairs = configuration
+    default: _Files = (pairs.cluster_signing_cert_file, pairs.cluster_signing_key_file)
     own: dict[str, _Files] = {
         KUBELET_SERVING: (
-            found.cluster_signing_kubelet_serving_cert_file,
-            found.cluster_signing_kubelet_serving_key_file,
+            pairs.cluster_signing_kubelet_serving_cert_file,
+            pairs.cluster_signing_kubelet_serving_key_file,
         ),
-        KUBELET_CLIENT: (found.cluster_signing_kubelet_client_cert_file, found.cluster_signing_kubelet_client_key_file),
+        KUBELET_CLIENT: (pairs.cluster_signing_kubelet_client_cert_file, pairs.cluster_signing_kubelet_client_key_file),
         KUBE_APISERVER_CLIENT: (
-            found.cluster_signing_kube_apiserver_client_cert_file,
-            found.cluster_signing_kube_apiserver_client_key_file,
+            pairs.cluster_signing_kube_apiserver_client_cert_file,
+            pairs.cluster_signing_kube_apiserver_client_key_file,
         ),
-        LEGACY_UNKNOWN: (found.cluster_signing_legacy_unknown_cert_file, found.cluster_signing_legacy_unknown_key_file),
+        LEGACY_UNKNOWN: (pairs.cluster_signing_legacy_unknown_cert_file, pairs.cluster_signing_legacy_unknown_key_file),
     }
     any_own = any(path is not None for files in own.values() for path in files)
     if any_own and all(default):

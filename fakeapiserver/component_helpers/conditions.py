@@ -14,7 +14,7 @@ Condition = Mapping[str, Any]
 
 def find_condition(conditions: Iterable[Condition] | None, condition_type: str) -> Condition | None:
     """The first of this type."""
-    return next((found for found in conditions or () if found["type"] == condition_type), None)
+    return next((condition for condition in conditions or () if condition["type"] == condition_type), None)
 
 
 def set_status_condition(
@@ -65,14 +65,14 @@ def pod_condition_patch(pod: Object, condition: Condition, now: float) -> Object
     return {
         "conditions": [find_condition(conditions, condition["type"])],
         # without it a new one would come first
-        "$setElementOrder/conditions": [{"type": found["type"]} for found in conditions],
+        "$setElementOrder/conditions": [{"type": row["type"]} for row in conditions],
     }
 
 
 def _with(conditions: Sequence[Condition] | None, new: Condition) -> list[Condition]:
     kept = list(conditions or ())
-    for at, found in enumerate(kept):
-        if found["type"] == new["type"]:
+    for at, condition in enumerate(kept):
+        if condition["type"] == new["type"]:
             kept[at] = new
             return kept
     return [*kept, new]

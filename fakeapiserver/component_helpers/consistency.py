@@ -43,7 +43,7 @@ class ConsistencyStore:
 
 def _has(informer: SharedInformer, key: str, version: int) -> bool:
     """The object at that version, or a later one; or it is gone again by now."""
-    found = informer.indexer.get_by_key(key)
-    if found is not None:
-        return int(found["metadata"]["resourceVersion"]) >= version
+    obj = informer.indexer.get_by_key(key)
+    if obj is not None:
+        return int(obj["metadata"]["resourceVersion"]) >= version
     return int(informer.last_sync_resource_version or 0) >= version

@@ -64,23 +64,23 @@ def is_terminating(obj: Object) -> bool:
 
 def labels_of(obj: Object) -> dict[str, str]:
     """Not the caller's to change."""
-    found: dict[str, str] = obj["metadata"].get("labels") or {}
-    return found
+    labels: dict[str, str] = obj["metadata"].get("labels") or {}
+    return labels
 
 
 def controller_of(obj: Object) -> dict[str, Any] | None:
     """The owner reference that says `controller`."""
     for reference in obj["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
-            found: dict[str, Any] = reference
-            return found
+            owner: dict[str, Any] = reference
+            return owner
     return None
 
 
 def resolve_reference(indexer: Indexer, namespace: str, reference: Mapping[str, Any]) -> Object | None:
     """Returns the owner that a reference names, or None if it is gone or another object has its name now."""
-    found = indexer.get_by_key(f"{namespace}/{reference['name']}")
-    return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+    obj = indexer.get_by_key(f"{namespace}/{reference['name']}")
+    return obj if obj is not None and obj["metadata"]["uid"] == reference["uid"] else None
 
 
 def resolve_controller(indexer: Indexer, obj: Object, kind: str) -> Object | None:

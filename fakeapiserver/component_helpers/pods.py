@@ -37,16 +37,16 @@ _NANOSECONDS: Final = 1e9
 
 def pod_phase(pod: Object) -> str:
     """Pending, Running, Succeeded, Failed, Unknown; "" before anybody wrote one."""
-    found: str = pod["status"].get("phase", "") if "status" in pod else ""
-    return found
+    phase: str = pod["status"].get("phase", "") if "status" in pod else ""
+    return phase
 
 
 def pod_condition(pod: Object, condition_type: str) -> Mapping[str, Any] | None:
     """The condition of this type."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == condition_type:
-            found: Mapping[str, Any] = condition
-            return found
+            row: Mapping[str, Any] = condition
+            return row
     return None
 
 
@@ -176,10 +176,10 @@ def objects_of_owner(indexer: Indexer, owner: Object, kind: str, *, orphans: boo
     metadata = owner["metadata"]
     namespace = metadata["namespace"]
     reference = {"kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
-    found = [*indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, reference))]
+    objects = [*indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, reference))]
     if orphans:
-        found += indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, None))
-    return found
+        objects += indexer.by_index(CONTROLLER_INDEX, controller_key(namespace, None))
+    return objects
 
 
 # ------------------------------------------------------------------ the order of deletion
@@ -279,14 +279,19 @@ def _deletion_cost(annotations: Mapping[str, str]) -> int:
 def _restarts(pod: Object) -> tuple[int, int]:
     """The most of its containers, and the most of its sidecars."""
     status = pod.get("status") or {}
-    regular = max((found.get("restartCount", 0) for found in status.get("containerStatuses") or ()), default=0)
+    regular = max(
+        (container_status.get("restartCount", 0) for container_status in status.get("containerStatuses") or ()),
+        default=0,
+    )
     sidecars = {
         container["name"]
         for container in pod["spec"].get("initContainers") or ()
         if container.get("restartPolicy") == "Always"
     }
     counts = (
-        found.get("restartCount", 0) for found in status.get("initContainerStatuses") or () if found["name"] in sidecars
+        container_status.get("restartCount", 0)
+        for container_status in status.get("initContainerStatuses") or ()
+        if container_status["name"] in sidecars
     )
     return regular, max(counts, default=0)
 

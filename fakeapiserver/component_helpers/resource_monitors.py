@@ -104,11 +104,11 @@ class ResourceMonitors:
     async def reconcile(self, request: Request) -> Result | None:
         groups = await self._context.discovery.groups()
         stale = {(group.name, version) for group in groups for version in group.stale}
-        found = {
+        monitors = {
             resource.gvr: resource for resource in preferred_resources(groups, self._verbs) if self._wanted(resource)
         }
-        gone = [gvr for gvr in self._monitors if gvr not in found and gvr.group_version not in stale]
-        new = [resource for gvr, resource in found.items() if gvr not in self._monitors]
+        gone = [gvr for gvr in self._monitors if gvr not in monitors and gvr.group_version not in stale]
+        new = [resource for gvr, resource in monitors.items() if gvr not in self._monitors]
         if gone or new:
             self._context.mapper.reset()
         for gvr in gone:

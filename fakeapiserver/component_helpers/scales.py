@@ -43,7 +43,9 @@ def _requirements(text: str) -> Iterator[labels.Requirement]:
         parsed = labels.parse(text)
     except ValueError as error:
         raise ValueError(f'couldn\'t parse the selector string "{text}": {error}') from None
-    for found in parsed.requirements:
-        if found.operator in _UNKNOWN:
-            raise ValueError(f'"{_UNKNOWN[found.operator]}" is not a valid label selector operator')
-        yield labels.Requirement(found.key, _OPERATORS.get(found.operator, found.operator), found.values)
+    for requirement in parsed.requirements:
+        if requirement.operator in _UNKNOWN:
+            raise ValueError(f'"{_UNKNOWN[requirement.operator]}" is not a valid label selector operator')
+        yield labels.Requirement(
+            requirement.key, _OPERATORS.get(requirement.operator, requirement.operator), requirement.values
+        )

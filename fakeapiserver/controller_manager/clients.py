@@ -139,10 +139,10 @@ class _AccountTransport:
         async with self._lock:
             if self._clock.monotonic() >= self._renew_at:
                 try:
-                    found = await self._requested()
+                    token = await self._requested()
                 except StatusError as error:
                     raise TransportError(f"no token for {_NAMESPACE}/{self._account}: {error}") from error
-                self._token = found["status"]["token"]
+                self._token = token["status"]["token"]
                 self._renew_at = self._clock.monotonic() + _TOKEN_SECONDS / 2
         return self._token
 

@@ -35,8 +35,8 @@ class ControllerDescriptor(Struct, frozen=True):
 
     def new(self, context: "ControllerContext") -> "Sequence[Controller]":
         """Makes it; nothing runs yet."""
-        found = cast("Constructor", import_module(f"fakeapiserver.controllers.{self.module}").new)
-        return found(context)
+        constructor = cast("Constructor", import_module(f"fakeapiserver.controllers.{self.module}").new)
+        return constructor(context)
 
 
 _CLOUD: Final = "belongs to a cloud provider"
@@ -278,7 +278,7 @@ _ALIASES: Final = {found.alias: found.name for found in _DESCRIPTORS if found.al
 
 def users(nodes: int) -> Collection[str]:
     """Returns the users in whose names controllers and so many simulated nodes send requests."""
-    accounts = {f"system:serviceaccount:kube-system:{found.account}" for found in _DESCRIPTORS}
+    accounts = {f"system:serviceaccount:kube-system:{descriptor.account}" for descriptor in _DESCRIPTORS}
     simulated = {f"system:node:node-{number}" for number in range(1, nodes + 1)}
     provisioner = "system:serviceaccount:kube-system:local-path-provisioner-service-account"
     return {*accounts, *simulated, provisioner, "system:kube-controller-manager", "system:kube-scheduler"}
@@ -286,10 +286,10 @@ def users(nodes: int) -> Collection[str]:
 
 def canonical(name: str) -> str:
     """Returns a controller's name, given the name or its alias. Raises ValueError for an unknown one."""
-    found = _ALIASES.get(name, name)
-    if found not in DESCRIPTORS:
+    name_of_alias = _ALIASES.get(name, name)
+    if name_of_alias not in DESCRIPTORS:
         raise ValueError(f'"{name}" is not in the list of known controllers')
-    return found
+    return name_of_alias
 
 
 def _is_known(name: str) -> bool:
@@ -303,7 +303,7 @@ def selected(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
     controller. Raises ValueError
     for an unknown name.
     """
-    return [found for found in named(controllers) if found.module]
+    return [descriptor for descriptor in named(controllers) if descriptor.module]
 
 
 def named(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
@@ -316,7 +316,8 @@ def named(controllers: Sequence[str]) -> Sequence[ControllerDescriptor]:
     unwanted = {canonical(name[1:]) for name in controllers if name.startswith("-")}
     everything = "*" in controllers
     return [
-        found
-        for found in _DESCRIPTORS
-        if found.name not in unwanted and (found.name in wanted or (everything and not found.disabled_by_default))
+        descriptor
+        for descriptor in _DESCRIPTORS
+        if descriptor.name not in unwanted
+        and (descriptor.name in wanted or (everything and not descriptor.disabled_by_default))
     ]

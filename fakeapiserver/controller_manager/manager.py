@@ -128,7 +128,7 @@ class ControllerManager:
         self._background: list[asyncio.Task[None]] = []
         steps = {canonical(name) for name in stepped}
         self._modes: dict[str, Mode] = {
-            found.name: "step" if found.name in steps else "run" for found in selected(controllers)
+            descriptor.name: "step" if descriptor.name in steps else "run" for descriptor in selected(controllers)
         }
         self._extra = extra or {}
         self._modes |= dict.fromkeys(self._extra, "run")
@@ -387,7 +387,9 @@ class ControllerManager:
             return False
         self._shared.informers.start()
         self._shared.metadata_informers.start()
-        running.tasks = [asyncio.create_task(self._run(running.context, found)) for found in running.controllers]
+        running.tasks = [
+            asyncio.create_task(self._run(running.context, controller)) for controller in running.controllers
+        ]
         log.debug("started %s", name)
         return True
 

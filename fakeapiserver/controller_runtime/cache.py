@@ -169,8 +169,8 @@ class Cache:
         invalid selector, and a namespace that the cache leaves out.
         """
         informers = await self._synced(kind, metadata_only)
-        found = informers.list(namespace, label_selector, fields or {})
-        return [copied(obj) for obj in (found[:limit] if limit else found)]
+        objects = informers.list(namespace, label_selector, fields or {})
+        return [copied(obj) for obj in (objects[:limit] if limit else objects)]
 
     async def _synced(self, kind: GroupVersionKind, metadata_only: bool) -> "Informers":
         if not self._started.is_set():
@@ -227,15 +227,15 @@ class Informers:
         namespace = namespace if self.namespaced else ""
         key = f"{namespace}/{name}" if namespace else name
         for informer in self._of(namespace, "get"):
-            found = informer.indexer.get_by_key(key)
-            if found is not None:
-                return found
+            obj = informer.indexer.get_by_key(key)
+            if obj is not None:
+                return obj
         raise new_not_found(self.resource, name)
 
     def list(self, namespace: str, label_selector: str, fields: Mapping[str, str]) -> list[Object]:
         """Shared: not to be changed. ValueError as Cache.list."""
         namespace = namespace if self.namespaced else ""
-        found: list[Object] = []
+        listed: list[Object] = []
         for informer in self._of(namespace, "list"):
             indexer = informer.indexer
             for name in fields:
@@ -247,13 +247,13 @@ class Informers:
                 for row in rest:
                     keys &= set(indexer.index_keys(*row))
                 objects = [obj for key in sorted(keys) if (obj := indexer.get_by_key(key)) is not None]
-                found += [obj for obj in objects if namespace in ("", obj["metadata"].get("namespace"))]
+                listed += [obj for obj in objects if namespace in ("", obj["metadata"].get("namespace"))]
             else:
-                found += indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else indexer.list()
+                listed += indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else indexer.list()
         if label_selector:
             selector = labels.parse(label_selector)
-            found = [obj for obj in found if selector.matches(obj["metadata"].get("labels") or {})]
-        return found
+            listed = [obj for obj in listed if selector.matches(obj["metadata"].get("labels") or {})]
+        return listed
 
     def _of(self, namespace: str, verb: str) -> Iterable[SharedInformer]:
         if namespace and "" not in self.by_namespace:
@@ -268,13 +268,13 @@ def _as_kind(kind: GroupVersionKind, transform: TransformFunc | None) -> Transfo
     names = {"apiVersion": str(kind.group_version), "kind": kind.kind}
 
     def named(obj: Object) -> Object:
-        found = {**obj, **names}
-        return transform(found) if transform is not None else found
+        obj_of_kind = {**obj, **names}
+        return transform(obj_of_kind) if transform is not None else obj_of_kind
 
     return named
 
 
 def copied(obj: Object) -> Object:
     """Returns a deep copy of a JSON value."""
-    found: Object = msgspec.json.decode(msgspec.json.encode(obj))
-    return found
+    copy: Object = msgspec.json.decode(msgspec.json.encode(obj))
+    return copy

@@ -167,8 +167,8 @@ class Client:
     async def get(self, kind: Kind, name: str, namespace: str = "") -> Any:
         """StatusError (404) when it isn't there, ValueError for what doesn't fit the kind's type or isn't in the client's namespace,
         NoMatchError (a LookupError) for a kind that isn't served."""
-        found = await self._reader.get(gvk_for(kind), name, self._within(namespace))
-        return _typed(found, kind)
+        obj = await self._reader.get(gvk_for(kind), name, self._within(namespace))
+        return _typed(obj, kind)
 
     @overload
     async def find(self, kind: GroupVersionKind, name: str, namespace: str = "") -> Object | None: ...
@@ -218,30 +218,30 @@ class Client:
     ) -> Any:
         """`labels`: a selector such as `app in (a,b)`, or labels that must be there. `fields`: by field indexes where reads come
         from the cache. `limit`: not more than so many, 0 is all. StatusError, ValueError."""
-        found = await self._reader.list(
+        objects = await self._reader.list(
             gvk_for(kind),
             namespace=self._within(namespace),
             label_selector=_selector(labels),
             fields=fields,
             limit=limit,
         )
-        return [_typed(obj, kind) for obj in found]
+        return [_typed(obj, kind) for obj in objects]
 
     # ------------------------------------------------------------------------ writes
 
     async def create(self, obj: T) -> T:
         """Creates an object and returns what was stored. StatusError."""
 
-        async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.create(found, **options)
+        async def created(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            return await source.create(sent, **options)
 
         return await self._write("create", obj, "", created)
 
     async def update(self, obj: T, subresource: str = "") -> T:
         """Replaces it, or its `subresource` (status). StatusError (409) when it changed since it was read."""
 
-        async def updated(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.update(found, *_parts(subresource), **options)
+        async def updated(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            return await source.update(sent, *_parts(subresource), **options)
 
         return await self._write("update", obj, subresource, updated)
 
@@ -250,8 +250,8 @@ class Client:
     ) -> T:
         """Patches the object that `obj` names, or its `subresource`. `patch_type` as in client.dynamic. StatusError."""
 
-        async def patched(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            name = found["metadata"]["name"]
+        async def patched(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            name = sent["metadata"]["name"]
             return await source.patch(name, patch, *_parts(subresource), patch_type=patch_type, **options)
 
         return await self._write("patch", obj, subresource, patched)
@@ -262,8 +262,8 @@ class Client:
         if not self._field_owner:
             raise ValueError("apply needs a field owner: client.with_options(field_owner=…)")
 
-        async def applied(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.apply(found, *_parts(subresource), force=force, **options)
+        async def applied(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            return await source.apply(sent, *_parts(subresource), force=force, **options)
 
         return await self._write("apply", obj, subresource, applied)
 
@@ -277,24 +277,24 @@ class Client:
 
     async def get_subresource(self, obj: Any, subresource: str) -> Object:
         """`scale`, say. StatusError."""
-        found = to_object(obj)
-        source = await self._source(found)
-        return await source.get(found["metadata"]["name"], subresource)
+        parent = to_object(obj)
+        source = await self._source(parent)
+        return await source.get(parent["metadata"]["name"], subresource)
 
     async def create_subresource(self, obj: Any, subresource: str, body: Object) -> Object:
         """Posts `body` to a subresource of the object that `obj` names (eviction, binding, token): what the server answers.
         StatusError."""
 
-        async def created(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.create(found, subresource, **options)
+        async def created(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            return await source.create(sent, subresource, **options)
 
         return await self._sent("create", to_object(obj), _named_as(obj, body), subresource, created)
 
     async def update_subresource(self, obj: Any, subresource: str, body: Object) -> Object:
         """Replaces a subresource that is an object of another kind (scale). StatusError."""
 
-        async def updated(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
-            return await source.update(found, subresource, **options)
+        async def updated(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
+            return await source.update(sent, subresource, **options)
 
         return await self._sent("update", to_object(obj), _named_as(obj, body), subresource, updated)
 
@@ -303,7 +303,7 @@ class Client:
         Orphan, the kind's own without. `grace_period_seconds` None: the kind's own. StatusError (404; 409 for another uid)."""
         metadata = to_object(obj)["metadata"]
 
-        async def deleted(source: ResourceClient, found: Object, options: WriteOptions) -> Object:
+        async def deleted(source: ResourceClient, sent: Object, options: WriteOptions) -> Object:
             wanted = DeleteOptions(dry_run=self._dry_run)
             if metadata.get("uid"):
                 wanted["uid"] = metadata["uid"]
@@ -312,16 +312,16 @@ class Client:
             if grace_period_seconds is not None:
                 wanted["grace_period_seconds"] = grace_period_seconds
             await source.delete(metadata["name"], **wanted)
-            return found
+            return sent
 
         await self._write("delete", to_object(obj), "", deleted)
 
     async def delete_all_of(self, kind: Kind, *, namespace: str = "", labels: str | Mapping[str, str] = "") -> None:
         """Deletes everything that `labels` select, in one namespace. StatusError, ValueError for a namespaced kind without a
         namespace."""
-        found = gvk_for(kind)
+        gvk = gvk_for(kind)
         metadata = {"namespace": namespace} if namespace else {}
-        named = {"apiVersion": str(found.group_version), "kind": found.kind, "metadata": metadata}
+        named = {"apiVersion": str(gvk.group_version), "kind": gvk.kind, "metadata": metadata}
 
         async def deleted(source: ResourceClient, obj: Object, options: WriteOptions) -> Object:
             await source.delete_collection(ListOptions(label_selector=_selector(labels)), dry_run=self._dry_run)
@@ -330,8 +330,8 @@ class Client:
         await self._write("deletecollection", named, "", deleted)
 
     async def _write(self, verb: str, obj: T, subresource: str, write: "_Write") -> T:
-        found = to_object(obj)
-        stored = await self._sent(verb, found, found, subresource, write)
+        converted = to_object(obj)
+        stored = await self._sent(verb, converted, converted, subresource, write)
         return stored if isinstance(obj, dict) else from_object(stored, type(obj))  # type: ignore[return-value]
 
     async def _sent(self, verb: str, obj: Object, content: Object, subresource: str, write: "_Write") -> Object:
@@ -341,8 +341,8 @@ class Client:
             dry_run=self._dry_run, field_manager=self._field_owner, field_validation=self._field_validation
         )
 
-        async def written(found: Object) -> Object:
-            return await write(source, found, options)
+        async def written(sent: Object) -> Object:
+            return await write(source, sent, options)
 
         if self._interceptor is None:
             return await written(content)

@@ -87,10 +87,10 @@ def remove_controller_reference(owner: Any, controlled: Object) -> None:
     kind, reference = _kind(controlled), _named(owner)
     if not has_controller_reference(controlled):
         raise ValueError(f"{kind} does not have a owner reference with controller equals true")
-    found = [other for other in _references(controlled) if _same(other, reference)]
-    if not found:
+    kept = [other for other in _references(controlled) if _same(other, reference)]
+    if not kept:
         raise ValueError(f"{kind} does not have an controller reference for {reference['kind']}")
-    if not found[0].get("controller"):
+    if not kept[0].get("controller"):
         raise ValueError(f"{reference['kind']} owner is not the controller reference for {kind}")
     remove_owner_reference(owner, controlled)
 
@@ -121,9 +121,9 @@ def _reference(owner: Any, owned: Object) -> Object:
 
 
 def _named(owner: Any) -> Object:
-    found = to_object(owner)
-    kind = gvk_for(found)
-    return {"apiVersion": str(kind.group_version), "kind": kind.kind, "name": found["metadata"]["name"]}
+    obj = to_object(owner)
+    kind = gvk_for(obj)
+    return {"apiVersion": str(kind.group_version), "kind": kind.kind, "name": obj["metadata"]["name"]}
 
 
 def _references(obj: Object) -> list[Object]:
@@ -162,9 +162,9 @@ def add_finalizer(obj: Object, finalizer: str) -> bool:
 
 def remove_finalizer(obj: Object, finalizer: str) -> bool:
     """Whether it was there."""
-    found = obj["metadata"].get("finalizers") or []
-    obj["metadata"]["finalizers"] = [other for other in found if other != finalizer]
-    return len(obj["metadata"]["finalizers"]) != len(found)
+    finalizers = obj["metadata"].get("finalizers") or []
+    obj["metadata"]["finalizers"] = [other for other in finalizers if other != finalizer]
+    return len(obj["metadata"]["finalizers"]) != len(finalizers)
 
 
 async def create_or_update(client: Client, obj: Object, mutate: Mutate | None) -> tuple[Object, OperationResult]:
@@ -205,13 +205,13 @@ async def create_or_patch(client: Client, obj: Object, mutate: Mutate | None) ->
     if "status" in outside:
         status = {"status": outside.pop("status")}
     result = OperationResult.NONE
-    found = stored
+    written = stored
     if outside:
-        found, result = await client.patch(found, outside), OperationResult.UPDATED
+        written, result = await client.patch(written, outside), OperationResult.UPDATED
     if status:
-        found = await client.patch_status(found, status)
+        written = await client.patch_status(written, status)
         result = OperationResult.UPDATED_STATUS if outside else OperationResult.UPDATED_STATUS_ONLY
-    return found, result
+    return written, result
 
 
 def merge_patch(old: Object, new: Object) -> Object:

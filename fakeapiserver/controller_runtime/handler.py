@@ -125,8 +125,8 @@ class EnqueueRequestsFromMapFunc(Struct, frozen=True):
         priority = priority_of(event)
         seen: dict[Request, None] = {}
         for obj in objects:
-            found = self.map(obj)
-            seen.update(dict.fromkeys(await found if isinstance(found, Awaitable) else found))
+            requests = self.map(obj)
+            seen.update(dict.fromkeys(await requests if isinstance(requests, Awaitable) else requests))
         for request in seen:
             queue.add(request, priority)
 

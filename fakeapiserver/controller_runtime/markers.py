@@ -139,9 +139,9 @@ def resource(
     `deprecated`: a warning for its users ("" for the usual one).
     """
 
-    def marked(found: T) -> T:
+    def marked(cls: T) -> T:
         setattr(
-            found,
+            cls,
             RESOURCE,
             Resource(
                 plural or plural_of(kind),
@@ -158,8 +158,8 @@ def resource(
                 deprecated,
             ),
         )
-        scheme.kind(api_version, kind)(found)
-        return found
+        scheme.kind(api_version, kind)(cls)
+        return cls
 
     return marked
 
@@ -248,10 +248,10 @@ def webhook(
 
 def _one_of(name: str, what: str, word: str, known: Sequence[str]) -> str:
     """Returns the word in upstream's spelling; like upstream's markers it ignores case."""
-    found = next((row for row in known if row.lower() == word.lower()), None)
-    if found is None:
+    match = next((row for row in known if row.lower() == word.lower()), None)
+    if match is None:
         raise ValueError(f"the webhook {name}: {what} {word!r} is not one of {', '.join(filter(None, known))}")
-    return found
+    return match
 
 
 def _check_words(name: str, what: str, words: Sequence[str]) -> None:
@@ -352,15 +352,15 @@ def builtin(name: str) -> dict[str, Any]:
     return {"x-fakeapiserver-builtin": name}
 
 
-def noted(found: type[Any], what: str) -> Any:
+def noted(cls: type[Any], what: str) -> Any:
     """Returns what a decorator recorded on the class itself, or None."""
-    return vars(found).get(what)
+    return vars(cls).get(what)
 
 
 def _noting(what: str, note: object) -> Callable[[T], T]:
-    def marked(found: T) -> T:
-        setattr(found, what, (note, *(noted(found, what) or ())))
-        return found
+    def marked(cls: T) -> T:
+        setattr(cls, what, (note, *(noted(cls, what) or ())))
+        return cls
 
     return marked
 

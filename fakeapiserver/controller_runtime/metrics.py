@@ -99,22 +99,22 @@ class Metrics:
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
         """The one of this name, as it was first made; so are gauges and histograms."""
-        found = self._made.get(name) or Counter(name, text, labels, registry=self.registry)
-        assert isinstance(found, Counter)
-        self._made[name] = found
-        return found
+        metric = self._made.get(name) or Counter(name, text, labels, registry=self.registry)
+        assert isinstance(metric, Counter)
+        self._made[name] = metric
+        return metric
 
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        found = self._made.get(name) or Gauge(name, text, labels, registry=self.registry)
-        assert isinstance(found, Gauge)
-        self._made[name] = found
-        return found
+        metric = self._made.get(name) or Gauge(name, text, labels, registry=self.registry)
+        assert isinstance(metric, Gauge)
+        self._made[name] = metric
+        return metric
 
     def histogram(self, name: str, text: str, buckets: Iterable[float], *labels: str) -> Histogram:
-        found = self._made.get(name) or Histogram(name, text, labels, registry=self.registry, buckets=tuple(buckets))
-        assert isinstance(found, Histogram)
-        self._made[name] = found
-        return found
+        metric = self._made.get(name) or Histogram(name, text, labels, registry=self.registry, buckets=tuple(buckets))
+        assert isinstance(metric, Histogram)
+        self._made[name] = metric
+        return metric
 
     def of_controller(self, controller: str, max_concurrent: int) -> "ControllerMetrics":
         """Every series of a controller is there from the beginning, but for the time of reconciliations."""

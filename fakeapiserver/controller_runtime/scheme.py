@@ -38,9 +38,9 @@ def kind(api_version: str, kind: str) -> Callable[[type[T]], type[T]]:
     """
     group, version = GroupVersion.parse(api_version)
 
-    def named(found: type[T]) -> type[T]:
-        setattr(found, _ATTRIBUTE, GroupVersionKind(group, version, kind))
-        return found
+    def named(cls: type[T]) -> type[T]:
+        setattr(cls, _ATTRIBUTE, GroupVersionKind(group, version, kind))
+        return cls
 
     return named
 
@@ -58,21 +58,21 @@ def gvk_for(obj: Any) -> GroupVersionKind:
         if not obj.get("apiVersion") or not obj.get("kind"):
             raise ValueError("the object names no apiVersion or kind")
         return gvk(obj["apiVersion"], obj["kind"])
-    found = getattr(obj, _ATTRIBUTE, None)
-    if not isinstance(found, GroupVersionKind):
+    registered = getattr(obj, _ATTRIBUTE, None)
+    if not isinstance(registered, GroupVersionKind):
         name = obj.__name__ if isinstance(obj, type) else type(obj).__name__
         raise ValueError(f'{name} is of no kind: decorate it with @kind("example.com/v1", "{name}")')
-    return found
+    return registered
 
 
 def to_object(obj: Any) -> Object:
     """The dict of a typed object, with apiVersion and kind; a dict as it is. ValueError."""
     if isinstance(obj, dict):
         return obj
-    found = gvk_for(obj)
+    gvk = gvk_for(obj)
     dump = getattr(obj, "model_dump", None)
     fields = dump(mode="json", by_alias=True, exclude_none=True) if dump else msgspec.to_builtins(obj)
-    return {"apiVersion": str(found.group_version), "kind": found.kind, **_without_none(fields)}
+    return {"apiVersion": str(gvk.group_version), "kind": gvk.kind, **_without_none(fields)}
 
 
 def from_object(obj: Object, kind: type[T]) -> T:

@@ -30,9 +30,9 @@ class Cleaner:
 
     async def reconcile(self, request: Request) -> Result:
         now = self._clock.now()
-        for found in self._requests.indexer.list():
-            if _is_of_no_use(found, now):
-                name = found["metadata"]["name"]
+        for csr in self._requests.indexer.list():
+            if _is_of_no_use(csr, now):
+                name = csr["metadata"]["name"]
                 try:
                     await self._client.resource(CERTIFICATE_SIGNING_REQUESTS).delete(name)
                 except StatusError as error:
@@ -40,11 +40,11 @@ class Cleaner:
         return Result(requeue_after=_HOUR)
 
 
-def _is_of_no_use(found: Object, now: float) -> bool:
+def _is_of_no_use(csr: Object, now: float) -> bool:
     """Decided an hour ago and done with; undecided, or without its certificate, for a day; or the certificate's time is over."""
-    conditions = conditions_of(found)
-    certificate = found.get("status", {}).get("certificate")
-    if not conditions and _is_older(found["metadata"].get("creationTimestamp"), _PENDING, now):
+    conditions = conditions_of(csr)
+    certificate = csr.get("status", {}).get("certificate")
+    if not conditions and _is_older(csr["metadata"].get("creationTimestamp"), _PENDING, now):
         return True
     for condition in conditions:
         decided, kind = condition.get("lastUpdateTime"), condition["type"]
@@ -58,18 +58,18 @@ def _is_of_no_use(found: Object, now: float) -> bool:
 
 
 def _is_older(time: str | None, seconds: float, now: float) -> bool:
-    found = seconds_of(time) if time else None
-    return found is not None and now - found > seconds
+    since = seconds_of(time) if time else None
+    return since is not None and now - since > seconds
 
 
 def _has_expired(certificate: str, now: float) -> bool:
     from cryptography import x509
 
     try:
-        found = x509.load_pem_x509_certificate(base64.b64decode(certificate))
+        parsed = x509.load_pem_x509_certificate(base64.b64decode(certificate))
     except ValueError:
         return False
-    return now > found.not_valid_after_utc.timestamp()
+    return now > parsed.not_valid_after_utc.timestamp()
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

@@ -185,9 +185,9 @@ def _subject(subject: "x509.Name") -> Iterator["x509.RelativeDistinguishedName"]
     from cryptography import x509
 
     for dotted in _SUBJECT:
-        found = subject.get_attributes_for_oid(x509.ObjectIdentifier(dotted))
-        if found:
-            written = [_as_go_writes(attribute) for attribute in found]
+        attributes = subject.get_attributes_for_oid(x509.ObjectIdentifier(dotted))
+        if attributes:
+            written = [_as_go_writes(attribute) for attribute in attributes]
             yield x509.RelativeDistinguishedName(written[-1:] if dotted in _SINGLE else dict.fromkeys(written))
 
 

@@ -53,8 +53,8 @@ def _pool_of(resource_slice: Object) -> str:
 
 def _allocated(claim: Object) -> Sequence[Mapping[str, Any]]:
     allocation = (claim.get("status") or {}).get("allocation") or {}
-    found: Sequence[Mapping[str, Any]] = (allocation.get("devices") or {}).get("results") or ()
-    return found
+    results: Sequence[Mapping[str, Any]] = (allocation.get("devices") or {}).get("results") or ()
+    return results
 
 
 class DeviceTaintEviction:
@@ -78,7 +78,7 @@ class DeviceTaintEviction:
         self._claims_by_pool = add_indexer(
             self.claims, _BY_POOL, lambda claim: {_pool(row) for row in _allocated(claim)}
         )
-        self._slices_by_pool = add_indexer(self.slices, _BY_POOL, lambda found: (_pool_of(found),))
+        self._slices_by_pool = add_indexer(self.slices, _BY_POOL, lambda resource_slice: (_pool_of(resource_slice),))
 
     # ------------------------------------------------------------------------- events
 
@@ -96,7 +96,7 @@ class DeviceTaintEviction:
 
     def slice_changed(self, event: Event, queue: Queue) -> None:
         pools = (event.object_old, event.object_new) if isinstance(event, UpdateEvent) else (event.object,)
-        for pool in {_pool_of(found) for found in pools}:
+        for pool in {_pool_of(resource_slice) for resource_slice in pools}:
             for claim in self._claims_by_pool.by_index(_BY_POOL, pool):
                 self._consumers(claim, queue)
 
@@ -159,10 +159,10 @@ class DeviceTaintEviction:
 
     def _taints(self, allocated: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         slices = self._slices_by_pool.by_index(_BY_POOL, _pool(allocated))
-        newest = max((found["spec"]["pool"]["generation"] for found in slices), default=0)
-        for found in slices:
-            if found["spec"]["pool"]["generation"] == newest:
-                for device in found["spec"].get("devices") or ():
+        newest = max((resource_slice["spec"]["pool"]["generation"] for resource_slice in slices), default=0)
+        for resource_slice in slices:
+            if resource_slice["spec"]["pool"]["generation"] == newest:
+                for device in resource_slice["spec"].get("devices") or ():
                     if device["name"] == allocated["device"]:
                         return [taint for taint in device.get("taints") or () if taint["effect"] == "NoExecute"]
         return ()

@@ -177,7 +177,7 @@ def _address(service: Object, pod: Object) -> Object | None:
     else:
         return None
     metadata = pod["metadata"]
-    found: Object = {
+    address: Object = {
         "ip": ip,
         "nodeName": pod["spec"].get("nodeName", ""),
         "targetRef": {
@@ -188,36 +188,36 @@ def _address(service: Object, pod: Object) -> Object | None:
         },
     }
     if should_set_hostname(pod, service):
-        found["hostname"] = pod["spec"]["hostname"]
-    return found
+        address["hostname"] = pod["spec"]["hostname"]
+    return address
 
 
 def _primary_family(service: Object, pod: Object) -> str:
     spec = service["spec"]
     if families := spec.get("ipFamilies"):
-        found: str = families[0]
-        return found
+        family: str = families[0]
+        return family
     address = spec["clusterIP"] if is_service_ip_set(service) else pod.get("status", {}).get("podIP", "")
     return "IPv6" if is_ipv6(address) else "IPv4"
 
 
 def _is_right(current: Object, service: Object, subsets: Sequence[Object]) -> bool:
-    found = [_comparable(subset) for subset in current.get("subsets") or ()]
+    present = [_comparable(subset) for subset in current.get("subsets") or ()]
     return (
-        (found == subsets or repack_subsets(found) == subsets)
+        (present == subsets or repack_subsets(present) == subsets)
         and _has_right_labels(labels_of(current), labels_of(service))
-        and _count(found) <= _MAX_CAPACITY
+        and _count(present) <= _MAX_CAPACITY
         and _OVER_CAPACITY not in (current["metadata"].get("annotations") or {})
     )
 
 
 def _comparable(subset: Object) -> Object:
     """Returns the subset without the resourceVersions of its targets."""
-    found = {**subset}
+    copy = {**subset}
     for members in ("addresses", "notReadyAddresses"):
         if members in subset:
-            found[members] = [_without_version(address) for address in subset[members]]
-    return found
+            copy[members] = [_without_version(address) for address in subset[members]]
+    return copy
 
 
 def _without_version(address: Object) -> Object:
@@ -247,14 +247,14 @@ def _truncated(subsets: list[Object]) -> list[Object]:
     cuts_ready = ready > _MAX_CAPACITY
     members = "addresses" if cuts_ready else "notReadyAddresses"
     room, total = (_MAX_CAPACITY, ready) if cuts_ready else (_MAX_CAPACITY - ready, not_ready)
-    left, found = room, []
+    left, truncated = room, []
     for subset in subsets:
         candidates = subset.get(members, ())
         kept = candidates[: min(left, math.ceil(len(candidates) / total * room))]
         left -= len(kept)
         cut = {name: value for name, value in subset.items() if not cuts_ready or name != "notReadyAddresses"}
-        found.append({**cut, members: kept} if kept else {name: cut[name] for name in cut if name != members})
-    return found
+        truncated.append({**cut, members: kept} if kept else {name: cut[name] for name in cut if name != members})
+    return truncated
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

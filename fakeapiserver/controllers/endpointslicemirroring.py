@@ -112,9 +112,9 @@ class EndpointSliceMirroringController:
     async def _delete(self, request: Request, slices: Sequence[Object]) -> None:
         client = self._client.resource(ENDPOINT_SLICES, request.namespace)
         errors = []
-        for found in slices:
+        for endpoint_slice in slices:
             try:
-                await client.delete(found["metadata"]["name"])
+                await client.delete(endpoint_slice["metadata"]["name"])
             except StatusError as error:
                 errors.append(error)
         if errors:
@@ -126,8 +126,10 @@ class EndpointSliceMirroringController:
     def _changes(self, endpoints: Object, slices: Sequence[Object]) -> _Changes:
         desired = self._desired(endpoints)
         existing: dict[_Key, list[Object]] = {}
-        for found in slices:
-            existing.setdefault((found["addressType"], port_map_key(found.get("ports") or ())), []).append(found)
+        for endpoint_slice in slices:
+            existing.setdefault(
+                (endpoint_slice["addressType"], port_map_key(endpoint_slice.get("ports") or ())), []
+            ).append(endpoint_slice)
         changes = _Changes()
         for key, wanted in desired.items():
             self._mirror(endpoints, key, wanted, existing.pop(key, []), changes)
@@ -187,18 +189,18 @@ class EndpointSliceMirroringController:
 
     async def _write(self, request: Request, endpoints: Object, changes: _Changes) -> None:
         slices = self._client.resource(ENDPOINT_SLICES, request.namespace)
-        for found in changes.create if not is_terminating(endpoints) else ():
+        for endpoint_slice in changes.create if not is_terminating(endpoints) else ():
             try:
-                self._tracker.update(await slices.create(found))
+                self._tracker.update(await slices.create(endpoint_slice))
             except StatusError as error:
                 if is_namespace_terminating(error):
                     return
                 raise
-        for found in changes.update:
-            self._tracker.update(await slices.update(found))
-        for found in changes.delete:
-            await slices.delete(found["metadata"]["name"])
-            self._tracker.expect_deletion(found)
+        for endpoint_slice in changes.update:
+            self._tracker.update(await slices.update(endpoint_slice))
+        for endpoint_slice in changes.delete:
+            await slices.delete(endpoint_slice["metadata"]["name"])
+            self._tracker.expect_deletion(endpoint_slice)
 
 
 def _should_mirror(endpoints: Object) -> bool:
@@ -250,11 +252,13 @@ def _new_slice(endpoints: Object, key: _Key, mirrored: Iterable[Object]) -> Obje
     }
 
 
-def _is_mirror(found: Object, endpoints: Object, wanted: EndpointSet) -> bool:
+def _is_mirror(endpoint_slice: Object, endpoints: Object, wanted: EndpointSet) -> bool:
     """Whether the slice is up to date."""
-    metadata = found["metadata"]
-    mirrored = found.get("endpoints") or ()
-    own_labels = {name: value for name, value in labels_of(found).items() if name not in (MANAGED_BY, SERVICE_NAME)}
+    metadata = endpoint_slice["metadata"]
+    mirrored = endpoint_slice.get("endpoints") or ()
+    own_labels = {
+        name: value for name, value in labels_of(endpoint_slice).items() if name not in (MANAGED_BY, SERVICE_NAME)
+    }
     return (
         len(mirrored) == len(wanted)
         and all(
@@ -275,14 +279,14 @@ def _is_mirror(found: Object, endpoints: Object, wanted: EndpointSet) -> bool:
 def _recycle(changes: _Changes) -> None:
     """Overwrites slices that would be deleted with slices that would be created."""
     create = []
-    for found in changes.create:
-        old = next((other for other in changes.delete if other["addressType"] == found["addressType"]), None)
+    for endpoint_slice in changes.create:
+        old = next((other for other in changes.delete if other["addressType"] == endpoint_slice["addressType"]), None)
         if old is None:
-            create.append(found)
+            create.append(endpoint_slice)
             continue
         changes.delete.remove(old)
-        found["metadata"]["name"] = old["metadata"]["name"]
-        changes.update.append(found)
+        endpoint_slice["metadata"]["name"] = old["metadata"]["name"]
+        changes.update.append(endpoint_slice)
     changes.create = create
 
 

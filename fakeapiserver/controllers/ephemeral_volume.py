@@ -64,9 +64,9 @@ class EphemeralVolumeController:
     async def _provide(self, pod: Object, volume: Object) -> None:
         owner, name = pod["metadata"], claim_name(pod, volume)
         namespace = owner["namespace"]
-        found = self.claims.indexer.get_by_key(f"{namespace}/{name}")
-        if found is not None:
-            if not is_for_pod(pod, found):
+        existing = self.claims.indexer.get_by_key(f"{namespace}/{name}")
+        if existing is not None:
+            if not is_for_pod(pod, existing):
                 raise EphemeralVolumeFailed(
                     f"PVC {namespace}/{name} was not created for pod {namespace}/{owner['name']} (pod is not owner)"
                 )

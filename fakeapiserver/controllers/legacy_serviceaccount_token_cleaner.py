@@ -73,8 +73,8 @@ class LegacyTokenCleaner:
 
     async def _tracked_since(self) -> float | None:
         """The first midnight since which each use is known."""
-        found = await self._client.resource(CONFIG_MAPS, "kube-system").get(_TRACKING)
-        since = _parsed((found.get("data") or {}).get("since", ""))
+        config_map = await self._client.resource(CONFIG_MAPS, "kube-system").get(_TRACKING)
+        since = _parsed((config_map.get("data") or {}).get("since", ""))
         if since is None:
             log.error("config map %s doesn't say since when tokens are tracked", _TRACKING)
             return None
@@ -93,7 +93,7 @@ class LegacyTokenCleaner:
             return False
         account = self._account(secret)
         named = (account or {}).get("secrets") or ()
-        return any(found.get("name") == secret["metadata"]["name"] for found in named)
+        return any(reference.get("name") == secret["metadata"]["name"] for reference in named)
 
     def _account(self, secret: Object) -> Object | None:
         annotations: Mapping[str, str] = secret["metadata"].get("annotations") or {}

@@ -46,10 +46,10 @@ class CIDRSet:
     def allocate_next(self) -> Network | None:
         """Returns the next free range, or None if all are taken."""
         for _ in range(2 ** (self._mask - self.cluster.prefixlen)):
-            found = next(self._next)
-            if found not in self._taken:
-                self._taken.add(found)
-                return found
+            network = next(self._next)
+            if network not in self._taken:
+                self._taken.add(network)
+                return network
         return None
 
     def occupy(self, wanted: Network) -> None:
@@ -84,13 +84,13 @@ class NodeIPAM:
         """A node that is gone gives its ranges back."""
         node = object_of(event)
         if isinstance(event, DeleteEvent):
-            for found, text in zip(self._sets, node["spec"].get("podCIDRs") or (), strict=False):
-                found.release(ipaddress.ip_network(text, strict=False))
+            for cidr_set, text in zip(self._sets, node["spec"].get("podCIDRs") or (), strict=False):
+                cidr_set.release(ipaddress.ip_network(text, strict=False))
             return
         if ranges := node["spec"].get("podCIDRs"):
             # at once, and before any other node is given one
-            for found, text in zip(self._sets, ranges, strict=False):
-                found.occupy(ipaddress.ip_network(text, strict=False))
+            for cidr_set, text in zip(self._sets, ranges, strict=False):
+                cidr_set.occupy(ipaddress.ip_network(text, strict=False))
             return
         queue.add(Request("", node["metadata"]["name"]))
 
@@ -99,8 +99,8 @@ class NodeIPAM:
         if node is None or node["spec"].get("podCIDRs"):
             return
         ranges: list[Network] = []
-        for number, found in enumerate(self._sets):
-            allocated = found.allocate_next()
+        for number, cidr_set in enumerate(self._sets):
+            allocated = cidr_set.allocate_next()
             if allocated is None:
                 self._give_back(ranges)
                 self._tell(node, "CIDRNotAvailable")
@@ -121,8 +121,8 @@ class NodeIPAM:
             raise
 
     def _give_back(self, ranges: Sequence[Network]) -> None:
-        for found, allocated in zip(self._sets, ranges, strict=False):
-            found.release(allocated)
+        for cidr_set, allocated in zip(self._sets, ranges, strict=False):
+            cidr_set.release(allocated)
 
     def _tell(self, node: Object, status: str) -> None:
         metadata = node["metadata"]
@@ -150,16 +150,16 @@ def cidr_sets(configuration: KubeControllerManagerConfiguration) -> Sequence[CID
             "--node-cidr-mask-size is not for dual-stack clusters: use --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6"
         )
     own = {4: configuration.node_cidr_mask_size_ipv4, 6: configuration.node_cidr_mask_size_ipv6}
-    found = [
+    sets = [
         CIDRSet(cluster, configuration.node_cidr_mask_size or own[cluster.version] or _MASKS[cluster.version])
         for cluster in clusters
     ]
     for text in filter(None, configuration.service_cluster_ip_range.split(",")):
         services = ipaddress.ip_network(text.strip(), strict=False)
-        for each in found:
+        for each in sets:
             if services.version == each.cluster.version and services.overlaps(each.cluster):
                 each.occupy(services)
-    return found
+    return sets
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

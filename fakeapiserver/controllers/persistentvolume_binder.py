@@ -80,9 +80,9 @@ class _Latest:
 
     def list(self) -> Iterable[Object]:
         for key in self._informer.list_keys():
-            found = self.get(key)
-            if found is not None:
-                yield found
+            obj = self.get(key)
+            if obj is not None:
+                yield obj
 
     def put(self, obj: Object) -> Object:
         """Remembers an object as it was written."""
@@ -140,8 +140,8 @@ class _Binder:
 
     def delays_binding(self, claim: Object) -> bool:
         """Until a pod with it is scheduled."""
-        found = self.classes.get_by_key(class_of(claim))
-        return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+        storage_class = self.classes.get_by_key(class_of(claim))
+        return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 class ClaimController:
@@ -183,8 +183,8 @@ class ClaimController:
         if volume is not None:
             await self._bind(volume, claim)
             return
-        if not has_class(claim) and (found := default_class(self._binder.classes.list())) is not None:
-            spec = {**claim["spec"], "storageClassName": found["metadata"]["name"]}
+        if not has_class(claim) and (default := default_class(self._binder.classes.list())) is not None:
+            spec = {**claim["spec"], "storageClassName": default["metadata"]["name"]}
             claims = self._binder.client.resource(PERSISTENT_VOLUME_CLAIMS, claim["metadata"]["namespace"])
             await claims.update({**claim, "spec": spec})
             return
@@ -215,12 +215,12 @@ class ClaimController:
         if not self._provisions:
             return
         name = class_of(claim)
-        found = self._binder.classes.get_by_key(name)
-        if found is None:
+        storage_class = self._binder.classes.get_by_key(name)
+        if storage_class is None:
             message = f'storageclass.storage.k8s.io "{name}" not found'
             self._tell(claim, "ProvisioningFailed", message, "Warning")
             return
-        provisioner: str = found["provisioner"]
+        provisioner: str = storage_class["provisioner"]
         driver = DRIVERS.get(provisioner)
         if driver is None and provisioner.startswith(_IN_TREE):
             message = f"no volume plugin matched name: {provisioner}"
@@ -398,18 +398,18 @@ class VolumeController:
     async def _claim(self, volume: Object) -> Object | None:
         """The very claim that the volume names; the server is asked before a volume is given up."""
         request, uid = claim_of(volume), volume["spec"]["claimRef"]["uid"]
-        found = self._binder.claims.get(str(request))
+        claim = self._binder.claims.get(str(request))
         open_phase = volume.get("status", {}).get("phase") in _OPEN_PHASES
-        if (found is None and not open_phase) or (found is not None and found["metadata"]["uid"] != uid):
+        if (claim is None and not open_phase) or (claim is not None and claim["metadata"]["uid"] != uid):
             try:
-                found = await self._binder.client.resource(PERSISTENT_VOLUME_CLAIMS, request.namespace).get(
+                claim = await self._binder.client.resource(PERSISTENT_VOLUME_CLAIMS, request.namespace).get(
                     request.name
                 )
             except StatusError as error:
                 if not is_not_found(error):
                     raise
                 return None
-        return found if found is not None and found["metadata"]["uid"] == uid else None
+        return claim if claim is not None and claim["metadata"]["uid"] == uid else None
 
     def _sync_to_unbound(self, volume: Object, claim: Object) -> None:
         if not differ_in_mode(claim, volume):
@@ -497,8 +497,8 @@ def _is_free(volume: Object) -> bool:
 
 
 def _policy(volume: Object) -> str:
-    found: str = volume["spec"].get("persistentVolumeReclaimPolicy", "Retain")
-    return found
+    policy: str = volume["spec"].get("persistentVolumeReclaimPolicy", "Retain")
+    return policy
 
 
 def _with_annotations(obj: Object, annotations: dict[str, str]) -> Object:

@@ -113,14 +113,14 @@ class PodGCController:
 
     def _out_of_service(self, pods: Iterable[Object]) -> Sequence[Object]:
         nodes = self.nodes.indexer
-        found = [
+        out_of_service = [
             pod
             for pod in pods
             if is_terminating(pod)
             and (node := nodes.get_by_key(pod["spec"].get("nodeName", ""))) is not None
             and _is_out_of_service(node)
         ]
-        return sorted(found, key=_eviction_order)
+        return sorted(out_of_service, key=_eviction_order)
 
     async def _gone_nodes(self, pods: Iterable[Object]) -> set[str]:
         """Names of nodes that pods are bound to, that were missing long enough, and that the server doesn't have either."""

@@ -146,15 +146,15 @@ class Pods:
         made: dict[str, str] = {}
         for row, name in claim_names(pod):
             try:
-                found = await self._provide(pod, row, name)
+                claim_name = await self._provide(pod, row, name)
             except (ClaimFailed, StatusError) as error:
                 problem = f"PodResourceClaim {row['name']}: {error}"
                 self._recorder.event(pod, "Warning", "FailedResourceClaimCreation", problem)
                 raise ClaimFailed(f"pod {request}, {problem}") from error
-            if found:
-                made[row["name"]] = found
+            if claim_name:
+                made[row["name"]] = claim_name
         if made:
-            statuses = [{"name": name, "resourceClaimName": found} for name, found in made.items()]
+            statuses = [{"name": name, "resourceClaimName": claim_name} for name, claim_name in made.items()]
             body = {
                 "apiVersion": "v1",
                 "kind": "Pod",
@@ -178,8 +178,8 @@ class Pods:
         metadata, template_name = pod["metadata"], row["resourceClaimTemplateName"]
         for owned in self._owned.by_index(_BY_OWNER, metadata["uid"]):
             if (owned["metadata"].get("annotations") or {}).get(CLAIM_NAME) == row["name"]:
-                found: str = owned["metadata"]["name"]
-                return found
+                owned_name: str = owned["metadata"]["name"]
+                return owned_name
         key, now = (metadata["uid"], row["name"]), self._clock.monotonic()
         known, until = self._made.get(key, ("", 0.0))
         if known and now < until:
@@ -270,12 +270,12 @@ class Claims:
         if pod is not None:
             return bool(pod["metadata"]["uid"] == row["uid"]) and not _is_done(pod)
         try:
-            found = await self._client.resource(PODS, namespace).get(row["name"])
+            stored_pod = await self._client.resource(PODS, namespace).get(row["name"])
         except StatusError as error:
             if is_not_found(error):
                 return False
             raise
-        return bool(found["metadata"]["uid"] == row["uid"])
+        return bool(stored_pod["metadata"]["uid"] == row["uid"])
 
     async def _delete_unused(self, claim: Object) -> None:
         """Its pod has ended, and may stay for long."""

@@ -221,8 +221,8 @@ def _containers_changed(old: Object, new: Object) -> bool:
 
 def _service_type(service: Object) -> str:
     """Returns the service's type, as far as quotas distinguish it."""
-    found: str = service["spec"].get("type", "")
-    return found if found in ("NodePort", "LoadBalancer") else ""
+    service_type: str = service["spec"].get("type", "")
+    return service_type if service_type in ("NodePort", "LoadBalancer") else ""
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

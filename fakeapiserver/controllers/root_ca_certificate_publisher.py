@@ -62,8 +62,8 @@ class Publisher:
 
     async def _publish(self, request: Request) -> None:
         maps = self._client.resource(CONFIG_MAPS, request.name)
-        found = self.config_maps.indexer.get_by_key(f"{request.name}/{_NAME}")
-        if found is None:
+        config_map = self.config_maps.indexer.get_by_key(f"{request.name}/{_NAME}")
+        if config_map is None:
             try:
                 await maps.create(
                     {
@@ -77,10 +77,10 @@ class Publisher:
                 if not (is_not_found(error) or is_namespace_terminating(error)):
                     raise
             return
-        annotations = found["metadata"].get("annotations") or {}
-        if found.get("data") != self._data or not annotations.get(_ANNOTATION):
-            metadata = {**found["metadata"], "annotations": {**annotations, _ANNOTATION: _DESCRIPTION}}
-            await maps.update({**found, "metadata": metadata, "data": self._data})
+        annotations = config_map["metadata"].get("annotations") or {}
+        if config_map.get("data") != self._data or not annotations.get(_ANNOTATION):
+            metadata = {**config_map["metadata"], "annotations": {**annotations, _ANNOTATION: _DESCRIPTION}}
+            await maps.update({**config_map, "metadata": metadata, "data": self._data})
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

@@ -119,9 +119,9 @@ class TokensController:
         for _ in range(_REFERENCE_TRIES):
             account = await self._live_account(request.namespace, name, uid)
             named = (account or {}).get("secrets") or []
-            if account is None or all(found.get("name") != request.name for found in named):
+            if account is None or all(reference.get("name") != request.name for reference in named):
                 return
-            kept = [found for found in named if found.get("name") != request.name]
+            kept = [reference for reference in named if reference.get("name") != request.name]
             try:
                 await accounts.update({**account, "secrets": kept})
             except StatusError as error:

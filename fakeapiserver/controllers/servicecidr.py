@@ -59,81 +59,81 @@ class ServiceCIDRController:
         """Queues the ranges of an address that may block or unblock their deletion."""
         if isinstance(event, UpdateEvent) or labels_of(event.object).get(_MANAGED_BY) != _ALLOCATOR:
             return
-        for found in self._containing(ip_address(event.object["metadata"]["name"])):
-            queue.add(request_for(found))
+        for service_cidr in self._containing(ip_address(event.object["metadata"]["name"])):
+            queue.add(request_for(service_cidr))
 
     async def reconcile(self, request: Request) -> Result | None:
-        found = self.ranges.indexer.get_by_key(request.name)
-        if found is None:
+        service_cidr = self.ranges.indexer.get_by_key(request.name)
+        if service_cidr is None:
             return None
-        if not is_terminating(found):
-            await self._add_finalizer(found)
+        if not is_terminating(service_cidr):
+            await self._add_finalizer(service_cidr)
             try:
-                await self._set_condition(found, _READY)
+                await self._set_condition(service_cidr, _READY)
             except StatusError:
                 message = "The ServiceCIDR Status can not be set to Ready=True"
-                self._recorder.event(found, "Warning", "KubernetesServiceCIDRError", message)
+                self._recorder.event(service_cidr, "Warning", "KubernetesServiceCIDRError", message)
                 raise
             return None
-        if not self._can_go(found):
-            await self._set_condition(found, _IN_USE)
+        if not self._can_go(service_cidr):
+            await self._set_condition(service_cidr, _IN_USE)
             return None
-        since = seconds_of(found["metadata"]["deletionTimestamp"]) or 0.0
+        since = seconds_of(service_cidr["metadata"]["deletionTimestamp"]) or 0.0
         left = _DELETION_GRACE - (self._clock.now() - since)
         if left > 0:
             return Result(requeue_after=left)
-        await self._remove_finalizer(found)
+        await self._remove_finalizer(service_cidr)
         return None
 
-    def _can_go(self, found: Object) -> bool:
+    def _can_go(self, service_cidr: Object) -> bool:
         """Others hold all its addresses, or it has none."""
-        networks = [*_networks(found)]
-        if all(any(other is not found for other in self._ranges_around(network)) for network in networks):
+        networks = [*_networks(service_cidr)]
+        if all(any(other is not service_cidr for other in self._ranges_around(network)) for network in networks):
             return True
         families = {f"IPv{network.version}" for network in networks}
         return not any(
-            self._holds_alone(found, ip_address(address["metadata"]["name"]))
+            self._holds_alone(service_cidr, ip_address(address["metadata"]["name"]))
             for address in self.addresses.indexer.list()
             if labels_of(address).get(_MANAGED_BY) == _ALLOCATOR and labels_of(address).get(_FAMILY) in families
         )
 
-    def _holds_alone(self, found: Object, address: _Address) -> bool:
+    def _holds_alone(self, service_cidr: Object, address: _Address) -> bool:
         holding = [*self._containing(address)]
-        return len(holding) == 1 and holding[0] is found
+        return len(holding) == 1 and holding[0] is service_cidr
 
     def _containing(self, address: _Address) -> Iterable[Object]:
         return self._ranges(lambda network: _contains(network, address))
 
     def _overlapping(self, network: _Network) -> Iterable[Object]:
-        return self._ranges(lambda found: _overlaps(found, network))
+        return self._ranges(lambda other: _overlaps(other, network))
 
     def _ranges_around(self, network: _Network) -> Iterable[Object]:
-        return self._ranges(lambda found: _overlaps(found, network) and found.prefixlen <= network.prefixlen)
+        return self._ranges(lambda other: _overlaps(other, network) and other.prefixlen <= network.prefixlen)
 
     def _ranges(self, suits: Callable[[_Network], bool]) -> Iterable[Object]:
-        for found in self.ranges.indexer.list():
-            for network in _networks(found):
+        for service_cidr in self.ranges.indexer.list():
+            for network in _networks(service_cidr):
                 if suits(network):
-                    yield found
+                    yield service_cidr
 
-    async def _add_finalizer(self, found: Object) -> None:
-        if _FINALIZER not in (found["metadata"].get("finalizers") or ()):
-            await self._patch(found, {"finalizers": [_FINALIZER]})
+    async def _add_finalizer(self, service_cidr: Object) -> None:
+        if _FINALIZER not in (service_cidr["metadata"].get("finalizers") or ()):
+            await self._patch(service_cidr, {"finalizers": [_FINALIZER]})
 
-    async def _remove_finalizer(self, found: Object) -> None:
-        if _FINALIZER in (found["metadata"].get("finalizers") or ()):
-            await self._patch(found, {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]})
+    async def _remove_finalizer(self, service_cidr: Object) -> None:
+        if _FINALIZER in (service_cidr["metadata"].get("finalizers") or ()):
+            await self._patch(service_cidr, {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]})
 
-    async def _patch(self, found: Object, metadata: Object) -> None:
-        ranges, name = self._client.resource(SERVICE_CIDRS), found["metadata"]["name"]
+    async def _patch(self, service_cidr: Object, metadata: Object) -> None:
+        ranges, name = self._client.resource(SERVICE_CIDRS), service_cidr["metadata"]["name"]
         try:
             await ranges.patch(name, {"metadata": metadata}, patch_type=STRATEGIC_MERGE_PATCH)
         except StatusError as error:
             if not is_not_found(error):
                 raise
 
-    async def _set_condition(self, found: Object, wanted: dict[str, str]) -> None:
-        for condition in found.get("status", {}).get("conditions") or ():
+    async def _set_condition(self, service_cidr: Object, wanted: dict[str, str]) -> None:
+        for condition in service_cidr.get("status", {}).get("conditions") or ():
             if condition["type"] == "Ready" and all(condition.get(key, "") == value for key, value in wanted.items()):
                 return
         condition = {"type": "Ready", **wanted, "lastTransitionTime": rfc3339(self._clock.now())}
@@ -141,7 +141,7 @@ class ServiceCIDRController:
             {
                 "apiVersion": "networking.k8s.io/v1",
                 "kind": "ServiceCIDR",
-                "metadata": {"name": found["metadata"]["name"]},
+                "metadata": {"name": service_cidr["metadata"]["name"]},
                 "status": {"conditions": [condition]},
             },
             field_manager=_NAME,
@@ -149,8 +149,8 @@ class ServiceCIDRController:
         )
 
 
-def _networks(found: Object) -> Iterator[_Network]:
-    for cidr in found["spec"].get("cidrs") or ():
+def _networks(service_cidr: Object) -> Iterator[_Network]:
+    for cidr in service_cidr["spec"].get("cidrs") or ():
         yield ip_network(cidr, strict=False)
 
 

@@ -99,13 +99,15 @@ class StorageVersionMigrator:
 
     async def run_oldest(self, request: Request) -> None:
         """Starts the oldest migration of a resource; one runs at a time."""
-        found = [migration for migration in self._all() if _definition_name(migration) == request.name]
-        for migration in found:
+        migrations = [migration for migration in self._all() if _definition_name(migration) == request.name]
+        for migration in migrations:
             if _is(migration, "Running") and _is_terminal(migration):
                 await self._stop(migration)
-        if any(_is(migration, "Running") and not _is_terminal(migration) for migration in found):
+        if any(_is(migration, "Running") and not _is_terminal(migration) for migration in migrations):
             return
-        waiting = [migration for migration in found if not _is(migration, "Running") and not _is_terminal(migration)]
+        waiting = [
+            migration for migration in migrations if not _is(migration, "Running") and not _is_terminal(migration)
+        ]
         if waiting:
             await self._run(min(waiting, key=_age))
 
@@ -210,8 +212,8 @@ class StorageVersionMigrator:
             verbs = " ".join(_VERBS)
             raise MigrationFailed(f'resource "{_shown(resource.gvr)}" does not support discovery operations: [{verbs}]')
         namespace = _NO_NAMESPACE if resource.namespaced else ""
-        found = await self._context.client.resource(resource.gvr, namespace, metadata_only=True).list(limit=1)
-        version: str = found["metadata"].get("resourceVersion", "")
+        newest = await self._context.client.resource(resource.gvr, namespace, metadata_only=True).list(limit=1)
+        version: str = newest["metadata"].get("resourceVersion", "")
         try:
             _ordered(version)
         except ValueError as error:
@@ -348,8 +350,8 @@ def _conditions(migration: Object) -> Sequence[Any]:
 
 
 def _is(migration: Object, condition_type: str) -> bool:
-    found = find_condition(_conditions(migration), condition_type)
-    return found is not None and found["status"] == "True"
+    condition = find_condition(_conditions(migration), condition_type)
+    return condition is not None and condition["status"] == "True"
 
 
 def _is_terminal(migration: Object) -> bool:

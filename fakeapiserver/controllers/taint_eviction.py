@@ -123,8 +123,8 @@ def _tolerated_seconds(taints: Sequence[Mapping[str, Any]], tolerations: Sequenc
         return 0.0
     limits = [
         float(toleration["tolerationSeconds"])
-        for found in used
-        for toleration in found
+        for used_toleration in used
+        for toleration in used_toleration
         if toleration.get("tolerationSeconds") is not None
     ]
     return max(min(limits), 0.0) if limits else None

@@ -57,8 +57,8 @@ def new(context: ControllerContext) -> Sequence[Controller]:
     users = [context.informer(PERSISTENT_VOLUMES), context.informer(PERSISTENT_VOLUME_CLAIMS)]
     indexers = [add_indexer(informer, _BY_CLASS, _named) for informer in users]
 
-    async def is_used(found: Object) -> bool:
-        return any(indexer.index_keys(_BY_CLASS, found["metadata"]["name"]) for indexer in indexers)
+    async def is_used(volume: Object) -> bool:
+        return any(indexer.index_keys(_BY_CLASS, volume["metadata"]["name"]) for indexer in indexers)
 
     client = context.client.resource(VOLUME_ATTRIBUTES_CLASSES)
     protection = Protection(VAC_PROTECTION, classes.indexer, client.namespaced, is_used)

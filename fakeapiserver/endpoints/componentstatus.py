@@ -36,8 +36,8 @@ async def read(request: Request, scope: RequestScope) -> Response:
         return respond.stored_object(request, scope, (await _status(name)).value, accept=accept)
     options = list_options(request.query)
     predicate = selection.predicate(options, request.info, scope)
-    found = await asyncio.gather(*map(_status, (_ETCD, *_PORTS)))
-    items = [item for item in found if predicate is None or predicate(item)]
+    statuses = await asyncio.gather(*map(_status, (_ETCD, *_PORTS)))
+    items = [item for item in statuses if predicate is None or predicate(item)]
     return await listing.answer(request, scope, accept, ListResult(items, 0), options)
 
 

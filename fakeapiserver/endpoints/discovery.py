@@ -59,11 +59,11 @@ class RowCache:
 
     def has(self, key: object, rows: tuple[APIResource, ...]) -> bool:
         """Whether the value is there."""
-        found = self._kept.get(key)
+        document = self._kept.get(key)
         return (
-            found is not None
-            and len(found[0]) == len(rows)
-            and all(old is new for old, new in zip(found[0], rows, strict=True))
+            document is not None
+            and len(document[0]) == len(rows)
+            and all(old is new for old, new in zip(document[0], rows, strict=True))
         )
 
     def retain(self, keys: Collection[object]) -> None:
@@ -192,8 +192,10 @@ def _merged(table: ResourceTable) -> Iterator[tuple[str, list[Document]]]:
         for view in table.groups():
             yield view.name, [_aggregated_version(version) for version in view.versions]
         return
-    found = {version.gv: (table.priority(version.gv), version) for view in table.groups() for version in view.versions}
-    documents = {gv: (priority, _aggregated_version(version)) for gv, (priority, version) in found.items()}
+    versions_by_gv = {
+        version.gv: (table.priority(version.gv), version) for view in table.groups() for version in view.versions
+    }
+    documents = {gv: (priority, _aggregated_version(version)) for gv, (priority, version) in versions_by_gv.items()}
     documents |= {gv: (remote.priority, dict(remote.document)) for gv, remote in table.remote.items()}
     groups: dict[str, list[GroupVersion]] = {}
     for gv in documents:

@@ -33,8 +33,8 @@ class ObjectGetter:
             return None
         # Not `store.key`, which refuses invalid names: here such objects are just not found.
         key = f"{store.prefix}{namespace}/{name}" if store.namespaced else store.prefix + name
-        found = store.storage.get_now(key)
-        return self._decode(store, key, found.mod_revision, found.value) if found is not None else None
+        item = store.storage.get_now(key)
+        return self._decode(store, key, item.mod_revision, item.value) if item is not None else None
 
     def list(self, resource: str, namespace: str = "") -> list[Object]:
         """The objects as a list that stays the same object until the resource is written, so that callers can cache what they derive
@@ -46,20 +46,20 @@ class ObjectGetter:
         if known is not None and known[0] == generation:
             return known[1]
         items = store.storage.list_now(store.collection(namespace)).items
-        found = [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
+        objects = [self._decode(store, item.key, item.mod_revision, item.value) for item in items]
         if len(self._lists) >= _MOST_LISTS:
             self._lists.clear()
-        self._lists[resource, namespace] = generation, found
-        return found
+        self._lists[resource, namespace] = generation, objects
+        return objects
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """A number that rises with every write to one of these resources."""
-        found = 0
+        total = 0
         for resource in resources:
             store = self._store(resource)
             if store is not None:
-                found += store.storage.generation(store.prefix)
-        return found
+                total += store.storage.generation(store.prefix)
+        return total
 
     @property
     def revision(self) -> int:
@@ -76,7 +76,9 @@ class ObjectGetter:
             key = (old or new).key  # type: ignore[union-attr]
             for prefix, resource, store in stores:
                 if key.startswith(prefix):
-                    before, after = (store.decode(found.value) if found is not None else None for found in (old, new))
+                    before, after = (
+                        store.decode(stored.value) if stored is not None else None for stored in (old, new)
+                    )
                     yield resource, before, after
 
     def _store(self, resource: str) -> Store | None:

@@ -212,14 +212,14 @@ def pretty(request: Request, accept: Accept) -> bool:
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
     """RFC 7234's Warning as upstream writes it: code 299, no agent, each text once. If all together are too long, each is cut;
     texts with control characters are left out (upstream: pkg/endpoints/filters/warning.go)."""
-    found = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
-    if sum(map(len, found)) > _MAX_WARNINGS:
-        found = [text[:_MAX_WARNING] for text in found]
+    warnings = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
+    if sum(map(len, warnings)) > _MAX_WARNINGS:
+        warnings = [text[:_MAX_WARNING] for text in warnings]
         total, kept = 0, 0
-        while kept < len(found) and total < _MAX_WARNINGS:
-            total, kept = total + len(found[kept]), kept + 1
-        found = found[:kept]
-    return [(b"warning", f'299 - "{_QUOTED.sub(_ESCAPED, text)}"'.encode()) for text in found]
+        while kept < len(warnings) and total < _MAX_WARNINGS:
+            total, kept = total + len(warnings[kept]), kept + 1
+        warnings = warnings[:kept]
+    return [(b"warning", f'299 - "{_QUOTED.sub(_ESCAPED, text)}"'.encode()) for text in warnings]
 
 
 def text(status: int, body: str) -> Response:

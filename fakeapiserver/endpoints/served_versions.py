@@ -97,10 +97,10 @@ class ServedVersions:
             return scope.kind
         if kind not in self._of_subresources:
             resources = self._scopes.table.scheme.resources.values()
-            found = (
+            subresource = (
                 sub for row in resources for sub in row.subresources.values() if sub.gvk == kind and sub.definition
             )
-            name = next((sub.definition for sub in found), "")
+            name = next((sub.definition for sub in subresource), "")
             definitions = self._scopes.table.scheme.definitions
             made = BuiltinKind(kind, name, definitions, lambda obj, version: None) if name else None
             self._of_subresources[kind] = made

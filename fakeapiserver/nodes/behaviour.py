@@ -258,13 +258,13 @@ class Behaviours:
         init containers and
         jobs alone."""
         uid = pod["metadata"].get("uid", "")
-        found = _unscripted(pod, container, self.objects.get(uid, {}), main=main)
+        behaviour = _unscripted(pod, container, self.objects.get(uid, {}), main=main)
         if uid in self._finished:
-            found = replace(found, **self._finished[uid].get(container, {}))
+            behaviour = replace(behaviour, **self._finished[uid].get(container, {}))
         for rule in self._rules:
             if rule.matches(pod, container):
-                found = replace(found, **rule.changes)
-        return found
+                behaviour = replace(behaviour, **rule.changes)
+        return behaviour
 
 
 def container_of(pod: Object, name: str) -> Object:
@@ -283,12 +283,12 @@ def _unscripted(pod: Object, container: str, objects: Objects, *, main: bool) ->
     is_awaited = not main or (owner is not None and owner["kind"] == "Job")
     process = process_of(pod, spec, objects)
     if process is None:
-        found = _COMPLETES if is_awaited else _RUNS
+        behaviour = _COMPLETES if is_awaited else _RUNS
     else:
         policy = spec.get("restartPolicy") or pod["spec"].get("restartPolicy") or "Always"
-        found = _followed(process, is_awaited or (kind == "containers" and policy != "Always"))
+        behaviour = _followed(process, is_awaited or (kind == "containers" and policy != "Always"))
     problem = _image_problem(spec.get("image") or "")
-    return replace(found, pull_error=problem) if problem else found
+    return replace(behaviour, pull_error=problem) if problem else behaviour
 
 
 @lru_cache(maxsize=1024)

@@ -108,7 +108,7 @@ class Pods:
             self._simulation.behaviours.objects[uid] = await self._read_objects(pod, needed_objects(pod))
         behaviour_of, room = self._behaviour_of(request, pod, name), self._rooms[name]
         known_node = self.nodes.indexer.get_by_key(name)
-        found = next_status(
+        following = next_status(
             pod,
             Place(
                 self._host_addresses(state),
@@ -122,29 +122,31 @@ class Pods:
         self._keep_room(room, pod, memory)
         pods = self._client(name).resource(PODS, request.namespace)
         try:
-            if found.status is not None:
-                patch = {"metadata": {"uid": uid}, "status": _patch(pod, found.status)}
+            if following.status is not None:
+                patch = {"metadata": {"uid": uid}, "status": _patch(pod, following.status)}
                 await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
-            self._tell(name, pod, [*found.told, *changes(pod, found.status or {})])
-            if found.gone:
+            self._tell(name, pod, [*following.told, *changes(pod, following.status or {})])
+            if following.gone:
                 await pods.delete(request.name, grace_period_seconds=0, uid=uid)
         except StatusError as error:
             if not (is_not_found(error) or is_conflict(error)):
                 raise
-        if found.after is None or found.gone or found.after > _NEVER / 2:
+        if following.after is None or following.gone or following.after > _NEVER / 2:
             return None
         # what is due now is looked at once the write has come back
-        return Result(requeue_after=max(found.after, 0.001)) if found.after or found.status is None else None
+        return (
+            Result(requeue_after=max(following.after, 0.001)) if following.after or following.status is None else None
+        )
 
     async def _read_objects(self, pod: Object, keys: Iterable[Key]) -> Objects:
         """The ConfigMaps and Secrets that the node can read."""
-        found: dict[Key, Object] = {}
+        objects: dict[Key, Object] = {}
         client = self._client(pod["spec"]["nodeName"])
         for kind, name in sorted(keys):
             resource = client.resource(CONFIG_MAPS if kind == CONFIG_MAP else SECRETS, pod["metadata"]["namespace"])
             with suppress(StatusError):
-                found[kind, name] = await resource.get(name)
-        return found
+                objects[kind, name] = await resource.get(name)
+        return objects
 
     def stop(self, pod: Object, stop: Stop) -> bool:
         """The node ends the pod. False: it does so already."""
@@ -299,21 +301,21 @@ class Heartbeats:
                     raise
             self._registered.add(state.name)
             self._told[state.name] = now
-            found = await nodes.get(state.name)
+            node_object = await nodes.get(state.name)
         else:
             known = self.nodes.indexer.get_by_key(state.name)
             if known is None:
                 return None  # a user deleted it: a kubelet registers once
-            found = known
+            node_object = known
         told = node.conditions(state.pressures(now), shuts_down=state.shutdown is not None)
-        known_conditions = {(row["type"], row["status"]) for row in found["status"].get("conditions") or ()}
+        known_conditions = {(row["type"], row["status"]) for row in node_object["status"].get("conditions") or ()}
         changed = not known_conditions >= {(kind, value) for kind, value, _, _ in told}
         is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
         if is_due and "Node" not in self._simulation.staged:
             status = node.status(
                 state.number,
                 now,
-                found["status"],
+                node_object["status"],
                 told=told,
                 dual_stack=self._simulation.dual_stack,
                 endpoint=self._simulation.endpoint,
@@ -322,7 +324,7 @@ class Heartbeats:
             patch = {"status": status}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now
-        await renew(client, state.name, found["metadata"]["uid"], now)
+        await renew(client, state.name, node_object["metadata"]["uid"], now)
         return Result(requeue_after=node.RENEW_SECONDS)
 
     def _new_node(self, state: NodeState, now: float) -> Object:

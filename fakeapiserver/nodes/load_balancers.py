@@ -67,13 +67,13 @@ class LoadBalancers:
         told = {_family(row["ip"]): row["ip"] for row in _ingress(service) if row.get("ip")}
         had = {**self._of.get(key, told), **({_family(asked): asked} if asked else {})}
         families = spec.get("ipFamilies") or ["IPv4"]
-        found = {family: had.get(family) or self._free(family) for family in families}
+        addresses = {family: had.get(family) or self._free(family) for family in families}
         for family, address in self._of.get(key, {}).items():
-            if found.get(family) != address:
+            if addresses.get(family) != address:
                 self._give_back(family, address)
-        self._of[key] = found
-        self._taken.update(found.values())
-        return [*found.values()]
+        self._of[key] = addresses
+        self._taken.update(addresses.values())
+        return [*addresses.values()]
 
     def delete(self, service: Object) -> None:
         """Its addresses are free."""
@@ -258,8 +258,8 @@ def _is_included(node: Object) -> bool:
 
 def _ingress(service: Object) -> Sequence[Object]:
     status = (service.get("status") or {}).get("loadBalancer") or {}
-    found: Sequence[Object] = status.get("ingress") or []
-    return found
+    ingress: Sequence[Object] = status.get("ingress") or []
+    return ingress
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

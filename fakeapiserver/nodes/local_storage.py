@@ -113,14 +113,14 @@ class Claims:
         if claim is None or claim["spec"].get("volumeName") or not _is_ours(claim):
             return
         name = class_of(claim)
-        found = self._classes.get_by_key(name)
-        if found is None:
+        storage_class = self._classes.get_by_key(name)
+        if storage_class is None:
             raise ProvisioningFailed(f'storageclass.storage.k8s.io "{name}" not found')
         chosen = annotations_of(claim).get(SELECTED_NODE, "")
-        if found.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen:
+        if storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen:
             return
-        if found["provisioner"] == PROVISIONER and self._volumes.get_by_key(_volume_name(claim)) is None:
-            await self._provision(claim, found, chosen)
+        if storage_class["provisioner"] == PROVISIONER and self._volumes.get_by_key(_volume_name(claim)) is None:
+            await self._provision(claim, storage_class, chosen)
 
     async def _provision(self, claim: Object, storage_class: Object, chosen: str) -> None:
         if claim["spec"].get("volumeMode") == "Block":

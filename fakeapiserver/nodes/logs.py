@@ -67,8 +67,8 @@ def _run_of(pod: Object, container: str, *, previous: bool) -> Run:
 def status_of(pod: Object, container: str) -> Object | None:
     """Returns a container's status, or None if the kubelet hasn't reported it yet."""
     status = pod.get("status") or {}
-    found = (known for kind in _KINDS for known in status.get(kind) or () if known["name"] == container)
-    return next(found, None)
+    statuses = (known for kind in _KINDS for known in status.get(kind) or () if known["name"] == container)
+    return next(statuses, None)
 
 
 def _ended(restarts: int, terminated: Object) -> Run:

@@ -122,7 +122,7 @@ def status(
 ) -> Object:
     """With conditions, `told` as `conditions` has them, whose transition is that of `old` where they are as they were. `endpoint`:
     where its kubelet answers."""
-    since = {found["type"]: found for found in (old or {}).get("conditions") or ()}
+    since = {row["type"]: row for row in (old or {}).get("conditions") or ()}
     addresses = [{"type": "InternalIP", "address": text} for text in addresses_of(number, dual_stack=dual_stack)]
     if endpoint is None:
         addresses.append({"type": "Hostname", "address": name_of(number)})

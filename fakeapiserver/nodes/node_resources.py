@@ -46,8 +46,8 @@ class Needs:
 
     def volumes_of(self, pod: Object) -> Sequence[str]:
         """Returns the unique names of the pod's volumes that a driver on the nodes has to attach."""
-        found = self._attachable.of(pod) if self.drivers.indexer.list() else ()
-        return [row.unique_name for row in found if self.drivers.indexer.get_by_key(row.driver) is not None]
+        volumes = self._attachable.of(pod) if self.drivers.indexer.list() else ()
+        return [row.unique_name for row in volumes if self.drivers.indexer.get_by_key(row.driver) is not None]
 
     def is_attached(self, pod: Object) -> bool:
         """All of its volumes are."""
@@ -137,7 +137,7 @@ class NodeVolumes:
     async def _register(self, client: DynamicClient, node: Object) -> None:
         """The drivers that the node runs."""
         name = node["metadata"]["name"]
-        names = sorted(found["metadata"]["name"] for found in self.needs.drivers.indexer.list())
+        names = sorted(driver_object["metadata"]["name"] for driver_object in self.needs.drivers.indexer.list())
         drivers = [{"name": driver, "nodeID": name, "topologyKeys": None} for driver in names]
         known = self.csi_nodes.indexer.get_by_key(name)
         if known is None and drivers:
@@ -162,7 +162,7 @@ def attached_changed(event: Event) -> bool:
     """Whether a node's attached or used volumes changed."""
     if not isinstance(event, UpdateEvent):
         return False
-    before, after = ((found.get("status") or {}) for found in (event.object_old, event.object_new))
+    before, after = ((status.get("status") or {}) for status in (event.object_old, event.object_new))
     return any(before.get(name) != after.get(name) for name in ("volumesAttached", "volumesInUse"))
 
 

@@ -152,16 +152,18 @@ class SimulatedRuntime:
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connects to the server that the scripts name. Raises OSError if no server is at the port."""
-        found = self._port(pod, port)
-        if found is None or (pod.get("status") or {}).get("phase") != "Running":
+        port_behaviour = self._port(pod, port)
+        if port_behaviour is None or (pod.get("status") or {}).get("phase") != "Running":
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-        if isinstance(found, str):
-            host, _, number = found.rpartition(":")
+        if isinstance(port_behaviour, str):
+            host, _, number = port_behaviour.rpartition(":")
             return await asyncio.open_connection(host.strip("[]") or "127.0.0.1", int(number))
         near, far = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=near)
         serving = asyncio.ensure_future(
-            _serve_while_open(_saying(found) if isinstance(found, bytes) else found, far, writer)
+            _serve_while_open(
+                _saying(port_behaviour) if isinstance(port_behaviour, bytes) else port_behaviour, far, writer
+            )
         )
         self._serving.add(serving)
         serving.add_done_callback(self._serving.discard)

@@ -64,23 +64,23 @@ def surroundings_of(pod: Object, spec: Object, objects: Objects) -> Surroundings
 
 def environment_of(pod: Object, spec: Object, objects: Objects) -> dict[str, str]:
     """The container's variables: envFrom, then env, of which each may refer to those before it."""
-    found = {
+    environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOSTNAME": _host(pod),
         "HOME": "/root",
     }
     for row in spec.get("envFrom") or ():
         for key in _named(row, "configMapRef", "secretRef"):
-            found |= {f"{row.get('prefix', '')}{name}": text for name, text in _data(objects, key).items()}
+            environment |= {f"{row.get('prefix', '')}{name}": text for name, text in _data(objects, key).items()}
     for row in spec.get("env") or ():
-        value = expanded(row.get("value") or "", found)
+        value = expanded(row.get("value") or "", environment)
         if (source := row.get("valueFrom")) is not None:
             known = _value_from(source, pod, spec, objects)
             if known is None:
                 continue
             value = known
-        found[row["name"]] = value
-    return found
+        environment[row["name"]] = value
+    return environment
 
 
 def expanded(text: str, variables: Mapping[str, str]) -> str:

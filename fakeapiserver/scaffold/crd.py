@@ -62,8 +62,8 @@ def definition(*models: type[Any]) -> Json:
     kinds = {gvk_for(model).group_kind for model in models}
     if len(kinds) != 1:
         raise ValueError(f"one definition is of one kind, not of {', '.join(sorted(map(str, kinds))) or 'none'}")
-    found = [(model, _resource(model)) for model in models]
-    stored = [model for model, resource in found if resource.storage]
+    resources = [(model, _resource(model)) for model in models]
+    stored = [model for model, resource in resources if resource.storage]
     if len(stored) != 1:
         versions = ", ".join(gvk_for(model).version for model in models)
         raise ValueError(
@@ -88,7 +88,7 @@ def definition(*models: type[Any]) -> Json:
             "group": gvk.group,
             "names": names,
             "scope": resource.scope,
-            "versions": [_version(model, row) for model, row in found],
+            "versions": [_version(model, row) for model, row in resources],
         },
     }
     _check(made)
@@ -108,10 +108,10 @@ def _check(definition: Json) -> None:
 
 
 def _resource(model: type[Any]) -> Resource:
-    found = noted(model, RESOURCE)
-    if not isinstance(found, Resource):
+    resource = noted(model, RESOURCE)
+    if not isinstance(resource, Resource):
         raise ValueError(f"{model.__name__} is no custom resource: decorate it with @resource")
-    return found
+    return resource
 
 
 def _version(model: type[Any], resource: Resource) -> Json:
@@ -161,11 +161,11 @@ def schema_of(model: type[Any]) -> Json:
     properties = {key: value for key, value in whole.get("properties", {}).items() if key not in _TYPE_META}
     required = [name for name in whole.get("required", ()) if name not in _TYPE_META]
     path = (model.__name__, f"<{model.__name__}>")
-    found = _structural({**whole, "properties": properties, "required": required}, known, path)
-    found["properties"] = {**_TYPE_META, **found.get("properties", {})}
+    schema = _structural({**whole, "properties": properties, "required": required}, known, path)
+    schema["properties"] = {**_TYPE_META, **schema.get("properties", {})}
     order = ("type", "description", "properties", "required")
-    made = {key: found[key] for key in order if found.get(key)}
-    return made | {key: value for key, value in found.items() if key.startswith("x-kubernetes-")}
+    made = {key: schema[key] for key in order if schema.get(key)}
+    return made | {key: value for key, value in schema.items() if key.startswith("x-kubernetes-")}
 
 
 def _json_schema(model: type[Any]) -> tuple[Json, Mapping[str, Any]]:
@@ -202,8 +202,8 @@ def _resolved(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Json:
 
 
 def _name(schema: Mapping[str, Any]) -> str:
-    found: str = schema["$ref"].rpartition("/")[2]
-    return found
+    name: str = schema["$ref"].rpartition("/")[2]
+    return name
 
 
 def _structural(schema: Mapping[str, Any], known: Mapping[str, Any], path: Sequence[str]) -> Json:
@@ -224,23 +224,23 @@ def _structural(schema: Mapping[str, Any], known: Mapping[str, Any], path: Seque
     if len(schema.get("allOf") or ()) == 1:
         beside = {key: value for key, value in schema.items() if key != "allOf"}
         return _structural({**schema["allOf"][0], **beside}, known, path)
-    found = _kept(schema)
-    if found.get("default", ()) in ([], {}):
-        del found["default"]  # what is left out is as good as empty, and isn't stored
-    if name := found.pop(BUILTIN, ""):
+    structural = _kept(schema)
+    if structural.get("default", ()) in ([], {}):
+        del structural["default"]  # what is left out is as good as empty, and isn't stored
+    if name := structural.pop(BUILTIN, ""):
         return _builtin(name) | {
-            key: value for key, value in found.items() if key not in ("type", "additionalProperties")
+            key: value for key, value in structural.items() if key not in ("type", "additionalProperties")
         }
-    _say_enum(found, schema)
-    _say_bounds(found)
-    _nest(found, known, path)
-    if found.get("type") == "integer":
-        found.setdefault("format", "int64")
-    if "format" in found and not is_known_format(found["format"], found.get("type", "")):
-        del found["format"]
-    if "type" not in found and "x-kubernetes-int-or-string" not in found:
-        found["x-kubernetes-preserve-unknown-fields"] = True
-    return found
+    _say_enum(structural, schema)
+    _say_bounds(structural)
+    _nest(structural, known, path)
+    if structural.get("type") == "integer":
+        structural.setdefault("format", "int64")
+    if "format" in structural and not is_known_format(structural["format"], structural.get("type", "")):
+        del structural["format"]
+    if "type" not in structural and "x-kubernetes-int-or-string" not in structural:
+        structural["x-kubernetes-preserve-unknown-fields"] = True
+    return structural
 
 
 def _kept(schema: Mapping[str, Any]) -> Json:
@@ -255,72 +255,72 @@ def _place(path: Sequence[str]) -> str:
     return ".".join(step for step in path if not step.startswith("<"))
 
 
-def _say_enum(found: Json, schema: Mapping[str, Any]) -> None:
+def _say_enum(structural: Json, schema: Mapping[str, Any]) -> None:
     """Constants are enums of one, and enums have a type."""
     if "const" in schema:
-        found["enum"] = [schema["const"]]
-    if "enum" not in found:
+        structural["enum"] = [schema["const"]]
+    if "enum" not in structural:
         return
-    if None in found["enum"]:
-        found["enum"] = [value for value in found["enum"] if value is not None]
-    types = {_TYPES.get(type(value), "") for value in found["enum"]}
-    if len(types) == 1 and "type" not in found:
-        found["type"] = types.pop()
+    if None in structural["enum"]:
+        structural["enum"] = [value for value in structural["enum"] if value is not None]
+    types = {_TYPES.get(type(value), "") for value in structural["enum"]}
+    if len(types) == 1 and "type" not in structural:
+        structural["type"] = types.pop()
 
 
-def _say_bounds(found: Json) -> None:
+def _say_bounds(structural: Json) -> None:
     """JSON Schema's exclusive bounds are numbers, OpenAPI's say of the bound that it is exclusive."""
     for bound, widest in _INT32:
-        if found.get("format") == "int32" and found.get(bound) == widest:
-            del found[bound]  # the format says it
+        if structural.get("format") == "int32" and structural.get(bound) == widest:
+            del structural[bound]  # the format says it
     for exclusive, bound, tighter in _BOUNDS:
-        limit = found.get(exclusive)
+        limit = structural.get(exclusive)
         if isinstance(limit, bool) or not isinstance(limit, int | float):
             continue
-        if found.get(bound, limit) == tighter(found.get(bound, limit), limit) != limit:
-            del found[exclusive]
+        if structural.get(bound, limit) == tighter(structural.get(bound, limit), limit) != limit:
+            del structural[exclusive]
         else:
-            found[bound], found[exclusive] = limit, True
+            structural[bound], structural[exclusive] = limit, True
 
 
-def _nest(found: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
+def _nest(structural: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
     """Converts the schemas within an object or a list, in place."""
-    if patterns := found.pop("patternProperties", None):
-        found["additionalProperties"] = next(iter(patterns.values()))
-    if "properties" in found:
-        _require_values(found, path)
-        found["properties"] = {
-            key: _structural(value, known, (*path, key)) for key, value in found["properties"].items()
+    if patterns := structural.pop("patternProperties", None):
+        structural["additionalProperties"] = next(iter(patterns.values()))
+    if "properties" in structural:
+        _require_values(structural, path)
+        structural["properties"] = {
+            key: _structural(value, known, (*path, key)) for key, value in structural["properties"].items()
         }
-        found.pop("additionalProperties", None)
-    elif isinstance(found.get("additionalProperties"), dict) and found["additionalProperties"]:
-        found["additionalProperties"] = _structural(found["additionalProperties"], known, (*path, "*"))
-    elif found.get("type") == "object":
-        found.pop("additionalProperties", None)
-        found["x-kubernetes-preserve-unknown-fields"] = True
-    if found.get("required"):
-        found["required"] = sorted(found["required"])
+        structural.pop("additionalProperties", None)
+    elif isinstance(structural.get("additionalProperties"), dict) and structural["additionalProperties"]:
+        structural["additionalProperties"] = _structural(structural["additionalProperties"], known, (*path, "*"))
+    elif structural.get("type") == "object":
+        structural.pop("additionalProperties", None)
+        structural["x-kubernetes-preserve-unknown-fields"] = True
+    if structural.get("required"):
+        structural["required"] = sorted(structural["required"])
     else:
-        found.pop("required", None)
-    if found.get("type") == "array":
-        _say_items(found, known, path)
+        structural.pop("required", None)
+    if structural.get("type") == "array":
+        _say_items(structural, known, path)
 
 
-def _require_values(found: Json, path: Sequence[str]) -> None:
+def _require_values(structural: Json, path: Sequence[str]) -> None:
     """A field that must be there but may be null is lost on the way: nulls aren't sent."""
-    for name in found.get("required", ()):
-        branches = found["properties"][name].get("anyOf") or ()
+    for name in structural.get("required", ()):
+        branches = structural["properties"][name].get("anyOf") or ()
         if any(row.get("type") == "null" for row in branches):
             raise ValueError(
                 f"{_place((*path, name))}: None isn't stored, so a field that may be None needs a default: `= None`"
             )
 
 
-def _say_items(found: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
-    items = found["items"] = _structural(found.get("items") or {}, known, (*path, "[]"))
-    if found.pop("uniqueItems", False):
-        found.setdefault("x-kubernetes-list-type", "set")
-    if found.get("x-kubernetes-list-type") == "set" and items.get("type") in ("object", "array"):
+def _say_items(structural: Json, known: Mapping[str, Any], path: Sequence[str]) -> None:
+    items = structural["items"] = _structural(structural.get("items") or {}, known, (*path, "[]"))
+    if structural.pop("uniqueItems", False):
+        structural.setdefault("x-kubernetes-list-type", "set")
+    if structural.get("x-kubernetes-list-type") == "set" and items.get("type") in ("object", "array"):
         items.setdefault(f"x-kubernetes-{'map' if items['type'] == 'object' else 'list'}-type", "atomic")
 
 
@@ -339,12 +339,12 @@ def _one_of(schema: Mapping[str, Any], known: Mapping[str, Any], path: Sequence[
     kept = _kept(beside)
     if sorted(row.get("type", "") for row in branches) == ["integer", "string"]:
         return {**kept, **_INT_OR_STRING}
-    found = [_structural(row, known, path) for row in branches]
-    types = {row.get("type", "") for row in found}
+    schemas = [_structural(row, known, path) for row in branches]
+    types = {row.get("type", "") for row in schemas}
     if types == {"integer", "number"}:
         return {**kept, "type": "number"}
     if len(types) == 1 and types <= {"object", "string", "integer", "number", "boolean"}:
-        return {**_either(found, path), **kept}
+        return {**_either(schemas, path), **kept}
     raise ValueError(
         f"{_place(path)}: a definition has one type for a field, not several; `int | str` is the exception"
     )
@@ -355,23 +355,23 @@ def _either(branches: Sequence[Json], path: Sequence[str]) -> Json:
     first, *others = branches
     if first["type"] == "object" and not all("properties" in row for row in branches):
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    found = {
+    schema_of_either = {
         key: value
         for key, value in first.items()
         if key not in ("description", "enum", "properties", "required") and all(row.get(key) == value for row in others)
     }
     if all("enum" in row for row in branches):
-        found["enum"] = list(dict.fromkeys(value for row in branches for value in row["enum"]))
+        schema_of_either["enum"] = list(dict.fromkeys(value for row in branches for value in row["enum"]))
     if "properties" in first:
         names = dict.fromkeys(name for row in branches for name in row["properties"])
-        found["properties"] = {
+        schema_of_either["properties"] = {
             name: _same_type([row["properties"][name] for row in branches if name in row["properties"]], (*path, name))
             for name in names
         }
         required = set.intersection(*(set(row.get("required", ())) for row in branches))
         if required:
-            found["required"] = sorted(required)
-    return found
+            schema_of_either["required"] = sorted(required)
+    return schema_of_either
 
 
 def _same_type(schemas: Sequence[Json], path: Sequence[str]) -> Json:
@@ -412,17 +412,17 @@ def _of_builtin(schema: Mapping[str, Any], definitions: Mapping[str, Any], name:
     if "oneOf" in schema:
         return _INT_OR_STRING
     dropped = ("enum", "properties", "items", "additionalProperties")
-    found = {key: value for key, value in schema.items() if key in _KEPT and key not in dropped}
-    found |= {key: value for key, value in schema.items() if key in _TOPOLOGY}
-    found.pop("default", None)
-    if "required" in found:
-        found["required"] = sorted(found["required"])
+    reduced = {key: value for key, value in schema.items() if key in _KEPT and key not in dropped}
+    reduced |= {key: value for key, value in schema.items() if key in _TOPOLOGY}
+    reduced.pop("default", None)
+    if "required" in reduced:
+        reduced["required"] = sorted(reduced["required"])
     if "properties" in schema:
-        found["properties"] = {
+        reduced["properties"] = {
             key: _of_builtin(row, definitions) | _default(schema, key) for key, row in schema["properties"].items()
         }
     if "items" in schema:
-        found["items"] = _of_builtin(schema["items"], definitions)
+        reduced["items"] = _of_builtin(schema["items"], definitions)
     if "additionalProperties" in schema:
-        found["additionalProperties"] = _of_builtin(schema["additionalProperties"], definitions)
-    return found
+        reduced["additionalProperties"] = _of_builtin(schema["additionalProperties"], definitions)
+    return reduced

@@ -138,8 +138,8 @@ def _known(
     if external_domain is not None:
         wanted.group, wanted.external = f"{wanted.group}.{external_domain}".strip("."), True
         return project.find(wanted) or wanted
-    if (found := project.find(wanted)) is not None or made:
-        return found
+    if (existing := project.find(wanted)) is not None or made:
+        return existing
     if (builtin := _builtin(wanted)) is not None:
         return project.find(builtin) or builtin
     raise ValueError(

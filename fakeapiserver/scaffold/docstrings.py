@@ -15,7 +15,7 @@ import msgspec
 def attribute_docstrings(model: type[Any]) -> Mapping[str, Mapping[str, str]]:
     """By class and field (its name on the wire), of a dataclass or struct and all that are in it. Nothing for a class without a
     source."""
-    return {found.__name__: _of(found) for found in _classes(model, set())}
+    return {cls.__name__: _of(cls) for cls in _classes(model, set())}
 
 
 def _classes(model: type[Any], seen: set[type[Any]]) -> Iterator[type[Any]]:
@@ -24,9 +24,9 @@ def _classes(model: type[Any], seen: set[type[Any]]) -> Iterator[type[Any]]:
     seen.add(model)
     yield model
     for annotation in typing.get_type_hints(model).values():
-        for found in _types(annotation):
-            if dataclasses.is_dataclass(found) or issubclass(found, msgspec.Struct):
-                yield from _classes(found, seen)
+        for cls in _types(annotation):
+            if dataclasses.is_dataclass(cls) or issubclass(cls, msgspec.Struct):
+                yield from _classes(cls, seen)
 
 
 def _types(annotation: Any) -> Iterator[type[Any]]:
@@ -42,11 +42,11 @@ def _of(model: type[Any]) -> Mapping[str, str]:
         if issubclass(model, msgspec.Struct)
         else {}
     )
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for ancestor in reversed(model.__mro__):
         for name, text in _in_source(ancestor):
-            found[names.get(name, name)] = text
-    return found
+            docstrings[names.get(name, name)] = text
+    return docstrings
 
 
 def _in_source(model: type[Any]) -> Iterator[tuple[str, str]]:

@@ -43,23 +43,23 @@ def generate(folder: Path) -> Mapping[Path, str]:
     """
     project = Project.read(folder)
     classes = _classes(folder, project.package)
-    found: dict[Path, str] = {}
+    manifests: dict[Path, str] = {}
     crds = Path("config/crd")
     for kind, models in _kinds(classes).items():
         definition = crd.definition(*models)
         if (resource := project.resource(kind)) is not None and resource.conversion:
             definition["spec"]["conversion"] = _conversion()
         plural = definition["spec"]["names"]["plural"]
-        found[crds / "bases" / f"{kind.group}_{plural}.yaml"] = _text(definition)
-    if bases := sorted(str(path.relative_to(crds)) for path in found):
+        manifests[crds / "bases" / f"{kind.group}_{plural}.yaml"] = _text(definition)
+    if bases := sorted(str(path.relative_to(crds)) for path in manifests):
         kustomization: Json = {"resources": bases}
         if any(row.conversion for row in project.resources):
             kustomization["configurations"] = ["kustomizeconfig.yaml"]
-        found[crds / "kustomization.yaml"] = _text(kustomization)
-    found[Path("config/rbac/role.yaml")] = roles(classes)
+        manifests[crds / "kustomization.yaml"] = _text(kustomization)
+    manifests[Path("config/rbac/role.yaml")] = roles(classes)
     if any(noted(item, WEBHOOKS) for item in classes):
-        found[Path("config/webhook/manifests.yaml")] = webhooks(classes)
-    return found
+        manifests[Path("config/webhook/manifests.yaml")] = webhooks(classes)
+    return manifests
 
 
 def differences(folder: Path) -> Sequence[Path]:
@@ -112,7 +112,7 @@ def _classes(folder: Path, package: str) -> Sequence[type[Any]]:
     finally:
         sys.dont_write_bytecode = writes
         sys.path.remove(str(folder.resolve()))
-    return [found for module in modules for found in _defined(module)]
+    return [cls for module in modules for cls in _defined(module)]
 
 
 def _where(folder: Path, error: BaseException) -> str:
@@ -135,15 +135,15 @@ def _within(folder: Path, path: Path) -> bool:
 
 
 def _defined(module: ModuleType) -> Iterable[type[Any]]:
-    return (found for found in vars(module).values() if isinstance(found, type) and found.__module__ == module.__name__)
+    return (cls for cls in vars(module).values() if isinstance(cls, type) and cls.__module__ == module.__name__)
 
 
 def _kinds(classes: Iterable[type[Any]]) -> Mapping[GroupKind, list[type[Any]]]:
-    found: dict[GroupKind, list[type[Any]]] = {}
+    kinds: dict[GroupKind, list[type[Any]]] = {}
     for model in classes:
         if noted(model, RESOURCE) is not None:
-            found.setdefault(gvk_for(model).group_kind, []).append(model)
-    return found
+            kinds.setdefault(gvk_for(model).group_kind, []).append(model)
+    return kinds
 
 
 def roles(classes: Iterable[type[Any]]) -> str:
@@ -203,11 +203,11 @@ def _joined(verbs: Mapping[_Key, frozenset[str]], part: str) -> dict[_Key, froze
     parts: dict[tuple[_Key, frozenset[str]], set[str]] = {}
     for key, allowed in verbs.items():
         parts.setdefault((key._replace(**{part: ()}), allowed), set()).update(getattr(key, part))
-    found: dict[_Key, frozenset[str]] = {}
+    joined: dict[_Key, frozenset[str]] = {}
     for (key, allowed), words in parts.items():
         whole = key._replace(**{part: _words(words)})
-        found[whole] = found.get(whole, frozenset()) | allowed
-    return found
+        joined[whole] = joined.get(whole, frozenset()) | allowed
+    return joined
 
 
 def webhooks(classes: Iterable[type[Any]]) -> str:

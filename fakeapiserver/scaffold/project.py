@@ -94,16 +94,16 @@ class Project:
 
     def resource(self, kind: GroupKind) -> ProjectResource | None:
         """The entry of a kind that has a conversion, or else the first one, by its full group."""
-        found = [row for row in self.resources if (self.full_group(row), row.kind) == kind]
-        return next((row for row in found if row.conversion), found[0] if found else None)
+        matching = [row for row in self.resources if (self.full_group(row), row.kind) == kind]
+        return next((row for row in matching if row.conversion), matching[0] if matching else None)
 
     @classmethod
     def read(cls, folder: Path) -> "Project":
         """ValueError with one sentence when `folder` holds no project."""
         try:
-            found: dict[str, Any] = yaml.safe_load((folder / FILE).read_text())
-            resources = [ProjectResource(**row) for row in found.get("resources") or ()]
-            return cls(found["domain"], found["projectName"], resources)
+            document: dict[str, Any] = yaml.safe_load((folder / FILE).read_text())
+            resources = [ProjectResource(**row) for row in document.get("resources") or ()]
+            return cls(document["domain"], document["projectName"], resources)
         except FileNotFoundError:
             raise ValueError(
                 f"there is no file {FILE} here: run `fakeapiserver init` first, or go to the project"
@@ -117,8 +117,8 @@ class Project:
             {key: value for key, value in asdict(row).items() if key == "namespaced" or value not in (False, [])}
             for row in self.resources
         ]
-        found = {"layout": _LAYOUT, "domain": self.domain, "projectName": self.name, "resources": resources}
-        return yaml.safe_dump(found, sort_keys=False)
+        document = {"layout": _LAYOUT, "domain": self.domain, "projectName": self.name, "resources": resources}
+        return yaml.safe_dump(document, sort_keys=False)
 
 
 def checked_resource(group: str, version: str, kind: str, plural: str, *, namespaced: bool) -> ProjectResource:

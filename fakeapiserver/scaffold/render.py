@@ -100,12 +100,12 @@ def _named(part: str, names: Values) -> str:
 
 
 def _templates(folder: Traversable, path: Path) -> list[tuple[Path, str]]:
-    found = []
+    templates = []
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.name == "__pycache__":
             continue
         if item.is_dir():
-            found += _templates(item, path / item.name)
+            templates += _templates(item, path / item.name)
         else:
-            found.append((path / item.name.removesuffix(_SUFFIX), item.read_text()))
-    return found
+            templates.append((path / item.name.removesuffix(_SUFFIX), item.read_text()))
+    return templates

@@ -195,24 +195,24 @@ class CustomResources:
             self._waiting.discard(name)
             return obj  # whatever became of the conditions
         group = [names for owner, names in self._names.items() if owner.partition(".")[2] == spec["group"]]
-        found = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
-        self._names[name] = found.names
-        if found.names == spec["names"]:
+        accepted = accepted_names.accept(spec["names"], status.get("acceptedNames") or {}, group)
+        self._names[name] = accepted.names
+        if accepted.names == spec["names"]:
             self._waiting.discard(name)
         else:
             self._waiting.add(name)
-        if found.names == status.get("acceptedNames") and condition(obj, "NamesAccepted") == found.status:
+        if accepted.names == status.get("acceptedNames") and condition(obj, "NamesAccepted") == accepted.status:
             return obj
 
         def change(new: Object, now: float) -> None:
-            set_condition(new, "NamesAccepted", found.status, found.reason, found.message, now)
+            set_condition(new, "NamesAccepted", accepted.status, accepted.reason, accepted.message, now)
             established = condition(new, "Established")
-            if established != "True" and found.status == "True":
+            if established != "True" and accepted.status == "True":
                 message = "the initial names have been accepted"
                 set_condition(new, "Established", "False", "Installing", message, now)
             elif established is None:
                 set_condition(new, "Established", "False", "NotAccepted", "not all names are accepted", now)
-            new["status"]["acceptedNames"] = found.names
+            new["status"]["acceptedNames"] = accepted.names
 
         changed = await self._write_status(definitions, obj, change)
         await self._reconsider(definitions, spec["group"], name)
@@ -537,12 +537,12 @@ class CustomResources:
 
 def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
     """apiVersion -> the path elements of the replicas; None for a version without the scale subresource."""
-    found: dict[str, tuple[str, ...] | None] = {}
+    paths: dict[str, tuple[str, ...] | None] = {}
     for version in obj["spec"]["versions"]:
         scale = (version.get("subresources") or {}).get("scale")
         parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
-        found[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
-    return found
+        paths[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
+    return paths
 
 
 class _NoCreation:

@@ -210,7 +210,7 @@ class LocalServer:
             return {}
         from fakeapiserver.controller_manager.manager import Extra
 
-        found: dict[str, Extra] = {}
+        components: dict[str, Extra] = {}
         if self._simulates:
             from fakeapiserver.controller_manager.clients import KWOK
             from fakeapiserver.endpoints.services import SimulatedNodes
@@ -230,18 +230,18 @@ class LocalServer:
                 SimulatedKubelets(simulation, self.clock),
                 KubeletServer(simulation, self.clock, api.metrics_apis.values),
             )
-            found["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
-            found["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
-            found["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))
+            components["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
+            components["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
+            components["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))
         if self.config.local_storage:
             from fakeapiserver.nodes import local_storage
 
-            found[local_storage.NAME] = Extra(local_storage.ACCOUNT, local_storage.new)
+            components[local_storage.NAME] = Extra(local_storage.ACCOUNT, local_storage.new)
         if self.config.load_balancers:
             from fakeapiserver.nodes import load_balancers
 
-            found[load_balancers.NAME] = Extra(load_balancers.ACCOUNT, load_balancers.new)
-        return found
+            components[load_balancers.NAME] = Extra(load_balancers.ACCOUNT, load_balancers.new)
+        return components
 
     async def _install(self, api: APIServer) -> None:
         from fakeapiserver.server.projects.local_webhooks import LocalWebhooks, install
@@ -312,11 +312,11 @@ def _stages(config: Config) -> Sequence[Object]:
     from fakeapiserver.nodes.stages.sources import check
     from fakeapiserver.server.projects.manifests import read
 
-    found = read(config.stages, "Stage")
-    if not found:
+    stages = read(config.stages, "Stage")
+    if not stages:
         raise ValueError("--stages: there is no Stage in what it names")
-    check(found)
-    return found
+    check(stages)
+    return stages
 
 
 def _tell_failure(controllers: "asyncio.Task[None]") -> None:

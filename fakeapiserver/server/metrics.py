@@ -405,9 +405,9 @@ class Metrics(Struct):
         """The durations again: nothing that upstream leaves out of these takes time here."""
         from prometheus_client.metrics_core import HistogramMetricFamily
 
-        found: dict[tuple[str, ...], Histogram] = {}
+        histograms: dict[tuple[str, ...], Histogram] = {}
         for labels, series in self.series.items():
-            histogram = found.setdefault(tuple(_without_dry_run(labels)), Histogram(_SLI_DURATIONS))
+            histogram = histograms.setdefault(tuple(_without_dry_run(labels)), Histogram(_SLI_DURATIONS))
             first, *counts = sum(series.seconds.counts[:3]), *series.seconds.counts[3:]
             before = histogram.counts or [0] * (len(_SLI_DURATIONS) + 1)
             histogram.counts = [old + new for old, new in zip(before, (first, *counts), strict=True)]
@@ -417,7 +417,7 @@ class Metrics(Struct):
             "Seconds that requests took by themselves",
             labels=_without_dry_run(Labels._fields),
         )
-        for key, histogram in sorted(found.items(), key=lambda item: item[0]):
+        for key, histogram in sorted(histograms.items(), key=lambda item: item[0]):
             family.add_metric(list(key), histogram.buckets(), histogram.sum)
         return family
 

@@ -66,10 +66,10 @@ class Bucket(Struct):
     unsorted: list[str] = field(default_factory=list)
     generation: int = 0
 
-    def put(self, found: StoredObject) -> None:
-        if found.key not in self.objects:
-            self.unsorted.append(found.key)
-        self.objects[found.key] = found
+    def put(self, obj: StoredObject) -> None:
+        if obj.key not in self.objects:
+            self.unsorted.append(obj.key)
+        self.objects[obj.key] = obj
 
     def remove(self, key: str) -> None:
         del self.objects[key]

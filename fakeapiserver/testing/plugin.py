@@ -182,11 +182,11 @@ def _options(config: pytest.Config, node: pytest.Item | pytest.Collector | None)
 def _option_of_line(line: str) -> tuple[str, Any]:
     from ast import literal_eval
 
-    name, found, value = map(str.strip, line.partition("="))
+    name, separator, value = map(str.strip, line.partition("="))
     try:
         return name, literal_eval(value)
     except (ValueError, SyntaxError):
-        problem = f'"{value}" is not a Python literal' if found else "a line is `name = value`"
+        problem = f'"{value}" is not a Python literal' if separator else "a line is `name = value`"
         _refuse(f"fake_cluster_options: {line}: {problem}, such as 3, 'text' or ['a', 'b']")
 
 

@@ -111,14 +111,14 @@ def _objects(server: LocalServer) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _warnings(objects: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    found = []
+    warnings = []
     for name, obj in objects:
         if name.startswith("events ") and obj.get("type") == "Warning":
             about = obj.get("involvedObject") or obj.get("regarding") or {}
             when = obj.get("lastTimestamp") or obj.get("eventTime") or obj["metadata"].get("creationTimestamp") or ""
             what = f"{about.get('kind', '')} {about.get('namespace', '')}/{about.get('name', '')}"
-            found.append((when, f"{what} {obj.get('reason', '')}: {obj.get('message') or obj.get('note', '')}"))
-    yield from (_cut(line) for _, line in sorted(found))
+            warnings.append((when, f"{what} {obj.get('reason', '')}: {obj.get('message') or obj.get('note', '')}"))
+    yield from (_cut(line) for _, line in sorted(warnings))
 
 
 def _not_ready(objects: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:

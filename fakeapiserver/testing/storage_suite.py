@@ -48,20 +48,20 @@ async def create(storage: Storage, name: str, note: str = "", namespace: str = "
     return await storage.create(f"{PODS}{namespace}/{name}", value(name, note), OFFSET, Index({"note": note}))
 
 
-async def update(storage: Storage, found: StoredObject, note: str) -> StoredObject:
-    name = found.key.rpartition("/")[2]
+async def update(storage: Storage, obj: StoredObject, note: str) -> StoredObject:
+    name = obj.key.rpartition("/")[2]
     new = value(name, note)
-    return await storage.update(found.key, new, OFFSET, Index({"note": note}), expected_revision=found.mod_revision)
+    return await storage.update(obj.key, new, OFFSET, Index({"note": note}), expected_revision=obj.mod_revision)
 
 
-def revision_in(found: StoredObject) -> int:
-    match = _REVISION.search(found.value)
-    assert match is not None, found.value
+def revision_in(obj: StoredObject) -> int:
+    match = _REVISION.search(obj.value)
+    assert match is not None, obj.value
     return int(match[1])
 
 
-def names(found: ListResult) -> list[str]:
-    return [item.key.rpartition("/")[2] for item in found.items]
+def names(result: ListResult) -> list[str]:
+    return [item.key.rpartition("/")[2] for item in result.items]
 
 
 async def drain(watcher: Watcher) -> list[Event]:
@@ -75,8 +75,8 @@ async def drain(watcher: Watcher) -> list[Event]:
 async def run_test_create_stamps_the_next_revision(make: MakeStorage) -> None:
     storage = make()
     before = storage.revision
-    found = await create(storage, "a")
-    assert found.mod_revision == found.create_revision == revision_in(found) == storage.revision == before + 1
+    obj = await create(storage, "a")
+    assert obj.mod_revision == obj.create_revision == revision_in(obj) == storage.revision == before + 1
 
 
 async def run_test_create_refuses_a_second_one_and_writes_nothing(make: MakeStorage) -> None:
@@ -118,11 +118,11 @@ async def run_test_update_and_delete_of_nothing(make: MakeStorage) -> None:
 
 async def run_test_delete_answers_the_last_state_with_its_own_revision(make: MakeStorage) -> None:
     storage = make()
-    found = await create(storage, "a", "last")
-    gone = await storage.delete(found.key)
+    obj = await create(storage, "a", "last")
+    gone = await storage.delete(obj.key)
     assert b'"note":"last"' in gone.value
-    assert revision_in(gone) == gone.mod_revision == storage.revision == found.mod_revision + 1
-    assert await storage.get(found.key) is None
+    assert revision_in(gone) == gone.mod_revision == storage.revision == obj.mod_revision + 1
+    assert await storage.get(obj.key) is None
 
 
 async def run_test_delete_from_a_stale_revision_is_refused(make: MakeStorage) -> None:
@@ -139,12 +139,12 @@ async def run_test_delete_from_a_stale_revision_is_refused(make: MakeStorage) ->
 
 async def run_test_get_of_a_future_revision(make: MakeStorage) -> None:
     storage = make()
-    found = await create(storage, "a")
-    assert await storage.get(found.key, minimum_revision=found.mod_revision) == found
+    obj = await create(storage, "a")
+    assert await storage.get(obj.key, minimum_revision=obj.mod_revision) == obj
     try:
-        await storage.get(found.key, minimum_revision=found.mod_revision + 1)
+        await storage.get(obj.key, minimum_revision=obj.mod_revision + 1)
     except ResourceVersionTooLarge as error:
-        assert error.current == found.mod_revision
+        assert error.current == obj.mod_revision
     else:
         raise AssertionError("a revision that isn't there was waited for or ignored")
 
@@ -176,30 +176,30 @@ async def run_test_list_in_pages_shows_one_state(make: MakeStorage) -> None:
 
 async def run_test_list_at_an_older_revision(make: MakeStorage) -> None:
     storage = make()
-    found = await create(storage, "a", "old")
+    obj = await create(storage, "a", "old")
     then = storage.revision
-    await update(storage, found, "new")
+    await update(storage, obj, "new")
     await create(storage, "b")
     old = await storage.list(PODS, ListQuery(revision=then))
     assert (names(old), old.revision) == (["a"], then)
-    assert old.items[0] == found
+    assert old.items[0] == obj
 
 
 async def run_test_list_selects_before_it_counts(make: MakeStorage) -> None:
     storage = make()
     for i in range(6):
         await create(storage, f"p{i}", "odd" if i % 2 else "even")
-    found = await storage.list(PODS, ListQuery(limit=2, predicate=lambda item: item.index.labels["note"] == "odd"))
-    assert (names(found), found.more, found.remaining) == (["p1", "p3"], True, 4)
+    result = await storage.list(PODS, ListQuery(limit=2, predicate=lambda item: item.index.labels["note"] == "odd"))
+    assert (names(result), result.more, result.remaining) == (["p1", "p3"], True, 4)
 
 
 async def run_test_watch_from_a_revision_misses_and_repeats_nothing(make: MakeStorage) -> None:
     storage = make()
-    found = await create(storage, "a", "1")
-    watcher = storage.watch(PODS, revision=found.mod_revision)
-    found = await update(storage, found, "2")
+    obj = await create(storage, "a", "1")
+    watcher = storage.watch(PODS, revision=obj.mod_revision)
+    obj = await update(storage, obj, "2")
     await create(storage, "b")
-    await storage.delete(found.key)
+    await storage.delete(obj.key)
     events = await drain(watcher)
     assert [event.type for event in events] == ["MODIFIED", "ADDED", "DELETED"]
     revisions = [event.revision for event in events]
@@ -237,9 +237,9 @@ async def run_test_watch_turns_selector_changes_into_added_and_deleted(make: Mak
     """An object that leaves the selection is DELETED with its last selected state and the new revision."""
     storage = make()
     watcher = storage.watch(PODS, predicate=lambda item: item.index.labels["note"] == "in")
-    found = await create(storage, "a", "out")
+    obj = await create(storage, "a", "out")
     for note in ("in", "in", "out", "out"):
-        found = await update(storage, found, note)
+        obj = await update(storage, obj, note)
     events = await drain(watcher)
     assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
     assert b'"note":"in"' in events[-1].object.value
@@ -249,10 +249,10 @@ async def run_test_watch_turns_selector_changes_into_added_and_deleted(make: Mak
 async def run_test_watch_progress_never_runs_ahead_of_what_was_handed_out(make: MakeStorage) -> None:
     storage = make()
     watcher = storage.watch(PODS)
-    found = await create(storage, "a")
-    assert watcher.progress < found.mod_revision
+    obj = await create(storage, "a")
+    assert watcher.progress < obj.mod_revision
     await drain(watcher)
-    assert watcher.progress == found.mod_revision
+    assert watcher.progress == obj.mod_revision
     await storage.create("/registry/secrets/default/x", value("x"), OFFSET, Index())
     assert watcher.progress == storage.revision
 
@@ -287,17 +287,17 @@ async def run_test_what_was_delivered_has_been_handed_to_waiting_watchers(make: 
     watcher = storage.watch(PODS)
     reading = asyncio.ensure_future(watcher.next_batch(60))
     await asyncio.sleep(0)
-    found = await create(storage, "a")
-    await storage.delivered(found.key)
+    obj = await create(storage, "a")
+    await storage.delivered(obj.key)
     assert reading.done()
-    assert [event.object for event in await reading or ()] == [found]
+    assert [event.object for event in await reading or ()] == [obj]
 
 
 async def run_test_what_nobody_watches_is_delivered_at_once(make: MakeStorage) -> None:
     storage = make()
     storage.watch("/registry/secrets/")
-    found = await create(storage, "a")
-    delivered = asyncio.ensure_future(storage.delivered(found.key))
+    obj = await create(storage, "a")
+    delivered = asyncio.ensure_future(storage.delivered(obj.key))
     await asyncio.sleep(0)
     assert delivered.done()
 

@@ -63,31 +63,31 @@ def split_initial(events: Sequence[Event]) -> tuple[list[Event], int, list[Event
 
 def violations(writes: Sequence[Write], watch: Watch) -> list[str]:
     """Every broken promise in words; empty when all are kept."""
-    found: list[str] = []
+    problems: list[str] = []
     expected = list(_expected(writes, watch))
     at, told = 0, watch.start
     for event in watch.events:
         revision = revision_of(event)
         if event["type"] == "BOOKMARK":
             if revision < told:
-                found.append(f"a bookmark of {revision} behind an event of {told}")
+                problems.append(f"a bookmark of {revision} behind an event of {told}")
             missed = [want for want in expected[at:] if revision_of(want) <= revision]
             if missed:
-                found.append(f"a bookmark of {revision} ahead of {_shown(missed[0])}")
+                problems.append(f"a bookmark of {revision} ahead of {_shown(missed[0])}")
             told = max(told, revision)
             continue
         if revision <= told:
-            found.append(f"{_shown(event)} after {told} was told")
+            problems.append(f"{_shown(event)} after {told} was told")
         told = max(told, revision)
         if at < len(expected) and event == expected[at]:
             at += 1
         else:
             wanted = _shown(expected[at]) if at < len(expected) else "nothing"
-            found.append(f"{_shown(event)} where {wanted} was due")
+            problems.append(f"{_shown(event)} where {wanted} was due")
             at = next((i for i, want in enumerate(expected) if revision_of(want) > revision), len(expected))
     if watch.complete and at < len(expected):
-        found.append(f"{_shown(expected[at])} never came")
-    return found
+        problems.append(f"{_shown(expected[at])} never came")
+    return problems
 
 
 def _expected(writes: Sequence[Write], watch: Watch) -> Iterator[Event]:

@@ -124,11 +124,11 @@ def checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
     """The answer's object; one that names no type is taken for the wanted one. ValueError."""
     from fakeapiserver.apimachinery.serializer import type_meta
 
-    found = type_meta.read(answer)
+    document = type_meta.read(answer)
     wanted = (review["apiVersion"], review["kind"])
-    version, kind = found.version or wanted[0], found.kind or wanted[1]
+    version, kind = document.version or wanted[0], document.kind or wanted[1]
     if (version, kind) == wanted:
-        return found.content
+        return document.content
     if not _is_known(version, kind, wanted):
         raise ValueError(not_registered(version, kind))
     names = [f"{api_version.rpartition('/')[2]}.{name}" for api_version, name in ((version, kind), wanted)]

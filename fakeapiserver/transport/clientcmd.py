@@ -226,8 +226,8 @@ def decode(data: bytes, folder: str) -> Kubeconfig:
     words of Go's decoders."""
     from fakeapiserver.apimachinery.serializer import type_meta
 
-    found = type_meta.read(data)
-    return of_document(_sorted(found.content), folder, found.kind, found.version)
+    document = type_meta.read(data)
+    return of_document(_sorted(document.content), folder, document.kind, document.version)
 
 
 def _sorted(value: Any) -> Any:
@@ -252,15 +252,15 @@ def of_document(document: Mapping[str, Any], folder: str, kind: str = "", versio
 
 
 def _by_name(config: Mapping[str, Any], plural: str, singular: str, item: str, value: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for row in config.get(plural) or ():
         name = row.get("name") or ""
-        if name in found:
+        if name in by_name:
             raise ValueError(
                 f'error converting *[]{item} into *map[string]*api.{value}: duplicate name "{name}" in list'
             )
-        found[name] = row.get(singular) or {}
-    return found
+        by_name[name] = row.get(singular) or {}
+    return by_name
 
 
 def _cluster_from(cluster: Cluster, folder: str) -> Cluster:
@@ -296,7 +296,7 @@ def merge(configs: Sequence[Kubeconfig]) -> Kubeconfig:
 
 
 def _first_wins(maps: Sequence[Mapping[str, T]]) -> Mapping[str, T]:
-    return {name: value for found in reversed(maps) for name, value in found.items()}
+    return {name: value for mapping in reversed(maps) for name, value in mapping.items()}
 
 
 # ------------------------------------------------------------------------------------- what becomes of them
@@ -305,15 +305,15 @@ def _first_wins(maps: Sequence[Mapping[str, T]]) -> Mapping[str, T]:
 def _deferred(config: Kubeconfig, overrides: Overrides, pod: Path) -> RESTConfig:
     """Upstream: DeferredLoadingClientConfig."""
     try:
-        found = rest_config(config, overrides)
+        rest = rest_config(config, overrides)
     except EmptyConfigError:
         if not _is_in_pod(pod):
             raise
         return in_cluster(pod, overrides.namespace)
     chosen = config.contexts.get(overrides.context or config.current_context) or {}
     if overrides.namespace or chosen.get("namespace") or not _is_in_pod(pod):
-        return found
-    return found.with_(namespace=_pod_namespace(pod))
+        return rest
+    return rest.with_(namespace=_pod_namespace(pod))
 
 
 def rest_config(config: Kubeconfig, overrides: Overrides = Overrides()) -> RESTConfig:
@@ -500,8 +500,8 @@ def _pod_namespace(folder: Path) -> str:
 
 def _aggregated(problems: Sequence[str]) -> str:
     """Upstream: errors.NewAggregate."""
-    found = [*dict.fromkeys(problems)]
-    return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+    messages = [*dict.fromkeys(problems)]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def _user_problems(user: AuthInfo, name: str) -> Iterator[str]:

@@ -62,8 +62,8 @@ def added(text: str, entries: Entries) -> str:
     if before.root is None:
         return added(text + (_newline(text) if text and text[-1] not in "\r\n" else "") + EMPTY, entries)
     for plural in LISTS:
-        found = before.root.get(plural)
-        if found is not None and (found.kind == "alias" or found.properties[0] is not None):  # it may be elsewhere, too
+        node = before.root.get(plural)
+        if node is not None and (node.kind == "alias" or node.properties[0] is not None):  # it may be elsewhere, too
             raise ValueError(_CANNOT_ADD)
     entries.previous = _previous(text, before.root)
     entries.replaced = {}
@@ -118,9 +118,9 @@ def _kubeconfig(text: str) -> Tree:
     if root.kind != "mapping":
         raise ValueError(f"is not a kubeconfig: it holds a {root.kind}, not a mapping")
     for key, expected in (("kind", "Config"), ("apiVersion", "v1")):
-        found = root.get(key)
-        if found is not None and not found.is_null and (found.kind != "scalar" or found.value != expected):
-            raise ValueError(f"is not a kubeconfig: its {key} is {found.value or found.kind}, not {expected}")
+        node = root.get(key)
+        if node is not None and not node.is_null and (node.kind != "scalar" or node.value != expected):
+            raise ValueError(f"is not a kubeconfig: its {key} is {node.value or node.kind}, not {expected}")
     keys = [key.value for key, _ in root.fields()]
     if root.get("kind") is None and not {*LISTS, _CURRENT} & {*keys}:
         raise ValueError("is not a kubeconfig: it has neither kind: Config nor clusters, contexts or users")
@@ -128,9 +128,9 @@ def _kubeconfig(text: str) -> Tree:
     if repeated:
         raise ValueError(f"is not a kubeconfig: it has {repeated[0]} more than once")
     for plural in LISTS:
-        found = root.get(plural)
-        if found is not None and found.kind not in ("sequence", "alias") and not found.is_null:
-            raise ValueError(f"is not a kubeconfig: its {plural} are a {found.kind}, not a list")
+        node = root.get(plural)
+        if node is not None and node.kind not in ("sequence", "alias") and not node.is_null:
+            raise ValueError(f"is not a kubeconfig: its {plural} are a {node.kind}, not a list")
     current = root.get(_CURRENT)
     if current is not None and current.kind in ("sequence", "mapping"):
         raise ValueError(f"is not a kubeconfig: its {_CURRENT} is a {current.kind}")
@@ -139,8 +139,8 @@ def _kubeconfig(text: str) -> Tree:
 
 def _item(root: Node | None, plural: str, name: str) -> Node | None:
     """The entry of that name."""
-    found = root.get(plural) if root is not None else None
-    for item in found.children if found is not None else ():
+    node = root.get(plural) if root is not None else None
+    for item in node.children if node is not None else ():
         label = item.get("name")
         if label is not None and label.value == name:
             return item
@@ -150,14 +150,16 @@ def _item(root: Node | None, plural: str, name: str) -> Node | None:
 def _is_same(item: Node, cluster: Mapping[str, Any]) -> bool:
     """Whether it leads to this very server."""
     return all(
-        (found := item.get("cluster")) is not None and (node := found.get(key)) is not None and node.value == value
+        (cluster_node := item.get("cluster")) is not None
+        and (node := cluster_node.get(key)) is not None
+        and node.value == value
         for key, value in cluster["cluster"].items()
     )
 
 
 def _recorded(context: Node | None) -> list[str] | None:
     """The texts in our extension of a context, or None for a context of others."""
-    extensions = found.get("extensions") if context is not None and (found := context.get("context")) else None
+    extensions = details.get("extensions") if context is not None and (details := context.get("context")) else None
     for extension in extensions.children if extensions is not None else ():
         name, content = extension.get("name"), extension.get("extension")
         texts = content.get("previous-contexts") if content is not None else None
@@ -195,7 +197,7 @@ def _meaning_of(root: Node | None) -> Meaning:
     current = root.get(_CURRENT)
     return (
         [(key.shape(), value.shape()) for key, value in root.fields() if key.value not in (*LISTS, _CURRENT)],
-        {plural: [item.shape() for item in found.children] if found else [] for plural, found in lists.items()},
+        {plural: [item.shape() for item in node.children] if node else [] for plural, node in lists.items()},
         current.value if current is not None else None,
     )
 
@@ -222,18 +224,18 @@ def _with_item(text: str, plural: str, entries: Entries) -> str:
     entry = entries.text(plural)
     if (item := _item(tree.root, plural, entries.name)) is not None:
         return _replaced(text, item, entry)
-    found = tree.root.get(plural)
-    if found is None:
+    node = tree.root.get(plural)
+    if node is None:
         return _with_key(text, tree.root, plural, f"[{entry}]")
-    if found.kind != "sequence":
-        return _replaced(text, found, f"[{entry}]")
-    if found.is_flow:
-        return _inserted(text, found.inner, f"{entry}, " if found.children else entry)
-    key = next(key for key, value in tree.root.fields() if value is found)
-    dash = next(dash for dash in tree.dashes if dash >= found.start)
+    if node.kind != "sequence":
+        return _replaced(text, node, f"[{entry}]")
+    if node.is_flow:
+        return _inserted(text, node.inner, f"{entry}, " if node.children else entry)
+    key = next(key for key, value in tree.root.fields() if value is node)
+    dash = next(dash for dash in tree.dashes if dash >= node.start)
     margin = " " * (dash - _line_start(text, dash))
     line = _LINE.match(text, key.end)
-    if line is not None and found.properties == (None, None) and _BLANK.fullmatch(text, line.end(), dash):
+    if line is not None and node.properties == (None, None) and _BLANK.fullmatch(text, line.end(), dash):
         return _inserted(text, line.end(), f"{margin}- {entry}{_newline(text)}")
     return _inserted(text, dash, f"- {entry}{_newline(text)}{margin}")
 
@@ -241,8 +243,8 @@ def _with_item(text: str, plural: str, entries: Entries) -> str:
 def _with_current(text: str, value: str) -> str:
     root = yaml_tree.parse(text).root
     assert root is not None
-    found = root.get(_CURRENT)
-    return _with_key(text, root, _CURRENT, value) if found is None else _replaced(text, found, value)
+    node = root.get(_CURRENT)
+    return _with_key(text, root, _CURRENT, value) if node is None else _replaced(text, node, value)
 
 
 def _with_key(text: str, root: Node, key: str, value: str) -> str:
@@ -268,10 +270,14 @@ def _without(text: str, name: str, replaced: Mapping[str, str], previous: Sequen
         root = _kubeconfig(result).root
         candidates = previous or [_quoted("")]
         result = _with_current(
-            result, next((found for found in candidates if _names_context(root, found)), candidates[-1])
+            result, next((meaning for meaning in candidates if _names_context(root, meaning)), candidates[-1])
         )
-    found = _meaning(result)
-    lost = found is None or found[0] != others or any(item not in found[1][key] for key in LISTS for item in lists[key])
+    meaning = _meaning(result)
+    lost = (
+        meaning is None
+        or meaning[0] != others
+        or any(item not in meaning[1][key] for key in LISTS for item in lists[key])
+    )
     if lost:
         raise ValueError(f"has changed: the entries called {_quoted(name)} can't be taken out of it")
     comments = result.removesuffix(EMPTY)
@@ -289,14 +295,14 @@ def _names_context(root: Node | None, text: str) -> bool:
 def _cut(text: str, tree: Tree, plural: str, item: Node) -> str:
     """Without an item and what separates it from its neighbours."""
     assert tree.root is not None
-    found = tree.root.get(plural)
-    assert found is not None
-    index = next(index for index, child in enumerate(found.children) if child is item)
-    after = found.children[index + 1 :]
-    if found.is_flow:
+    node = tree.root.get(plural)
+    assert node is not None
+    index = next(index for index, child in enumerate(node.children) if child is item)
+    after = node.children[index + 1 :]
+    if node.is_flow:
         if after and (comma := _COMMA.match(text, item.end)):
             return text[: item.start] + text[comma.end() :]
-        start = text.rindex(",", found.start, item.start) if index else item.start
+        start = text.rindex(",", node.start, item.start) if index else item.start
         return text[:start] + text[item.end :]
     dash = max(dash for dash in tree.dashes if dash <= item.start)
     start = _line_start(text, dash)

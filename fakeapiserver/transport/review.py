@@ -74,18 +74,18 @@ class ReviewKind(Struct, frozen=True, eq=False):
             raise BadReview(self._other_kind(kind, api_version, version))
         return self._settled(document.content, version)
 
-    def _check_other(self, found: Object, kind: str, api_version: str) -> None:
+    def _check_other(self, obj: Object, kind: str, api_version: str) -> None:
         """A review of the other version is read before it turns out to be one."""
         group, _, version = api_version.rpartition("/")
         if (kind, group) == (self.kind, self.group) and version in VERSIONS:
-            self._settled(found, version)
+            self._settled(obj, version)
 
-    def _settled(self, found: Object, version: str) -> Object:
+    def _settled(self, obj: Object, version: str) -> Object:
         try:
-            _compiled(self, version).decode(found)
+            _compiled(self, version).decode(obj)
         except ValueError as error:
             raise BadReview(str(error)) from None
-        return found
+        return obj
 
     def _other_kind(self, kind: str, api_version: str, version: str) -> str:
         known = (kind, api_version) == ("Status", "v1") or (
@@ -97,9 +97,9 @@ class ReviewKind(Struct, frozen=True, eq=False):
         shown = f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}"
         return f'{shown} in scheme "pkg/runtime/scheme.go:111"'
 
-    def check_kind(self, found: Object, version: str) -> None:
+    def check_kind(self, obj: Object, version: str) -> None:
         """BadReview unless it says what it is, which v1 asks for."""
-        kind, api_version = found.get("kind") or "", found.get("apiVersion") or ""
+        kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
         if not (kind and api_version):
             wanted = f"{self.group}/{version}, Kind={self.kind}"
             raise BadReview(f"expected webhook response of {wanted}, got {api_version or '/'}, Kind={kind}")

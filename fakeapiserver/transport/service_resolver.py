@@ -46,11 +46,11 @@ def endpoint_resolver(objects: ObjectReader) -> Resolve:
         slices = list(slices_of(objects, namespace, name))
         random.shuffle(slices)
         family = (spec.get("ipFamilies") or [""])[0]
-        for one in sorted(slices, key=lambda found: found["addressType"] != family):
-            for found in one.get("ports") or ():
+        for one in sorted(slices, key=lambda endpoint_port: endpoint_port["addressType"] != family):
+            for endpoint_port in one.get("ports") or ():
                 ready = [endpoint for endpoint in one.get("endpoints") or () if is_ready(endpoint)]
-                if found.get("name") == port_name and found.get("port") is not None and ready:
-                    return str(random.choice(ready)["addresses"][0]), int(found["port"])
+                if endpoint_port.get("name") == port_name and endpoint_port.get("port") is not None and ready:
+                    return str(random.choice(ready)["addresses"][0]), int(endpoint_port["port"])
         raise LookupError(f"no endpoints available for service {go_quote(name)}")
 
     return resolve
@@ -69,9 +69,9 @@ def loopback_resolver(resolve: Resolve, own: Callable[[], tuple[str, int]]) -> R
 
 def slices_of(objects: ObjectReader, namespace: str, name: str) -> Iterator[Mapping[str, Any]]:
     """The EndpointSlices of a Service."""
-    for found in objects.list(_SLICES, namespace):
-        if (found["metadata"].get("labels") or {}).get(_SERVICE_NAME) == name:
-            yield found
+    for endpoint_slice in objects.list(_SLICES, namespace):
+        if (endpoint_slice["metadata"].get("labels") or {}).get(_SERVICE_NAME) == name:
+            yield endpoint_slice
 
 
 def is_ready(endpoint: Mapping[str, Any]) -> bool:
@@ -90,6 +90,6 @@ def _spec(objects: ObjectReader, namespace: str, name: str) -> Mapping[str, Any]
 def _service_port(spec: Mapping[str, Any], name: str, port: int) -> Mapping[str, Any]:
     for served in spec.get("ports") or ():
         if served.get("port") == port:
-            found: Mapping[str, Any] = served
-            return found
+            served_port: Mapping[str, Any] = served
+            return served_port
     raise LookupError(f"no service port {port} found for service {go_quote(name)}")

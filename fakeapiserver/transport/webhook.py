@@ -345,7 +345,7 @@ def check_host(host: str, certificate: Mapping[str, Any]) -> None:
         if not any(_matches(pattern.lower().rstrip("."), host.lower().rstrip(".")) for pattern in hosts):
             raise _not_for(host, hosts, names) from None
         return
-    if any(ip_address(found) == address for found in addresses):
+    if any(ip_address(address_text) == address for address_text in addresses):
         return
     if not addresses:
         raise OSError(

@@ -32,8 +32,8 @@ class WebhookUsers:
         name = next((name for name in self._names(f"{host}:{endpoint.port}") if name in self._users), None)
         if name is None:
             return endpoint
-        found = endpoint_of(clientcmd.with_user(RESTConfig(endpoint.url), self._users[name])).identity
-        return replace(endpoint, identity=replace(found, user_agent=endpoint.identity.user_agent))
+        identity = endpoint_of(clientcmd.with_user(RESTConfig(endpoint.url), self._users[name])).identity
+        return replace(endpoint, identity=replace(identity, user_agent=endpoint.identity.user_agent))
 
     def _names(self, target: str) -> Iterator[str]:
         """Yields the possible names of the user, the most specific first."""

@@ -286,14 +286,14 @@ class _ClaimResolver:
             reason = f"verifier not initialized for issuer: {go_quote(issuer)}"
             raise RefusedError(f"verifying untrusted issuer {issuer} failed: {reason}") from error
         try:
-            found = await verifier.verify(token)
+            token_claims = await verifier.verify(token)
         except RefusedError as error:
             raise RefusedError(f"verify distributed claim token: {error}") from error
-        if self._claim not in found:
+        if self._claim not in token_claims:
             raise RefusedError(
                 f"jwt returned by distributed claim endpoint {go_quote(url)} did not contain claim: {self._claim}"
             )
-        return found[self._claim]
+        return token_claims[self._claim]
 
     async def _verifier(self, issuer: str) -> Verifier:
         if issuer not in self._verifiers:

@@ -187,7 +187,7 @@ def _mappings(mappings: FrozenObject, path: Path, mapper: Mapper) -> ErrorList:
     errors += _extra(mappings.get("extra") or (), path.child("extra"), mapper)
     verified = [mapper.username, *(value for _, value in mapper.extra), *mapper.claim_rules]
     uses_email = mapper.username is not None and mapper.username.uses_claim("email")
-    if uses_email and not any(found is not None and found.uses_claim("email_verified") for found in verified):
+    if uses_email and not any(mapping is not None and mapping.uses_claim("email_verified") for mapping in verified):
         errors.append(fields.invalid(path.child("username", "expression"), username["expression"], _VERIFIED))
     return errors
 
@@ -199,8 +199,8 @@ def _prefixed(mapping: FrozenObject, path: Path, *, is_required: bool) -> tuple[
     if text:
         detail = "may not be specified when expression is set"
         errors = [] if prefix is None else [fields.invalid(path.child("prefix"), prefix, detail)]
-        found, more = _expression(text, path.child("expression"))
-        return found, errors + more
+        expression, more = _expression(text, path.child("expression"))
+        return expression, errors + more
     if claim and prefix is None:
         detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
         return None, [fields.required(path.child("prefix"), detail)]
@@ -234,10 +234,10 @@ def _extra(mappings: Sequence[FrozenObject], root: Path, mapper: Mapper) -> Erro
         if not text:
             errors.append(fields.required(path.child("valueExpression")))
             continue
-        found, more = _expression(text, path.child("valueExpression"))
+        expression, more = _expression(text, path.child("valueExpression"))
         errors += more
-        if found is not None:
-            mapper.extra.append((key, found))
+        if expression is not None:
+            mapper.extra.append((key, expression))
     return errors
 
 

@@ -137,12 +137,12 @@ def _seconds_to_keep(response: Response) -> float:
 
 def _json(response: Response, complaint: str) -> dict[str, Any]:
     try:
-        found = json.loads(response.body)
+        document = json.loads(response.body)
     except (ValueError, RecursionError) as error:
         raise ProviderError(f"{complaint}{error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ProviderError(f"{complaint}it is no object")
-    return found
+    return document
 
 
 class Verifier:
@@ -212,15 +212,15 @@ def _mismatch(value: Any, name: str, go_type: str) -> RefusedError:
 
 
 def _audiences(claims: Claims) -> list[str]:
-    found = claims.get("aud", [])
-    if isinstance(found, str | None):
-        return [found or ""]
-    if not isinstance(found, list):
-        raise _mismatch(found, "aud", "[]string")
-    for item in found:
+    audiences = claims.get("aud", [])
+    if isinstance(audiences, str | None):
+        return [audiences or ""]
+    if not isinstance(audiences, list):
+        raise _mismatch(audiences, "aud", "[]string")
+    for item in audiences:
         if not isinstance(item, str | None):
             raise _mismatch(item, "aud", "string")
-    return [item or "" for item in found]
+    return [item or "" for item in audiences]
 
 
 def _time(claims: Claims, name: str) -> float | None:

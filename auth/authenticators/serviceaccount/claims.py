@@ -75,8 +75,8 @@ class BoundValidator(Struct, frozen=True):
         for claim, (bound_name, bound_uid) in bound.items():
             if claim != "node" or "pod" not in bound:  # a pod's token is not bound to its node
                 within = "" if claim == "node" else namespace
-                found = find(self.objects, _BOUND[claim], within, bound_name)
-                self._check_object(_BOUND[claim], within, bound_name, bound_uid, found)
+                bound_object = find(self.objects, _BOUND[claim], within, bound_name)
+                self._check_object(_BOUND[claim], within, bound_name, bound_uid, bound_object)
             if claim != "secret":
                 named = {f"{_EXTRA}{claim}-name": (bound_name,), f"{_EXTRA}{claim}-uid": (bound_uid,)}
                 extra |= {key: value for key, value in named.items() if value[0]}
@@ -84,10 +84,10 @@ class BoundValidator(Struct, frozen=True):
             extra[f"{_EXTRA}credential-id"] = (f"JTI={claims['jti']}",)
         return account_user(namespace, name, uid, extra)
 
-    def _check_object(self, resource: str, namespace: str, name: str, uid: str, found: FrozenObject | None) -> None:
-        if found is None:
+    def _check_object(self, resource: str, namespace: str, name: str, uid: str, obj: FrozenObject | None) -> None:
+        if obj is None:
             raise RefusedError(_INVALIDATED)
-        meta = found["metadata"]
+        meta = obj["metadata"]
         if meta.get("uid") != uid:
             claim, what = _UID_TEXTS[resource]
             raise RefusedError(f"{what} UID ({meta.get('uid', '')}) does not match {claim} ({uid})")
@@ -105,5 +105,5 @@ def account_user(namespace: str, name: str, uid: str, extra: dict[str, tuple[str
 
 def _reference(value: Any) -> tuple[str, str]:
     """(name, uid) of a claim that names an object; empty where it doesn't."""
-    found = value if isinstance(value, dict) else {}
-    return found.get("name") or "", found.get("uid") or ""
+    reference = value if isinstance(value, dict) else {}
+    return reference.get("name") or "", reference.get("uid") or ""

@@ -26,7 +26,7 @@ def service_account(objects: ObjectReader, namespace: str, name: str) -> FrozenO
         raise RefusedError("the server could not find the requested resource")
     if problems := names.path_segment_name(namespace, False):
         raise RefusedError(f"invalid namespace {go_quote(namespace)}: [{' '.join(problems)}]")
-    found = objects.get("serviceaccounts", namespace, name)
-    if found is None:
+    account = objects.get("serviceaccounts", namespace, name)
+    if account is None:
         raise RefusedError(f"serviceaccounts {go_quote(name)} not found")
-    return found
+    return account

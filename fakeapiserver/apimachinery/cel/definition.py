@@ -36,8 +36,8 @@ class Findings(Struct):
             return []
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        found = [forbidden(at, detail) for _, at in self.expensive]
-        return [*found, forbidden(path, _cost_message(name, self.total, _TOTAL_LIMIT))]
+        errors = [forbidden(at, detail) for _, at in self.expensive]
+        return [*errors, forbidden(path, _cost_message(name, self.total, _TOTAL_LIMIT))]
 
 
 class Scope(Struct, frozen=True):

@@ -98,15 +98,15 @@ def max_cost(program: Program) -> int:
 
 def matches(program: Program, variables: Mapping[str, Any]) -> bool:
     """Whether a device is selected; `variables` are `variables_of` it. ValueError with upstream's text."""
-    found = program.evaluate(variables, MAX_COST)
-    if found.error:
-        raise ValueError(found.error)
-    if not isinstance(found.value, bool):
-        shown = type_name(found.value)
+    result = program.evaluate(variables, MAX_COST)
+    if result.error:
+        raise ValueError(result.error)
+    if not isinstance(result.value, bool):
+        shown = type_name(result.value)
         raise ValueError(
             f"CEL result of type {shown} could not be converted to bool: type conversion error from '{shown}' to 'bool'"
         )
-    return found.value
+    return result.value
 
 
 def type_name(value: Any) -> str:
@@ -144,8 +144,8 @@ def _qualified(name: str, driver: str) -> tuple[str, str]:
 def _attribute(name: str, row: Mapping[str, Any]) -> int | bool | str | Semver:
     for kind in ("int", "bool", "string"):
         if row.get(kind) is not None:
-            found: int | bool | str = row[kind]
-            return found
+            attribute: int | bool | str = row[kind]
+            return attribute
     if row.get("version") is None:
         raise ValueError(f"attribute {name}: unsupported attribute value")
     try:

@@ -45,7 +45,7 @@ def _names(tokens: Iterator[str]) -> Iterator[str]:
             quoted = _next(tokens)
             if len(quoted) < 2 or quoted[0] != "'" or quoted[-1] != "'":
                 raise _Invalid
-            yield re.sub(r"\\(.)", lambda found: _escaped(found.group(1)), quoted[1:-1], flags=re.DOTALL)
+            yield re.sub(r"\\(.)", lambda match: _escaped(match.group(1)), quoted[1:-1], flags=re.DOTALL)
             if _next(tokens) != "]":
                 raise _Invalid
         else:
@@ -53,10 +53,10 @@ def _names(tokens: Iterator[str]) -> Iterator[str]:
 
 
 def _next(tokens: Iterator[str]) -> str:
-    found = next(tokens, None)
-    if found is None:
+    token = next(tokens, None)
+    if token is None:
         raise _Invalid
-    return found
+    return token
 
 
 def _escaped(letter: str) -> str:

@@ -52,17 +52,17 @@ _SCALARS: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "int
 
 def with_type_and_meta(schema: Schema) -> Schema:
     """A resource's schema, which always has these fields."""
-    found = schema.get("properties") or {}
-    meta = found.get("metadata") or {}
+    properties = schema.get("properties") or {}
+    meta = properties.get("metadata") or {}
     inner = meta.get("properties") or {}
     complete = (
-        all((found.get(name) or {}).get("type") == "string" for name in ("kind", "apiVersion"))
+        all((properties.get(name) or {}).get("type") == "string" for name in ("kind", "apiVersion"))
         and meta.get("type") == "object"
         and all((inner.get(name) or {}).get("type") == "string" for name in ("name", "generateName"))
     )
     if complete:
         return schema
-    return {**schema, "properties": {**found, "kind": _STRING, "apiVersion": _STRING, "metadata": _META}}
+    return {**schema, "properties": {**properties, "kind": _STRING, "apiVersion": _STRING, "metadata": _META}}
 
 
 def declare(schema: Schema, *, is_resource: bool, name: str = "object") -> Decl | None:
@@ -121,7 +121,7 @@ def _map(schema: Schema, others: Schema, name: str) -> Decl | None:
 
 
 def _object(schema: Schema, name: str) -> Decl:
-    found: dict[str, Decl] = {}
+    fields: dict[str, Decl] = {}
     size = 2
     required = schema.get("required") or ()
     for key, sub in (schema.get("properties") or {}).items():
@@ -130,10 +130,10 @@ def _object(schema: Schema, name: str) -> Decl:
         if decl is None:
             continue
         if escaped is not None:
-            found[escaped] = decl
+            fields[escaped] = decl
         if key in required and sub.get("default") is None:
             size += len(key.encode()) + decl.min_size + 4
-    return Decl("object", types.struct(name), size, fields=found)
+    return Decl("object", types.struct(name), size, fields=fields)
 
 
 def _string(schema: Schema) -> Decl:
@@ -151,16 +151,16 @@ def _string(schema: Schema) -> Decl:
 
 def structs_of(decl: Decl) -> dict[str, Mapping[str, Type]]:
     """The fields of each object type in a declaration, by the type's name."""
-    found: dict[str, Mapping[str, Type]] = {}
+    structs: dict[str, Mapping[str, Type]] = {}
     pending = [decl]
     while pending:
         item = pending.pop()
         if item.kind == "object":
-            found[item.type.name] = {name: sub.type for name, sub in item.fields.items()}
+            structs[item.type.name] = {name: sub.type for name, sub in item.fields.items()}
             pending += item.fields.values()
         if item.element is not None:
             pending.append(item.element)
-    return found
+    return structs
 
 
 # ------------------------------------------------------------------ values
@@ -235,9 +235,9 @@ def _list_converter(schema: Schema) -> Convert | None:
             def convert(value: Any) -> Any:
                 if value is None:
                     return None
-                found = MapList(value if each is None else map(each, value))
-                found.keys = keys
-                return found
+                map_list = MapList(value if each is None else map(each, value))
+                map_list.keys = keys
+                return map_list
 
             return convert
     return None if each is None else lambda value: value and [each(item) for item in value]
@@ -249,7 +249,9 @@ def _object_converter(schema: Schema) -> Convert | None:
         each = converter(others)
         return None if each is None else lambda value: value and {key: each(item) for key, item in value.items()}
     parts = {
-        key: found for key, sub in (schema.get("properties") or {}).items() if (found := converter(sub)) is not None
+        key: sub_convert
+        for key, sub in (schema.get("properties") or {}).items()
+        if (sub_convert := converter(sub)) is not None
     }
     # Integers need a look only where they are no integers.
     if not parts:

@@ -87,8 +87,8 @@ def _product(one: int, other: int) -> int:
 def _scaled(size: int, factor: float) -> int:
     if size > 0 and factor > 0 and float(size) > _MAX / factor:
         return _MAX
-    found = math.ceil(float(size) * factor)
-    return _MAX if found >= 2.0**64 else found
+    scaled = math.ceil(float(size) * factor)
+    return _MAX if scaled >= 2.0**64 else scaled
 
 
 def estimate(tree: Expr, decl: Decl) -> int:
@@ -123,8 +123,8 @@ class _Coster:
 
     def _local_path(self, name: str) -> Path:
         name = name.removeprefix(".")
-        found = self._locals.get(name)
-        return found[-1].path if found else (name,)
+        path = self._locals.get(name)
+        return path[-1].path if path else (name,)
 
     def _select(self, tree: Select) -> int:
         if tree.type.kind == "type":
@@ -157,12 +157,12 @@ class _Coster:
                     return None
                 decl = decl.key or _KEY
                 continue
-            found = decl.element if name in ("@items", "@values") else decl.fields.get(name)
-            if found is None and decl.element is not None and decl.element.kind == "any":
-                found = decl.element
-            if found is None:
+            size = decl.element if name in ("@items", "@values") else decl.fields.get(name)
+            if size is None and decl.element is not None and decl.element.kind == "any":
+                size = decl.element
+            if size is None:
                 return None
-            decl = found
+            decl = size
         return Size(0, decl.max_elements)
 
     def size(self, tree: Expr) -> Size | None:
@@ -175,8 +175,8 @@ class _Coster:
             return declared
         if _is_scalar(tree.type):
             return _ONE
-        if isinstance(tree, Ident) and (found := self._locals.get(tree.name)):
-            return found[-1].size
+        if isinstance(tree, Ident) and (size := self._locals.get(tree.name)):
+            return size[-1].size
         return None
 
     def known(self, tree: Expr) -> Size:
@@ -193,8 +193,8 @@ class _Coster:
     def _entry(self, tree: Expr) -> _Entries | None:
         if tree in self._entries:
             return self._entries[tree]
-        if isinstance(tree, Ident) and (found := self._locals.get(tree.name)):
-            return found[-1].entries
+        if isinstance(tree, Ident) and (entries := self._locals.get(tree.name)):
+            return entries[-1].entries
         return None
 
     def _remember(self, tree: Expr, size: Size | None, entries: _Entries | None = None) -> None:
@@ -288,10 +288,10 @@ class _Coster:
         """Returns the cost of a call's most expensive overload, and the size of the results."""
         own, result = 0, None
         for overload in tree.overloads:
-            found = _estimate(self, tree, overload)
-            own = max(own, found.cost)
-            if found.size is not None:
-                result = found.size if result is None else result.union(found.size)
+            estimate = _estimate(self, tree, overload)
+            own = max(own, estimate.cost)
+            if estimate.size is not None:
+                result = estimate.size if result is None else result.union(estimate.size)
             if overload in ("index_list", "index_map"):
                 entries = self._entry(tree.args[0])
                 result = entries.value if entries else None
@@ -339,10 +339,10 @@ def _union(one: _Entries | None, other: _Entries | None) -> _Entries | None:
 
 def _estimate(coster: _Coster, tree: Call, overload: str) -> _Estimate:
     """A call's own cost, without its arguments'."""
-    found = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(tree.function)
-    if found is None:
+    estimator = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(tree.function)
+    if estimator is None:
         return _Estimate(1)
-    return found(coster, tree)
+    return estimator(coster, tree)
 
 
 def _receiver(tree: Call) -> Expr:

@@ -97,9 +97,9 @@ def _is_same(schema: Schema, value: Any, old: Any) -> bool:
 
 
 def _part(schema: Schema, name: str) -> Schema | None:
-    found = (schema.get("properties") or {}).get(name)
+    property_schema = (schema.get("properties") or {}).get(name)
     others = schema.get("additionalProperties")
-    return found if found is not None else others if isinstance(others, dict) else None
+    return property_schema if property_schema is not None else others if isinstance(others, dict) else None
 
 
 def _deep_equal(one: Any, other: Any) -> bool:
@@ -146,13 +146,13 @@ class Validator:
 
     @cached_property
     def _properties(self) -> "dict[str, Validator]":
-        found = {}
+        validators = {}
         for name, schema in (self._schema.get("properties") or {}).items():
             child = _below(schema)
             # Fields of unknown type are left out, except those that only lack a name in expressions.
             if child is not None and (escape(name) is None or declare(schema, is_resource=False) is not None):
-                found[name] = child
-        return found
+                validators[name] = child
+        return validators
 
     @cached_property
     def _rules(self) -> list[Rule]:

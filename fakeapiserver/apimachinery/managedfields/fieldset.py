@@ -264,5 +264,5 @@ def _json(value: Any) -> str:
     """JSON as json-iterator writes it, which escapes what could end an HTML script."""
     text = _encode(value).decode()
     if "<" in text or ">" in text or "&" in text or "\\" in text or not text.isascii():
-        text = _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], found[0]), text)
+        text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[0], match[0]), text)
     return text

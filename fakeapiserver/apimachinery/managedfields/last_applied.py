@@ -33,11 +33,11 @@ def allowed_conflicts(live: Object, schema: TypedSchema, api_version: str) -> Fi
 
 def refresh_last_applied(obj: Object, applied: Object) -> Object:
     """The object with the annotation, if it has one, telling what was just applied."""
-    found = annotations(obj)
-    if not found.get(LAST_APPLIED):
+    existing = annotations(obj)
+    if not existing.get(LAST_APPLIED):
         return obj
     text = _last_applied(applied)
-    others = {key: value for key, value in found.items() if key != LAST_APPLIED}
+    others = {key: value for key, value in existing.items() if key != LAST_APPLIED}
     size = sum(len(key) + len(value) for key, value in others.items()) + len(LAST_APPLIED) + len(text)
     new = others | {LAST_APPLIED: text} if size <= _ANNOTATIONS_LIMIT else others
     return dict(obj, metadata=dict(obj["metadata"], annotations=new))

@@ -62,9 +62,9 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
 
     def take(key: str) -> None:
         merged.add(key)
-        found = theirs.get(key, ())
+        items = theirs.get(key, ())
         # Duplicates in the live list are not merged with: the applied item replaces them.
-        base = ABSENT if not found else found[0] if len(found) == 1 else None
+        base = ABSENT if not items else items[0] if len(items) == 1 else None
         out.append(merge(item_node, base, mine[key]))
 
     while left < len(order) or right < len(keys):

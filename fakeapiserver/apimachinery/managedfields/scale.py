@@ -19,12 +19,12 @@ ReplicasPaths = Mapping[str, tuple[str, ...] | None]
 
 def to_scale(entries: list[Object] | None, paths: ReplicasPaths) -> list[Object]:
     """The entries that own the replicas, as entries of the Scale."""
-    found: Managed = {}
+    of_scale: Managed = {}
     for key, owned in decode(entries, trusted=True).items():
         path = paths.get(owned.api_version)
         if path and contains(owned.fields, path):
-            found[key] = Owned(_only(_IN_SCALE), SCALE_VERSION, owned.time)
-    return encode(found)
+            of_scale[key] = Owned(_only(_IN_SCALE), SCALE_VERSION, owned.time)
+    return encode(of_scale)
 
 
 def to_parent(

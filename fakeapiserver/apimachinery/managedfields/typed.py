@@ -65,21 +65,21 @@ class Node:
             fields = self.items.fields if self.items else {}
             defaults = {key: fields.default(key) for key in self.keys} if isinstance(fields, _Fields) else {}
             self.key_defaults = defaults
-        found = {}
+        keys = {}
         for key in self.keys:
             if key in item:
-                found[key] = item[key]
+                keys[key] = item[key]
             elif defaults.get(key) is not None:
-                found[key] = defaults[key]
-        if len(found) == 1 and isinstance(value := found.get(self.keys[0]), str):
+                keys[key] = defaults[key]
+        if len(keys) == 1 and isinstance(value := keys.get(self.keys[0]), str):
             return named_element(self.keys[0], value)
-        if not found:
+        if not keys:
             names = " ".join(f'"{key}"' for key in self.keys)
             raise NoPathElement(
                 f"associative list with keys has an element that omits all key fields [{names}] "
                 "(and doesn't have default values for any key fields)"
             )
-        return key_element(found)
+        return key_element(keys)
 
 
 class _Fields(dict[str, Node]):
@@ -92,10 +92,10 @@ class _Fields(dict[str, Node]):
         self._schemas, self._compile = schemas, compile_one
 
     def get(self, key: str, default: Any = None) -> Any:
-        found = dict.get(self, key)
-        if found is None and key in self._schemas:
-            found = self[key] = self._compile(self._schemas[key])
-        return found
+        compiled = dict.get(self, key)
+        if compiled is None and key in self._schemas:
+            compiled = self[key] = self._compile(self._schemas[key])
+        return compiled
 
     def __contains__(self, key: object) -> bool:
         return key in self._schemas

@@ -55,7 +55,7 @@ def element_type(*lists: list[Any]) -> str:
         raise panic()
     if types[0] == go_type([]):
         raise no_lists_of_lists()
-    if any(found != types[0] for found in types):
+    if any(kind != types[0] for kind in types):
         raise failure(f"list element types are not identical: {go_value(list(lists))}")
     return types[0]
 
@@ -99,10 +99,10 @@ def _sorted(elements: list[Any], places: dict[Key, int], key: KeyOf) -> list[Any
     """Sorted by place, deletions last."""
     kept = [element for element in elements if not _is_deletion(element)]
     deletions = [element for element in elements if _is_deletion(element)]
-    found = [places.get(key(element), -1) for element in kept]
-    if -1 not in found:
-        return [kept[i] for i in sorted(range(len(kept)), key=found.__getitem__)] + deletions
-    return [kept[i] for i in _insertion_order(found)] + deletions
+    live_places = [places.get(key(element), -1) for element in kept]
+    if -1 not in live_places:
+        return [kept[i] for i in sorted(range(len(kept)), key=live_places.__getitem__)] + deletions
+    return [kept[i] for i in _insertion_order(live_places)] + deletions
 
 
 def _is_deletion(element: Any) -> bool:

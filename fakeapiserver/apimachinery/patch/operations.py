@@ -92,10 +92,10 @@ def _mistyped(items: Any, lenient: bool) -> str:
 
 def _operations(data: bytes, items: list[Any]) -> list[Operation]:
     texts = _value_texts(data, items)
-    found = []
+    operations = []
     for item, text in zip(items, texts, strict=True):
         op, path, source = ((item or {}).get(name) for name in ("op", "path", "from"))
-        found.append(
+        operations.append(
             Operation(
                 op if isinstance(op, str) else "unknown",
                 path if isinstance(path, str) else None,
@@ -106,7 +106,7 @@ def _operations(data: bytes, items: list[Any]) -> list[Operation]:
                 _no_text(source),
             )
         )
-    return found
+    return operations
 
 
 def _no_text(value: Any) -> str:

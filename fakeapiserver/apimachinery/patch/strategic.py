@@ -289,7 +289,7 @@ def _find(elements: list[Any], size: int, merge_key: str, value: Any) -> int:
     """The first of `size` elements whose merge key has the value, -1 if none has."""
     wanted = identity(value)
     for index in range(size):
-        found = elements[index].get(merge_key)
-        if type(found) is wanted[0] and found == value and merge_key in elements[index]:
+        element_key = elements[index].get(merge_key)
+        if type(element_key) is wanted[0] and element_key == value and merge_key in elements[index]:
             return index
     return -1

@@ -207,7 +207,7 @@ class _Compiler:
     def fields(self, name: str) -> dict[str, _Field]:
         schema, recorded = self.definitions[name], go_types_in(self.definitions).get(name, {})
         required = schema.get("required", ())
-        found = {
+        by_name = {
             key: self._field(
                 prop,
                 recorded.get(key) or prop.get("x-go-type") or expected_go_type(prop, key in required),
@@ -218,9 +218,9 @@ class _Compiler:
             for key, prop in schema.get("properties", {}).items()
         }
         if "x-kubernetes-group-version-kind" in schema:
-            for key in found.keys() & {"apiVersion", "kind"}:
-                found[key] = replace(found[key], embedded="TypeMeta")
-        return found
+            for key in by_name.keys() & {"apiVersion", "kind"}:
+                by_name[key] = replace(by_name[key], embedded="TypeMeta")
+        return by_name
 
     def _field(self, schema: Schema, marked: str, *, as_json: bool, told_empty: bool, zero_time: bool) -> _Field:
         """`as_json`: upstream stores the kind as JSON, which knows empty lists; `told_empty`: this one is kept for what comes next;

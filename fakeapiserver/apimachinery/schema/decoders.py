@@ -177,8 +177,8 @@ def timestamp(parse: Callable[[str], str]) -> GoType:
             return None
         if type(value) is not str:
             raise DecodeError(state.mismatch(value, "string"))
-        found = _parsed(parse, value)
-        return None if found in zeros else found
+        parsed = _parsed(parse, value)
+        return None if parsed in zeros else parsed
 
     return GoType(decode, nothing, is_struct=True)
 

@@ -23,8 +23,8 @@ def presets_status(schema: Schema) -> bool:
 
 def _others(schema: Schema) -> Schema | None:
     """The schema of fields that aren't listed by name."""
-    found = schema.get("additionalProperties")
-    return found if isinstance(found, dict) else None
+    additional = schema.get("additionalProperties")
+    return additional if isinstance(additional, dict) else None
 
 
 def drop_nulls(value: Any, schema: Schema) -> None:

@@ -121,9 +121,9 @@ class _Checker:
             coerce(value, schema, self._decode, at)
         except Malformed as malformed:
             return [*errors, malformed.error]
-        found = validate_embedded(value, schema, self._decode, at)
-        found = found or _value_errors(schema, value, at)
-        return errors + (found or self._rule_errors(schema, value, at, is_resource=is_resource))
+        value_problems = validate_embedded(value, schema, self._decode, at)
+        value_problems = value_problems or _value_errors(schema, value, at)
+        return errors + (value_problems or self._rule_errors(schema, value, at, is_resource=is_resource))
 
     def _rule_errors(self, schema: Schema, value: Any, at: Path, *, is_resource: bool) -> ErrorList:
         """A default must fit its rules as a value that stays, and as one that is new."""

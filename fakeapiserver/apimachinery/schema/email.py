@@ -118,9 +118,9 @@ class _Parser:
 
     def _phrase(self) -> None:
         """Words, of which the first must be one; what comes after the last is left."""
-        found = False
+        has_word = False
         while True:
-            if found:
+            if has_word:
                 self._skip_comments()
             self._skip_blanks()
             if not self._peek():
@@ -131,10 +131,10 @@ class _Parser:
                 else:
                     self._atom(strict=False)
             except _Malformed:
-                if not found:
+                if not has_word:
                     raise
                 return
-            found = True
+            has_word = True
 
     def _quoted(self) -> None:
         i = self._at + 1
@@ -148,13 +148,13 @@ class _Parser:
         self._at = i + 1
 
     def _atom(self, *, strict: bool) -> None:
-        found = _ATOM.match(self._text, self._at)
-        if found is None:
+        match = _ATOM.match(self._text, self._at)
+        if match is None:
             raise _Malformed
-        atom = found[0]
+        atom = match[0]
         if strict and (atom[0] == "." or atom[-1] == "." or ".." in atom):
             raise _Malformed
-        self._at = found.end()
+        self._at = match.end()
 
     def _skip_comments(self) -> None:
         self._skip_blanks()

@@ -34,8 +34,8 @@ def has_embedded(schema: Schema) -> bool:
 def _inner(schema: Schema) -> Iterator[Schema]:
     yield from schema.get("properties", _NO_SCHEMA).values()
     for key in ("items", "additionalProperties"):
-        if isinstance(found := schema.get(key), dict):
-            yield found
+        if isinstance(inner := schema.get(key), dict):
+            yield inner
 
 
 def coerce(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> list[str]:
@@ -77,15 +77,15 @@ def _coerce_resource(value: dict[str, Any], decode: DecodeMetadata, path: Path) 
             raise Malformed(invalid(path.child(key), sorted_value(value[key]), "must be a string"))
     if "metadata" not in value:
         return []
-    at, found = path.child("metadata"), value["metadata"]
-    meta = {} if found is None else found
+    at, embedded_meta = path.child("metadata"), value["metadata"]
+    meta = {} if embedded_meta is None else embedded_meta
     try:
         if not isinstance(meta, dict):
-            raise ValueError(f"json: cannot unmarshal {_go_kind(found)} into Go value of type v1.ObjectMeta")
+            raise ValueError(f"json: cannot unmarshal {_go_kind(embedded_meta)} into Go value of type v1.ObjectMeta")
         meta = _written_anew(meta)
         unknown = decode(meta)
     except ValueError as error:
-        raise Malformed(invalid(at, sorted_value(found), str(error))) from None
+        raise Malformed(invalid(at, sorted_value(embedded_meta), str(error))) from None
     value["metadata"] = meta
     return [f"{at}.{text[len('unknown field ') :].strip(chr(34))}" for text in unknown]
 

@@ -58,12 +58,12 @@ def _uuid(version: str, variant: str) -> Callable[[str], bool]:
 
 
 def _is_date(text: str) -> bool:
-    found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text, re.A)
-    if not found:
+    match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text, re.A)
+    if not match:
         return False
     try:
         # A leap year stands in for year 0, which Go knows and Python doesn't.
-        date(int(found[1]) or 4, int(found[2]), int(found[3]))
+        date(int(match[1]) or 4, int(match[2]), int(match[3]))
     except ValueError:
         return False
     return True
@@ -71,8 +71,8 @@ def _is_date(text: str) -> bool:
 
 def _is_date_time(text: str) -> bool:
     day, _, rest = text.lower().partition("t")
-    found = _TIME_OF_DAY.fullmatch(rest.partition("t")[0])
-    return _is_date(day) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
+    match = _TIME_OF_DAY.fullmatch(rest.partition("t")[0])
+    return _is_date(day) and match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:
@@ -88,9 +88,9 @@ def _go_nanoseconds(text: str) -> int | None:
 
 
 def _is_scala_duration(text: str) -> bool:
-    found = _SCALA_DURATION.findall(text)
-    return all(_is_at_most(number, 2**63 - 1) for number, _ in found) and any(
-        _scala_unit(unit.lower()) for _, unit in found
+    numbers = _SCALA_DURATION.findall(text)
+    return all(_is_at_most(number, 2**63 - 1) for number, _ in numbers) and any(
+        _scala_unit(unit.lower()) for _, unit in numbers
     )
 
 
@@ -99,9 +99,9 @@ def nanoseconds(text: str) -> int:
 
     Raises ValueError in Go's words. Upstream: k8s.io/kube-openapi/pkg/validation/strfmt/duration.go (ParseDuration).
     """
-    found = _go_nanoseconds(text)
-    if found is not None:
-        return found
+    count = _go_nanoseconds(text)
+    if count is not None:
+        return count
     if not _is_scala_duration(text):
         raise ValueError(f"unable to parse {text} as duration")
     total = sum(int(number) * _scala_unit(unit.lower()) for number, unit in _SCALA_DURATION.findall(text))

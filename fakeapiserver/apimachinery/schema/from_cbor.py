@@ -126,20 +126,20 @@ def type_meta(data: bytes) -> dict[str, str]:
     """The kind and apiVersion that a document names, as far as it does; none of both where the version is no version. DecodeError,
     the document's own ones too."""
     try:
-        found = decode(data, _TYPE_META, "v1.TypeMeta", strict=False).obj
+        obj = decode(data, _TYPE_META, "v1.TypeMeta", strict=False).obj
     except DecodeError as error:
         raise DecodeError(f"unable to determine group/version/kind: {error}") from None
     try:
-        GroupVersion.parse(found.get("apiVersion") or "")
+        GroupVersion.parse(obj.get("apiVersion") or "")
     except ValueError:
         return {}
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in obj.items() if value}
 
 
 def _object(reader: _TypedReader, compiled: "_Type") -> dict[str, Any]:
-    found = _value(reader, compiled)
+    obj = _value(reader, compiled)
     # Null is an object without fields.
-    return _transcoded(found) if reader.raw_values else found or {}
+    return _transcoded(obj) if reader.raw_values else obj or {}
 
 
 def _transcoded(value: Any) -> Any:
@@ -200,7 +200,7 @@ class _Struct:
     def _map(self, reader: _TypedReader) -> dict[str, Any]:
         if self._fields is None:
             self._fields = self._types.fields(self._name)
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         unknown: set[tuple[type, object]] = set()
         first: DecodeError | None = None
         members = reader.members()
@@ -229,12 +229,12 @@ class _Struct:
                 reader.skip()
                 continue
             assert isinstance(key, str)
-            if key in found:
+            if key in entries:
                 reader.to_end(members, value_pending=True)
                 raise duplicate(key, index)
-            at, found[key] = reader.at, None
+            at, entries[key] = reader.at, None
             try:
-                found[key] = _value(reader, field)
+                entries[key] = _value(reader, field)
             except DecodeError as error:
                 if first is None:
                     if isinstance(error, Mismatch):
@@ -243,7 +243,7 @@ class _Struct:
                 reader.pass_item(at)
         if first is not None:
             raise first
-        return found
+        return entries
 
 
 # A key that no Go map can have; it is looked at no further.
@@ -394,9 +394,9 @@ def _raw(reader: _TypedReader, *, fields: bool) -> Any:
     raw = reader.raw()
     if raw[0] == _IS_NULL:
         return None
-    found = _Raw(raw, fields=fields)
-    reader.raw_values.append(found)
-    return found
+    raw_value = _Raw(raw, fields=fields)
+    reader.raw_values.append(raw_value)
+    return raw_value
 
 
 def _json(reader: _TypedReader) -> Any:
@@ -426,10 +426,10 @@ class _Types:
         }
 
     def named(self, name: str) -> _Type:
-        found = self._named.get(name)
-        if found is None:
-            found = self._named[name] = _Type(_Struct(self, name).read)
-        return found
+        named = self._named.get(name)
+        if named is None:
+            named = self._named[name] = _Type(_Struct(self, name).read)
+        return named
 
     def fields(self, name: str) -> dict[str, _Type]:
         schema, recorded = self.definitions[name], go_types_in(self.definitions).get(name, {})
@@ -441,8 +441,8 @@ class _Types:
 
     def _field(self, schema: Schema, marked: str) -> _Type:
         marked = marked.partition(" @")[0]
-        found = self._type(schema, marked.strip("*!~"))
-        return _Type(found.read, pointer=True, custom=found.custom) if marked[0] == "*" else found
+        compiled = self._type(schema, marked.strip("*!~"))
+        return _Type(compiled.read, pointer=True, custom=compiled.custom) if marked[0] == "*" else compiled
 
     def _type(self, schema: Schema, go_type: str) -> _Type:
         if name := reference(schema):
@@ -523,10 +523,10 @@ _compiled: dict[int, _Types] = {}
 
 
 def _types(definitions: Definitions) -> _Types:
-    found = _compiled.get(id(definitions))
-    if found is None:
-        found = _compiled[id(definitions)] = _Types(definitions)
-    return found
+    types = _compiled.get(id(definitions))
+    if types is None:
+        types = _compiled[id(definitions)] = _Types(definitions)
+    return types
 
 
 # ---------------------------------------------------------------- the way back
@@ -553,9 +553,9 @@ def list_shape(item: Shape | None) -> Shape | None:
     """The shape of a list's document."""
     if item is None:
         return None
-    items, found = Shape(), Shape()
-    items.values, found.fields = item, {"items": items}
-    return found
+    items, list_shape = Shape(), Shape()
+    items.values, list_shape.fields = item, {"items": items}
+    return list_shape
 
 
 class _Shapes:
@@ -565,11 +565,11 @@ class _Shapes:
 
     def named(self, name: str) -> Shape | None:
         if name not in self._named:
-            found = self._named[name] = Shape()
+            struct_shape = self._named[name] = Shape()
             properties = self._definitions[name].get("properties", {})
             inner = {key: self._schema(prop) for key, prop in properties.items()}
-            found.fields = {key: shape for key, shape in inner.items() if shape is not None}
-            if not found.fields:
+            struct_shape.fields = {key: shape for key, shape in inner.items() if shape is not None}
+            if not struct_shape.fields:
                 self._named[name] = None
         return self._named[name]
 
@@ -585,6 +585,6 @@ class _Shapes:
         inner = self._schema(values) if isinstance(values, dict) else None
         if inner is None:
             return None
-        found = Shape()
-        found.values = inner
-        return found
+        shape = Shape()
+        shape.values = inner
+        return shape

@@ -38,8 +38,8 @@ class _Struct:
         if value.__class__ is not dict:
             return value
         keys = tuple(value)
-        found = self._shapes.get(keys)
-        ordered, inner = self._shape(keys) if found is None else found
+        shape = self._shapes.get(keys)
+        ordered, inner = self._shape(keys) if shape is None else shape
         out = value if ordered is None else {key: value[key] for key in ordered}
         for key, arrange in inner:
             item = value[key]
@@ -58,8 +58,8 @@ class _Struct:
         inner = [(key, self._inner[key]) for key in ordered if key in self._inner]
         if len(self._shapes) >= _MAX_SHAPES:
             self._shapes.clear()
-        found = self._shapes[keys] = (None if ordered == list(keys) else ordered, inner)
-        return found
+        shape = self._shapes[keys] = (None if ordered == list(keys) else ordered, inner)
+        return shape
 
 
 class KeyOrders:
@@ -90,7 +90,9 @@ class KeyOrders:
     def fields(self, name: str) -> tuple[dict[str, int], dict[str, Arrange]]:
         """Returns the rank of each of a definition's fields, and the arrangements of fields that have one."""
         properties = self._definitions[name]["properties"]
-        inner = {key: found for key, schema in properties.items() if (found := self._of(schema)) is not None}
+        inner = {
+            key: inner_field for key, schema in properties.items() if (inner_field := self._of(schema)) is not None
+        }
         return {key: rank for rank, key in enumerate(self._field_order(name))}, inner
 
     def _of(self, schema: Schema) -> Arrange | None:

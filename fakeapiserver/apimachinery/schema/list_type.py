@@ -21,11 +21,11 @@ def leading_to_unique_lists(schema: Schema) -> Schema:
     if schema.get("x-kubernetes-list-type") in ("set", "map"):
         kept = {key: schema[key] for key in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys") if key in schema}
     below = {name: leading_to_unique_lists(sub) for name, sub in schema.get("properties", {}).items()}
-    if properties := {name: found for name, found in below.items() if found}:
+    if properties := {name: below_name for name, below_name in below.items() if below_name}:
         kept["properties"] = properties
     for key in ("items", "additionalProperties"):
-        if isinstance(sub := schema.get(key), dict) and (found := leading_to_unique_lists(sub)):
-            kept[key] = found
+        if isinstance(sub := schema.get(key), dict) and (below_name := leading_to_unique_lists(sub)):
+            kept[key] = below_name
     return kept
 
 
@@ -75,11 +75,11 @@ def map_key(item: Any, schema: Schema) -> dict[str, Any]:
 def _repeated(values: list[Any]) -> list[int]:
     """The index of the first repetition of each value that is there more than once."""
     counts: dict[Hashable, int] = {}
-    found = []
+    repeated = []
     for i, value in enumerate(values):
         # JSON distinguishes true from 1 and 1 from 1.0, as Go does.
         key = msgspec.json.encode(value, order="deterministic")
         counts[key] = counts.get(key, 0) + 1
         if counts[key] == 2:
-            found.append(i)
-    return found
+            repeated.append(i)
+    return repeated

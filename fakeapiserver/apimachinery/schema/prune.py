@@ -26,11 +26,11 @@ def additional(schema: Schema) -> Schema | None:
 
     None if there may be no such fields, empty if they may have any value.
     """
-    found = schema.get("additionalProperties")
-    if isinstance(found, dict):
-        return found
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        return additional
     # Also where none are allowed: validation reports them.
-    return None if found is None else _NO_SCHEMA
+    return None if additional is None else _NO_SCHEMA
 
 
 def _prune(value: Any, schema: Schema, path: str, unknown: list[str]) -> None:

@@ -37,13 +37,13 @@ def whole(schema: Schema, find: Callable[[str], Schema], around: frozenset[str] 
         if name in around:
             return {"type": "object"}
         schema, around = find(name), around | {name}
-    found = dict(schema)
+    resolved = dict(schema)
     if properties := schema.get("properties"):
-        found["properties"] = {key: whole(child, find, around) for key, child in properties.items()}
+        resolved["properties"] = {key: whole(child, find, around) for key, child in properties.items()}
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            found[key] = whole(schema[key], find, around)
-    return found
+            resolved[key] = whole(schema[key], find, around)
+    return resolved
 
 
 def has_rules(schema: Any) -> bool:

@@ -39,11 +39,11 @@ def parse_micro_time(text: str) -> str:
 
 def _instant(text: str, layout: str) -> datetime:
     rest = text
-    found = {name: 0 for name, _, _ in _PARTS.values()}
+    parts = {name: 0 for name, _, _ in _PARTS.values()}
     micros, offset = 0, timedelta()
     for part in _LAYOUT_PART.findall(layout):
         if part in _PARTS:
-            rest = _number(text, layout, rest, part, found)
+            rest = _number(text, layout, rest, part, parts)
             if part == "05" and layout == RFC3339 and (fraction := re.match(r"[.,](\d+)", rest, re.A)):
                 micros, rest = int(fraction[1][:6].ljust(6, "0")), rest[fraction.end() :]
         elif part == ".000000":
@@ -59,20 +59,20 @@ def _instant(text: str, layout: str) -> datetime:
     if rest:
         raise ValueError(f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}")
     try:
-        local = datetime(**found, microsecond=micros, tzinfo=UTC)
+        local = datetime(**parts, microsecond=micros, tzinfo=UTC)
         return local - offset
     except (ValueError, OverflowError):
         raise ValueError(f"parsing time {_quoted(text)}: day out of range") from None
 
 
-def _number(text: str, layout: str, rest: str, part: str, found: dict[str, int]) -> str:
+def _number(text: str, layout: str, rest: str, part: str, parts: dict[str, int]) -> str:
     name, least, most = _PARTS[part]
     # Go takes an hour of one digit.
     digits = re.match(r"\d\d?" if part == "15" else rf"\d{{{len(part)}}}", rest, re.A)
     if not digits:
         raise _unparsed(text, layout, rest, part)
-    found[name] = int(digits[0])
-    if not least <= found[name] <= most:
+    parts[name] = int(digits[0])
+    if not least <= parts[name] <= most:
         raise ValueError(f"parsing time {_quoted(text)}: {name} out of range")
     return rest[digits.end() :]
 

@@ -132,7 +132,7 @@ def _scope_below(scope: "Scope | None", schema: Schema, sub: Schema, path: Path)
     if scope is None:
         return None
     is_item, is_value = sub is schema.get("items"), sub is schema.get("additionalProperties")
-    is_property = any(sub is found for found in schema.get("properties", {}).values())
+    is_property = any(sub is property_schema for property_schema in schema.get("properties", {}).values())
     if not (is_item or is_value or is_property):
         return None
     return scope.below(schema, sub, path, is_item=is_item, is_property=is_property)
@@ -226,11 +226,11 @@ def _one_of(value: str, allowed: tuple[str, ...], path: Path) -> ErrorList:
 
 
 def _type_for(schema: Schema, kind: str, key: str, path: Path) -> ErrorList:
-    found = schema.get("type", "")
-    if found == kind:
+    name = schema.get("type", "")
+    if name == kind:
         return []
     detail = f"must be {kind} if {key} is specified"
-    return [invalid(path.child("type"), found, detail) if found else required(path.child("type"), detail)]
+    return [invalid(path.child("type"), name, detail) if name else required(path.child("type"), detail)]
 
 
 def _set_items(schema: Schema, path: Path) -> ErrorList:

@@ -93,7 +93,7 @@ def _having_defaults(definitions: Definitions) -> frozenset[str]:
                 users.setdefault(target, []).append(name)
     todo = list(having)
     while todo:
-        found = [user for user in users.get(todo.pop(), ()) if user not in having]
-        having.update(found)
-        todo += found
+        using = [user for user in users.get(todo.pop(), ()) if user not in having]
+        having.update(using)
+        todo += using
     return frozenset(having)

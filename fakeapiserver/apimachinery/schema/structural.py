@@ -113,21 +113,21 @@ class StructuralType:
         """Duplicates in sets and maps, unless there were some before."""
         if not self._lists:
             return []
-        found = validate_lists(obj, self._lists, Path())
-        return found if found and (old is None or not validate_lists(old, self._lists, Path())) else []
+        errors = validate_lists(obj, self._lists, Path())
+        return errors if errors and (old is None or not validate_lists(old, self._lists, Path())) else []
 
     def rule_errors(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, found: ErrorList
+        self, obj: dict[str, Any], old: dict[str, Any] | None, errors: ErrorList
     ) -> tuple[ErrorList, list[str]]:
         """Returns the refusals of x-kubernetes-validations, and warnings for rules that the old object broke already.
 
-        `found` are the errors so far, some of which keep rules from being run.
+        errors: those so far, some of which keep rules from being run.
         """
         if not self.has_rules:
             return [], []
         from fakeapiserver.apimachinery.cel import validator
 
-        if validator.blocking(found):
+        if validator.blocking(errors):
             return [validator.blocked()], []
         if self._rules is None:
             self._rules = validator.Validator(self._schema, is_resource=True)

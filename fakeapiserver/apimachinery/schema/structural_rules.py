@@ -126,9 +126,9 @@ def _metadata(schema: Schema, level: Level, path: Path) -> ErrorList:
     if level != "root" and not schema.get("x-kubernetes-embedded-resource"):
         return errors
     for key, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-        found = properties.get(key, {}).get("type", "")
-        if key in properties and found != kind:
-            errors.append(invalid(path.child("properties").key(key).child("type"), found, f"must be {kind}"))
+        type_name = properties.get(key, {}).get("type", "")
+        if key in properties and type_name != kind:
+            errors.append(invalid(path.child("properties").key(key).child("type"), type_name, f"must be {kind}"))
     restricted = properties.get("metadata", {})
     beyond = restricted.keys() - {"type", "default", "properties"}
     if level == "root" and (beyond or not restricted.get("properties", {}).keys() <= {"name", "generateName"}):
@@ -161,8 +161,8 @@ def _nested(schema: Schema, path: Path) -> ErrorList:
     for key, sub in schema.get("properties", {}).items():
         errors += _nested(sub, path.child("properties").key(key))
     for key, wanted in _NESTED.items():
-        found = schema.get(key)
-        if found or (wanted == "undefined" and found is not None and key != "additionalProperties"):
+        nested = schema.get(key)
+        if nested or (wanted == "undefined" and nested is not None and key != "additionalProperties"):
             errors.append(forbidden(path.child(key), f"must be {wanted} to be structural"))
     if schema.get("x-kubernetes-validations"):
         errors.append(forbidden(path.child("x-kubernetes-validations"), "must be empty to be structural"))

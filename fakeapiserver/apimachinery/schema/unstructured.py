@@ -112,9 +112,9 @@ def _integer(value: Any, size: str, go_type: str) -> int:
 
 
 def _scalar(value: Any, kind: str, go_type: str) -> Any:
-    found = _KINDS[type(value)]
-    if found == kind or (kind == "float64" and found == "int64"):
+    scalar_kind = _KINDS[type(value)]
+    if scalar_kind == kind or (kind == "float64" and scalar_kind == "int64"):
         return value
-    if kind == "string" and found == "int64":
+    if kind == "string" and scalar_kind == "int64":
         raise DecodeError(f"cannot convert int64 to {go_type}")
     raise DecodeError(f"unrecognized type: {kind}")

@@ -46,9 +46,9 @@ _NAMES: Final[dict[type, tuple[str, str]]] = {
 
 def validate_object(validator: "Validator", value: Any, old: Any = UNCORRELATED) -> ErrorList:
     """The errors of a whole object."""
-    found = Findings()
-    _check_child(validator, value, "", found, old)
-    return list(found.errors.values())
+    findings = Findings()
+    _check_child(validator, value, "", findings, old)
+    return list(findings.errors.values())
 
 
 def placed(errors: ErrorList, path: Path) -> ErrorList:
@@ -59,16 +59,16 @@ def placed(errors: ErrorList, path: Path) -> ErrorList:
     ]
 
 
-def _check_child(validator: "Validator", value: Any, path: str, found: Findings, old: Any) -> None:
+def _check_child(validator: "Validator", value: Any, path: str, findings: Findings, old: Any) -> None:
     """Checks a field or element; an old value that equals it excuses its errors."""
     if old is UNCORRELATED:
-        validator.check(value, path, found, old)
+        validator.check(value, path, findings, old)
         return
     inner = Findings()
     validator.check(value, path, inner, old)
     if inner.errors and validator.is_same(value, old):
         inner.errors.clear()
-    found.merge(inner)
+    findings.merge(inner)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -104,10 +104,10 @@ class Validator:
     def _of(self, schema: Schema) -> "Validator":
         return Validator(schema, any_format=self._any_format)
 
-    def check(self, value: Any, path: str, found: Findings, old: Any) -> None:
+    def check(self, value: Any, path: str, findings: Findings, old: Any) -> None:
         """Adds what is wrong with a value at a path such as `spec.ports[0]`."""
         if value is None:
-            self._check_null(path, found)
+            self._check_null(path, findings)
             return
         if type(value) is int and not -_INT64 <= value < _INT64:
             value = float(value)
@@ -115,9 +115,9 @@ class Validator:
         if compiled is None:
             compiled = self._by_type[type(value)] = self._compile(type(value))
         matches, checks = compiled
-        found.matches += matches
+        findings.matches += matches
         for check in checks:
-            check(value, path, found, old)
+            check(value, path, findings, old)
 
     def is_same(self, value: Any, old: Any) -> bool:
         """Whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, nor can
@@ -142,14 +142,14 @@ class Validator:
     def _is_map_list(self) -> bool:
         return bool(self._schema.get("x-kubernetes-list-type") == "map")
 
-    def _check_null(self, path: str, found: Findings) -> None:
+    def _check_null(self, path: str, findings: Findings) -> None:
         if self._types and not self._schema.get("nullable"):
-            _wrong_type(path, found, ",".join(self._types), "null")
+            _wrong_type(path, findings, ",".join(self._types), "null")
         else:
-            found.matches += 1
+            findings.matches += 1
         if self._schema.get("enum"):
             for check in value_checks(self._schema):
-                check(None, path, found, UNCORRELATED)
+                check(None, path, findings, UNCORRELATED)
 
     def _compile(self, kind: type) -> tuple[int, tuple[Check, ...]]:
         """Returns what a value of a type matches before anything is checked, and its checks in upstream's order."""
@@ -192,10 +192,10 @@ class Validator:
         if fits:
             return []
 
-        def check_type(value: Any, path: str, found: Findings, _: Any) -> None:
+        def check_type(value: Any, path: str, findings: Findings, _: Any) -> None:
             if not (float_as_int and is_json_integer(value)):
-                found.matches -= 1
-                _wrong_type(path, found, wanted, got)
+                findings.matches -= 1
+                _wrong_type(path, findings, wanted, got)
 
         return [check_type]
 
@@ -208,17 +208,17 @@ class Validator:
             self._children[key] = self._of(schema)
         return self._children[key]
 
-    def _check_items(self, value: list[Any], path: str, found: Findings, old: Any) -> None:
+    def _check_items(self, value: list[Any], path: str, findings: Findings, old: Any) -> None:
         if (items := self._child("items")) is not None:
             for i, item in enumerate(value):
-                _check_child(items, item, f"{path}[{i}]", found, self._old_item(item, old))
+                _check_child(items, item, f"{path}[{i}]", findings, self._old_item(item, old))
         schema, size = self._schema, len(value)
         if (least := schema.get("minItems")) is not None and size < least:
-            found.invalid(path, size, f"{path} in body should have at least {least} items")
+            findings.invalid(path, size, f"{path} in body should have at least {least} items")
         if (most := schema.get("maxItems")) is not None and size > most:
-            found.too_many(path, size, most, f"{path} in body should have at most {most} items")
+            findings.too_many(path, size, most, f"{path} in body should have at most {most} items")
         if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
-            found.invalid(path, "", f"{path} in body shouldn't contain duplicates")
+            findings.invalid(path, "", f"{path} in body shouldn't contain duplicates")
 
     def _old_item(self, item: Any, old: Any) -> Any:
         """Only elements of lists of type map are known to be the same one as before."""
@@ -229,67 +229,67 @@ class Validator:
             return UNCORRELATED
         return next((o for o in old if isinstance(o, dict) and _same(map_key(o, self._schema), key)), UNCORRELATED)
 
-    def _check_fields(self, value: dict[str, Any], path: str, found: Findings, old: Any) -> None:
+    def _check_fields(self, value: dict[str, Any], path: str, findings: Findings, old: Any) -> None:
         schema, size = self._schema, len(value)
         if (least := schema.get("minProperties")) is not None and size < least:
-            found.invalid(path, size, f"{path} in body should have at least {least} properties")
+            findings.invalid(path, size, f"{path} in body should have at least {least} properties")
         if (most := schema.get("maxProperties")) is not None and size > most:
-            found.too_many(path, size, most, f"{path} in body should have at most {most} properties")
+            findings.too_many(path, size, most, f"{path} in body should have at most {most} properties")
         properties = schema.get("properties", {})
         if (others := self._child("additionalProperties")) is not None:
             for key, item in value.items():
                 if key not in properties:
-                    _check_child(others, item, f"{path}.{key}", found, _old_field(key, path, old))
+                    _check_child(others, item, f"{path}.{key}", findings, _old_field(key, path, old))
         for key in properties:
             if key in value and (child := self._child("." + key)) is not None:
                 name = f"{path}.{key}" if path else key
-                _check_child(child, value[key], name, found, _old_field(key, path, old))
+                _check_child(child, value[key], name, findings, _old_field(key, path, old))
         for key in schema.get("required", ()):
             if key not in value:
                 name = f"{path}.{key}"
-                found.add(f"{name} in body is required", required(field_name(name)))
+                findings.add(f"{name} in body is required", required(field_name(name)))
 
-    def _check_junctors(self, value: Any, path: str, found: Findings, _: Any) -> None:
+    def _check_junctors(self, value: Any, path: str, findings: Findings, _: Any) -> None:
         # Upstream correlates nothing below these with the old object.
         junctors = self._junctors
         if "anyOf" in junctors:
-            self._check_any_of(value, path, found)
+            self._check_any_of(value, path, findings)
         if "oneOf" in junctors:
-            self._check_one_of(value, path, found)
+            self._check_one_of(value, path, findings)
         if "allOf" in junctors:
             results = [_result(v, value, path) for v in junctors["allOf"]]
             for result in results:
-                found.merge(result)
+                findings.merge(result)
             if any(result.errors for result in results):
                 none = "" if any(not result.errors for result in results) else ". None validated"
-                found.message(f"{go_quote(path)} must validate all the schemas (allOf){none}")
+                findings.message(f"{go_quote(path)} must validate all the schemas (allOf){none}")
         if "not" in junctors and not _result(junctors["not"][0], value, path).errors:
-            found.message(f"{go_quote(path)} must not validate the schema (not)")
+            findings.message(f"{go_quote(path)} must not validate the schema (not)")
 
-    def _check_any_of(self, value: Any, path: str, found: Findings) -> None:
+    def _check_any_of(self, value: Any, path: str, findings: Findings) -> None:
         best: Findings | None = None
         for validator in self._junctors["anyOf"]:
             result = _result(validator, value, path)
             if not result.errors:
-                found.merge(result)
+                findings.merge(result)
                 return
             if best is None or result.matches > best.matches:
                 best = result
-        found.message(f"{go_quote(path)} must validate at least one schema (anyOf)")
+        findings.message(f"{go_quote(path)} must validate at least one schema (anyOf)")
         if best is not None:
-            found.merge(best)
+            findings.merge(best)
 
-    def _check_one_of(self, value: Any, path: str, found: Findings) -> None:
+    def _check_one_of(self, value: Any, path: str, findings: Findings) -> None:
         results = [_result(v, value, path) for v in self._junctors["oneOf"]]
         valid = [result for result in results if not result.errors]
         if len(valid) == 1:
-            found.merge(valid[0])
+            findings.merge(valid[0])
             return
         told = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-        found.message(f"{go_quote(path)} must validate one and only one schema (oneOf). {told}")
+        findings.message(f"{go_quote(path)} must validate one and only one schema (oneOf). {told}")
         if not valid:
             # The first of equals, as upstream only replaces it by a better one.
-            found.merge(max(results, key=lambda result: result.matches))
+            findings.merge(max(results, key=lambda result: result.matches))
 
 
 def _result(validator: Validator, value: Any, path: str) -> Findings:
@@ -304,6 +304,6 @@ def _old_field(key: str, path: str, old: Any) -> Any:
     return old.get(key, UNCORRELATED)
 
 
-def _wrong_type(path: str, found: Findings, wanted: str, got: str) -> None:
+def _wrong_type(path: str, findings: Findings, wanted: str, got: str) -> None:
     text = f"{path} in body must be of type {wanted}: {go_quote(got)}"
-    found.add(text, type_invalid(field_name(path), got, text))
+    findings.add(text, type_invalid(field_name(path), got, text))

@@ -72,8 +72,8 @@ def field_name(path: str) -> str:
 
 def format_of(schema: Schema, types: list[str]) -> str:
     """The schema's format if upstream knows it for the type, else empty."""
-    found: str = schema.get("format", "")
-    return found if is_known_format(found, types[0] if len(types) == 1 else "") else ""
+    name: str = schema.get("format", "")
+    return name if is_known_format(name, types[0] if len(types) == 1 else "") else ""
 
 
 def is_json_integer(number: float) -> bool:
@@ -92,21 +92,21 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
     """The checks of a text, and whether one of them is a format."""
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
 
-    def check_text(value: str, path: str, found: Findings, _: Any) -> None:
+    def check_text(value: str, path: str, findings: Findings, _: Any) -> None:
         if longest is not None and len(value) > longest:
             text = f"{path} in body should be at most {longest} chars long"
-            found.add(text, too_long(field_name(path), longest))
+            findings.add(text, too_long(field_name(path), longest))
         elif shortest is not None and len(value) < shortest:
-            found.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
+            findings.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
         elif pattern and not compile_pattern(pattern).search(value):
-            found.invalid(path, value, f"{path} in body should match '{pattern}'")
+            findings.invalid(path, value, f"{path} in body should match '{pattern}'")
 
     is_valid = FORMATS.get(value_format.replace("-", ""))
 
-    def check_format(value: str, path: str, found: Findings, _: Any) -> None:
+    def check_format(value: str, path: str, findings: Findings, _: Any) -> None:
         if is_valid is not None and not is_valid(value):
             text = f"{path} in body must be of type {value_format}: {go_quote(value)}"
-            found.add(text, type_invalid(field_name(path), value, text))
+            findings.add(text, type_invalid(field_name(path), value, text))
 
     checks: list[Check] = [check_text] if pattern or longest is not None or shortest is not None else []
     return ([*checks, check_format], True) if is_valid else (checks, False)
@@ -118,11 +118,11 @@ def value_checks(schema: Schema) -> list[Check]:
     allowed: list[Any] = [float(v) if type(v) is int and not _fits_int64(v) else v for v in schema["enum"]]
     shown = [v if isinstance(v, str) else json.encode(v).decode() for v in allowed]
 
-    def check_enum(value: Any, path: str, found: Findings, _: Any) -> None:
+    def check_enum(value: Any, path: str, findings: Findings, _: Any) -> None:
         if not any(_enum_equal(value, v) for v in allowed):
             text = f"{path} in body should be one of [{' '.join(shown)}]"
             # In the schema's order, and numbers quoted too.
-            found.add(text, not_supported_text(field_name(path), shown_value(value), shown))
+            findings.add(text, not_supported_text(field_name(path), shown_value(value), shown))
 
     return [check_enum]
 
@@ -174,15 +174,15 @@ def number_check(schema: Schema, types: list[str], value_format: str) -> list[Ch
     kind = types[0] if len(types) == 1 and types[0] in ("integer", "number") else ""
     number_format = value_format if kind else ""
 
-    def fits(number: float, prefix: str, path: str, found: Findings) -> bool:
+    def fits(number: float, prefix: str, path: str, findings: Findings) -> bool:
         if _in_range(number, kind, number_format):
             return True
         of = f"with format {number_format}" if number_format else "(default format)"
-        found.message(f"{prefix} value must be of type {kind} {of} in {path}")
+        findings.message(f"{prefix} value must be of type {kind} {of} in {path}")
         return False
 
-    def check_range(value: float, path: str, found: Findings, _: Any) -> None:
-        fits(value, "Checked", path, found)
+    def check_range(value: float, path: str, findings: Findings, _: Any) -> None:
+        fits(value, "Checked", path, findings)
 
     checks: list[Check] = [check_range] if kind == "integer" or number_format == "float" else []
     if (factor := schema.get("multipleOf")) is not None:
@@ -202,28 +202,28 @@ def _bound_check(limit: float, prefix: str, sign: int, exclusive: bool, fits: _F
     whole, real = int(limit), float(limit)
     limit_fits = fits(real, prefix, "", Findings())
 
-    def check_bound(value: float, path: str, found: Findings, _: Any) -> None:
+    def check_bound(value: float, path: str, findings: Findings, _: Any) -> None:
         # An integer is held against the limit's whole part, where the limit's type is right.
-        native = (limit_fits or fits(real, prefix, path, found)) and isinstance(value, int)
+        native = (limit_fits or fits(real, prefix, path, findings)) and isinstance(value, int)
         number, bound = (value, whole) if native else (float(value), real)
         beyond = (number > bound) - (number < bound) if sign > 0 else (number < bound) - (number > bound)
         if beyond > 0 or (exclusive and beyond == 0):
             text = f"{path} in body should be {words[not exclusive]} {go_number(bound)}"
-            found.invalid(path, number, text)
+            findings.invalid(path, number, text)
 
     return check_bound
 
 
 def _multiple_check(factor: float, fits: _Fits) -> Check:
-    def check_multiple(value: float, path: str, found: Findings, _: Any) -> None:
-        native = fits(float(factor), "MultipleOf", path, found) and isinstance(value, int)
+    def check_multiple(value: float, path: str, findings: Findings, _: Any) -> None:
+        native = fits(float(factor), "MultipleOf", path, findings) and isinstance(value, int)
         divisor: float = int(factor) if native else float(factor)
         number: float = value if native else float(value)
         if divisor <= 0:
             text = f"factor MultipleOf declared for {path} must be positive: {go_number(divisor)}"
-            found.invalid(path, divisor, text)
+            findings.invalid(path, divisor, text)
         elif not _is_multiple(number, divisor):
-            found.invalid(path, number, f"{path} in body should be a multiple of {go_number(divisor)}")
+            findings.invalid(path, number, f"{path} in body should be a multiple of {go_number(divisor)}")
 
     return check_multiple
 

@@ -41,8 +41,8 @@ def check_named(document: Any) -> None:
     if not isinstance(document, dict):
         kinds = {list: "array", str: "string", bool: "bool"}
         fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
-        found = f"cannot unmarshal {kinds.get(type(document), 'number')} into Go value of type struct {{ {fields} }}"
-        raise ValueError(f"couldn't get version/kind; json parse error: json: {found}")
+        problem = f"cannot unmarshal {kinds.get(type(document), 'number')} into Go value of type struct {{ {fields} }}"
+        raise ValueError(f"couldn't get version/kind; json parse error: json: {problem}")
     for name in ("kind", "apiVersion"):
         if not document.get(name):
             shown = json_text(document)
@@ -73,23 +73,23 @@ class ConfigKind(Struct, frozen=True):
                 raise ValueError(f"Object '{name}' is missing in '{data.decode('utf-8', 'replace')}'")
         if not is_json:
             repeated = yaml.duplicate_keys(data)
-            found, unknown = self._read(document, version, kind)
+            obj, unknown = self._read(document, version, kind)
             complaints = [*repeated, *unknown]
         else:
             _, in_order = json.with_duplicates(data)
-            found, unknown = self._read(document, version, kind)
+            obj, unknown = self._read(document, version, kind)
             complaints = in_order(unknown)
         if complaints:
             raise ValueError(f"strict decoding error: {', '.join(complaints)}")
-        return found
+        return obj
 
     def read(self, document: Object, *, is_strict: bool = True) -> Object:
         """The same of a document that stands in another one, which may be anything."""
         check_named(document)
-        found, unknown = self._read(document, document.get("apiVersion") or "", document.get("kind") or "")
+        obj, unknown = self._read(document, document.get("apiVersion") or "", document.get("kind") or "")
         if unknown and is_strict:
             raise ValueError(f"strict decoding error: {', '.join(unknown)}")
-        return found
+        return obj
 
     def _read(self, document: Object, version: str, kind: str) -> tuple[Object, list[str]]:
         """The document, and texts such as `unknown field "plugins[0].nome"`."""
@@ -98,15 +98,15 @@ class ConfigKind(Struct, frozen=True):
         state = State()
         own = {"kind": "string", "apiVersion": "string", **self._struct(self.name)}
         reader = _Reader({**self.types, self.name: own}, version.rpartition("/")[2])
-        found: Object = reader.value(document, self.name, state)
+        obj: Object = reader.value(document, self.name, state)
         if state.error:
             raise DecodeError(state.error)
-        return found, list(state.unknown)
+        return obj, list(state.unknown)
 
     def _struct(self, name: str) -> Mapping[str, str]:
-        found = self.types[name]
-        assert not isinstance(found, str)
-        return found
+        fields = self.types[name]
+        assert not isinstance(fields, str)
+        return fields
 
 
 class _Reader(Struct, frozen=True):
@@ -126,18 +126,18 @@ class _Reader(Struct, frozen=True):
             return self._list(value, go_type, state)
         if go_type.startswith(_MAP):
             return self._map(value, go_type, state)
-        found = self.types.get(go_type, go_type)
-        if not isinstance(found, str):
-            return self._struct(value, go_type, found, state)
+        fields = self.types.get(go_type, go_type)
+        if not isinstance(fields, str):
+            return self._struct(value, go_type, fields, state)
         called = self._called(go_type)
-        if found == "Bytes":
+        if fields == "Bytes":
             return decode_bytes(value, state)
-        if found in _PARSED:
-            return _parsed(value, _PARSED[found], state)
-        if found in _LIMITS:
-            fits = type(value) is int and -_LIMITS[found] <= value < _LIMITS[found]
+        if fields in _PARSED:
+            return _parsed(value, _PARSED[fields], state)
+        if fields in _LIMITS:
+            fits = type(value) is int and -_LIMITS[fields] <= value < _LIMITS[fields]
             return value if fits else _mismatch(value, called, 0, state, exact=True)
-        kind, zero = _SCALARS[found]
+        kind, zero = _SCALARS[fields]
         return value if type(value) is kind else _mismatch(value, called, zero, state)
 
     def _struct(self, value: Any, go_type: str, fields: Mapping[str, str], state: State) -> Object:

@@ -169,10 +169,10 @@ class JSONParser:
         if isinstance(container, list):
             self._keys[-1] = len(container)
             return self._begin_value()
-        found = _KEY.match(self.data, self.at)
-        if found:
-            key = found[1].decode("utf-8", "fakeapiserver-go")
-            self.at = found.end()
+        match = _KEY.match(self.data, self.at)
+        if match:
+            key = match[1].decode("utf-8", "fakeapiserver-go")
+            self.at = match.end()
         else:
             key = self._key()
         self._keys[-1] = key
@@ -238,9 +238,9 @@ class JSONParser:
 
     def _number(self) -> int | float:
         start = self.at
-        if found := _NUMBER.match(self.data, start):
-            self.at = found.end()
-            return self._read(found[0].decode())
+        if match := _NUMBER.match(self.data, start):
+            self.at = match.end()
+            return self._read(match[0].decode())
         if self._peek() == b"-":
             self.at += 1
         if self._peek() == b"0":
@@ -258,8 +258,8 @@ class JSONParser:
         return self._read(self.data[start : self.at].decode())
 
     def _read(self, text: str) -> int | float:
-        found = _to_number(text)
-        return Written(text) if self.written and type(found) is float else found
+        number = _to_number(text)
+        return Written(text) if self.written and type(number) is float else number
 
     def _digits(self, context: str) -> None:
         end = self._end_of(_DIGITS)
@@ -268,9 +268,9 @@ class JSONParser:
         self.at = end
 
     def _string(self) -> str:
-        if found := _TEXT.match(self.data, self.at):
-            self.at = found.end()
-            return found[1].decode("utf-8", "fakeapiserver-go")
+        if match := _TEXT.match(self.data, self.at):
+            self.at = match.end()
+            return match[1].decode("utf-8", "fakeapiserver-go")
         parts: list[str] = []
         self.at += 1
         while True:
@@ -307,8 +307,8 @@ class JSONParser:
 
     def _hex4(self) -> int:
         start = self.at + 1
-        found = _HEX.match(self.data, start, min(start + 4, len(self.data)))
-        self.at = found.end() if found else start
+        match = _HEX.match(self.data, start, min(start + 4, len(self.data)))
+        self.at = match.end() if match else start
         if self.at - start < 4:
             raise self._bad("in \\u hexadecimal character escape")
         return int(self.data[start : self.at], 16)
@@ -318,8 +318,8 @@ class JSONParser:
             self.at = self._end_of(_SPACE)
 
     def _end_of(self, pattern: re.Pattern[bytes]) -> int:
-        found = pattern.match(self.data, self.at)
-        return found.end() if found else self.at
+        match = pattern.match(self.data, self.at)
+        return match.end() if match else self.at
 
     def _peek(self) -> bytes:
         return self.data[self.at : self.at + 1]

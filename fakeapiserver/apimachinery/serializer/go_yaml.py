@@ -270,7 +270,7 @@ class Constructor:
             raise YAMLError(_WANT_MAP)
         self._count_one()
         if node.kind == _ALIAS:
-            self._aliased(node, lambda found: self._merge_mapping(found, entries))
+            self._aliased(node, lambda inner: self._merge_mapping(inner, entries))
         else:
             self._fill(node, entries)
 

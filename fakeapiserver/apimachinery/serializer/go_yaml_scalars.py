@@ -58,14 +58,14 @@ def resolve(tag: str, text: str) -> tuple[str, Any]:
     """
     if tag not in _RESOLVABLE:
         return tag, _from_base64(text) if tag == BINARY else text
-    found: str
+    tag_of_value: str
     value: Any
-    found, value = (STR, text) if tag == STR else _resolve_plain(text, tag)
-    if tag in ("", found, STR):
-        return found, value
-    if tag == FLOAT and found == INT and value < _INT64_END:
+    tag_of_value, value = (STR, text) if tag == STR else _resolve_plain(text, tag)
+    if tag in ("", tag_of_value, STR):
+        return tag_of_value, value
+    if tag == FLOAT and tag_of_value == INT and value < _INT64_END:
         return FLOAT, float(value)
-    raise YAMLError(f"yaml: cannot decode {short_tag(found)} `{text}` as a {short_tag(tag)}")
+    raise YAMLError(f"yaml: cannot decode {short_tag(tag_of_value)} `{text}` as a {short_tag(tag)}")
 
 
 def _resolve_plain(text: str, tag: str) -> tuple[str, Any]:
@@ -83,8 +83,8 @@ def _resolve_plain(text: str, tag: str) -> tuple[str, Any]:
     if whole is not None:
         return INT, whole
     if _FLOAT.fullmatch(plain):
-        found = _float(plain)
-        return found if found[0] == FLOAT else (STR, text)
+        number = _float(plain)
+        return number if number[0] == FLOAT else (STR, text)
     signed = _SIGNED_BINARY.fullmatch(plain)
     return (INT, int(signed[1], 2)) if signed else (STR, text)
 

@@ -123,9 +123,9 @@ def with_duplicates(data: bytes) -> tuple[Any, Callable[[list[str]], list[str]]]
         fields = [_path_of(text) for text in unknown]
         within = tuple(field + end for field in fields for end in ".[")
         repeated = [path for path in parser.duplicates if path not in fields and not path.startswith(within)]
-        found = [(parser.repeated_at[path], f"duplicate field {go_quote(path)}") for path in repeated]
-        found += [(parser.first_at.get(_path_of(text), len(data)), text) for text in unknown]
-        return [text for _, text in sorted(found, key=itemgetter(0))]
+        complaints = [(parser.repeated_at[path], f"duplicate field {go_quote(path)}") for path in repeated]
+        complaints += [(parser.first_at.get(_path_of(text), len(data)), text) for text in unknown]
+        return [text for _, text in sorted(complaints, key=itemgetter(0))]
 
     return value, in_order
 

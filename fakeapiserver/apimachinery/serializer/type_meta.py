@@ -27,44 +27,44 @@ class Document(NamedTuple):
 def read(data: bytes) -> Document:
     """Reads an object's type. Raises ValueError in Go's words if the data is no object, or its type is no text."""
     is_json = data.lstrip().startswith(b"{")
-    found = None if is_json else yaml.decode(data)
+    document = None if is_json else yaml.decode(data)
     try:
         if is_json:
-            found = json.decode(data)
-        if found is None:
-            found = {}
-        if not isinstance(found, dict):
-            raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(found)]} into Go value of type {_GO_TYPE}")
-        version, kind = (_type_field(found, name) for name in ("apiVersion", "kind"))
+            document = json.decode(data)
+        if document is None:
+            document = {}
+        if not isinstance(document, dict):
+            raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(document)]} into Go value of type {_GO_TYPE}")
+        version, kind = (_type_field(document, name) for name in ("apiVersion", "kind"))
     except ValueError as error:
         raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
     GroupVersion.parse(version)
-    return Document(found, version, kind, is_json)
+    return Document(document, version, kind, is_json)
 
 
-def _type_field(found: Mapping[str, Any], name: str) -> str:
+def _type_field(document: Mapping[str, Any], name: str) -> str:
     """Go finds these two in any case, and the last one counts."""
     place = f"Go struct field .{name} of type string"
-    keys = [key for key in found if key.lower() == name.lower() and found[key] is not None]
-    return [text_field(found, key, place) for key in keys][-1] if keys else ""
+    keys = [key for key in document if key.lower() == name.lower() and document[key] is not None]
+    return [text_field(document, key, place) for key in keys][-1] if keys else ""
 
 
-def text_field(found: Mapping[str, Any], name: str, place: str) -> str:
+def text_field(document: Mapping[str, Any], name: str, place: str) -> str:
     """A field that must be text; `place` is what Go calls it. ValueError."""
-    return str(_field(found, name, str, place) or "")
+    return str(_field(document, name, str, place) or "")
 
 
-def boolean_field(found: Mapping[str, Any], name: str, place: str) -> bool:
-    return bool(_field(found, name, bool, place))
+def boolean_field(document: Mapping[str, Any], name: str, place: str) -> bool:
+    return bool(_field(document, name, bool, place))
 
 
-def object_field(found: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
-    value: dict[str, Any] | None = _field(found, name, dict, place)
+def object_field(document: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
+    value: dict[str, Any] | None = _field(document, name, dict, place)
     return value or {}
 
 
-def _field(found: Mapping[str, Any], name: str, wanted: type, place: str) -> Any:
-    value = found.get(name)
+def _field(document: Mapping[str, Any], name: str, wanted: type, place: str) -> Any:
+    value = document.get(name)
     if value is not None and type(value) is not wanted:
         raise ValueError(f"json: cannot unmarshal {_GO_KINDS[type(value)]} into {place}")
     return value

@@ -215,9 +215,9 @@ def _claim_usage(claim: Object, now: float) -> ResourceList:
 
 def _claims_evaluator(getter: ObjectLister) -> Evaluator:
     extended = {
-        str(metadata(found)["name"]): str(found["spec"]["extendedResourceName"])
-        for found in getter.list("deviceclasses.resource.k8s.io")
-        if (found.get("spec") or {}).get("extendedResourceName")
+        str(metadata(class_object)["name"]): str(class_object["spec"]["extendedResourceName"])
+        for class_object in getter.list("deviceclasses.resource.k8s.io")
+        if (class_object.get("spec") or {}).get("extendedResourceName")
     }
 
     def knows(name: str) -> bool:
@@ -250,7 +250,7 @@ def _asked_by_pod(claim: Object, getter: ObjectLister, now: float) -> ResourceLi
     meta = metadata(claim)
     if (meta.get("annotations") or {}).get(_MADE_FOR_POD) != "true":
         return {}
-    owners = [found for found in meta.get("ownerReferences") or () if found.get("controller")]
+    owners = [reference for reference in meta.get("ownerReferences") or () if reference.get("controller")]
     owner: Object = owners[0] if owners else {}
     if (owner.get("apiVersion"), owner.get("kind")) != ("v1", "Pod"):
         return {}

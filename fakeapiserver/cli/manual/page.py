@@ -49,7 +49,7 @@ def command_page(name: str) -> str:
     command = commands()[name]
     parts = [f"usage: fakeapiserver {command.usage}\n", _prose(command.text)]
     if command.first:
-        first = {flag: found for flag in command.first if (found := find_flag(command, flag))}
+        first = {flag: flag_help for flag in command.first if (flag_help := find_flag(command, flag))}
         parts.append(
             "Flags that people use first:\n" + "".join(_entry(command, *item, example=True) for item in first.items())
         )

@@ -82,9 +82,9 @@ class Indexer:
         if self._indexers:
             values = [(name, tuple(function(obj))) for name, function in self._indexers.items()]
             self._unindex(key)
-            for name, found in values:
+            for name, keys in values:
                 index = self._indices[name]
-                for value in found:
+                for value in keys:
                     index.setdefault(value, {})[key] = None
         self._items[key] = obj
 

@@ -39,8 +39,8 @@ class Lister:
     def get(self, name: str) -> Object:
         """StatusError (404) when the cache has none."""
         key = f"{self._namespace}/{name}" if self._namespace else name
-        found = self._indexer.get_by_key(key)
-        if found is None:
+        obj = self._indexer.get_by_key(key)
+        if obj is None:
             resource, _, group = self._resource.partition(".")
             raise new_not_found(GroupResource(group, resource), name)
-        return found
+        return obj

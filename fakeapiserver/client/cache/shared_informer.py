@@ -354,12 +354,12 @@ class SharedInformer:
 
     def replace(self, objects: Iterable[Object]) -> None:
         """Replaces all objects in one turn, so that no reader sees half of them."""
-        found = {meta_namespace_key(obj): obj for obj in objects}
+        by_key = {meta_namespace_key(obj): obj for obj in objects}
         for key in self.indexer.list_keys():
-            if key not in found and (last := self.indexer.get_by_key(key)) is not None:
+            if key not in by_key and (last := self.indexer.get_by_key(key)) is not None:
                 self.delete(DeletedFinalStateUnknown(key, last))
         in_initial_list = not self.has_synced
-        for key, obj in found.items():
+        for key, obj in by_key.items():
             self._store(key, obj, in_initial_list)
         self._synced.set()
 

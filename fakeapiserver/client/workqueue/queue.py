@@ -96,10 +96,10 @@ class WorkQueue(Generic[T]):
     @property
     def depths(self) -> Mapping[int, int]:
         """Returns the number of waiting items by priority, including priorities that were used before."""
-        found = dict.fromkeys(self._ready, 0)
+        counts = dict.fromkeys(self._ready, 0)
         for waiting in self._dirty.values():
-            found[waiting.priority] = found.get(waiting.priority, 0) + 1
-        return found
+            counts[waiting.priority] = counts.get(waiting.priority, 0) + 1
+        return counts
 
     @property
     def waiting(self) -> int:

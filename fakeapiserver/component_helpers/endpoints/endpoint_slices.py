@@ -38,8 +38,8 @@ class StaleInformerCache(Exception):
 
 def port_map_key(ports: Iterable[Mapping[str, Any]]) -> PortMapKey:
     """Ports in their order of hashes, which is the one they are written in."""
-    found = [(port.get("name"), port.get("protocol"), port.get("port"), port.get("appProtocol")) for port in ports]
-    return tuple(sorted(found, key=_port_hash)) if len(found) > 1 else tuple(found)
+    rows = [(port.get("name"), port.get("protocol"), port.get("port"), port.get("appProtocol")) for port in ports]
+    return tuple(sorted(rows, key=_port_hash)) if len(rows) > 1 else tuple(rows)
 
 
 def endpoint_ports(key: PortMapKey) -> list[Object]:
@@ -101,15 +101,19 @@ def name_prefix(service: str) -> str:
     return service if names.name_is_dns_subdomain(prefix, True) else prefix
 
 
-def slice_copy(found: Object) -> Object:
+def slice_copy(endpoint_slice: Object) -> Object:
     """Returns a copy whose metadata, endpoints and ports can be replaced; the endpoints themselves are shared."""
-    return {**found, "metadata": {**found["metadata"]}, "endpoints": [*(found.get("endpoints") or ())]}
+    return {
+        **endpoint_slice,
+        "metadata": {**endpoint_slice["metadata"]},
+        "endpoints": [*(endpoint_slice.get("endpoints") or ())],
+    }
 
 
-def service_of(found: Object) -> Request | None:
+def service_of(endpoint_slice: Object) -> Request | None:
     """The service whose slice it says it is."""
-    name = labels_of(found).get(SERVICE_NAME)
-    return Request(found["metadata"].get("namespace", ""), name) if name else None
+    name = labels_of(endpoint_slice).get(SERVICE_NAME)
+    return Request(endpoint_slice["metadata"].get("namespace", ""), name) if name else None
 
 
 def add_service_indexer(informer: SharedInformer) -> Indexer:
@@ -117,18 +121,22 @@ def add_service_indexer(informer: SharedInformer) -> Indexer:
     return add_indexer(informer, _BY_SERVICE, _service_index)
 
 
-def _service_index(found: Object) -> Iterable[str]:
-    service = service_of(found)
+def _service_index(endpoint_slice: Object) -> Iterable[str]:
+    service = service_of(endpoint_slice)
     return () if service is None else (str(service),)
 
 
 def slices_of(slices: Indexer, service: Request, manager: str) -> Sequence[Object]:
     """The slices of a service that `manager` wrote."""
-    return [found for found in slices.by_index(_BY_SERVICE, str(service)) if is_managed_by(found, manager)]
+    return [
+        endpoint_slice
+        for endpoint_slice in slices.by_index(_BY_SERVICE, str(service))
+        if is_managed_by(endpoint_slice, manager)
+    ]
 
 
-def is_managed_by(found: Object, manager: str) -> bool:
-    return labels_of(found).get(MANAGED_BY) == manager
+def is_managed_by(endpoint_slice: Object, manager: str) -> bool:
+    return labels_of(endpoint_slice).get(MANAGED_BY) == manager
 
 
 _DELETION_EXPECTED: Final = -1
@@ -140,63 +148,69 @@ class EndpointSliceTracker:
     def __init__(self) -> None:
         self._services: dict[Request, dict[str, int]] = {}
 
-    def has(self, found: Object) -> bool:
-        return found["metadata"]["uid"] in self._services.get(_tracked_as(found), {})
+    def has(self, endpoint_slice: Object) -> bool:
+        return endpoint_slice["metadata"]["uid"] in self._services.get(_tracked_as(endpoint_slice), {})
 
-    def should_sync(self, found: Object) -> bool:
+    def should_sync(self, endpoint_slice: Object) -> bool:
         """Whether another client wrote the slice."""
-        generation = self._services.get(_tracked_as(found), {}).get(found["metadata"]["uid"])
-        return generation is None or _generation(found) > generation
+        generation = self._services.get(_tracked_as(endpoint_slice), {}).get(endpoint_slice["metadata"]["uid"])
+        return generation is None or _generation(endpoint_slice) > generation
 
     def stale_slices(self, service: Request, slices: Iterable[Object]) -> bool:
         """`slices` isn't all that was written yet, or still has what was deleted."""
         generations = self._services.get(service, {})
         given = set()
-        for found in slices:
-            uid = found["metadata"]["uid"]
+        for endpoint_slice in slices:
+            uid = endpoint_slice["metadata"]["uid"]
             given.add(uid)
             generation = generations.get(uid)
-            if generation is not None and (generation == _DELETION_EXPECTED or generation > _generation(found)):
+            if generation is not None and (
+                generation == _DELETION_EXPECTED or generation > _generation(endpoint_slice)
+            ):
                 return True
         return any(generation != _DELETION_EXPECTED and uid not in given for uid, generation in generations.items())
 
-    def update(self, found: Object) -> None:
+    def update(self, endpoint_slice: Object) -> None:
         """Remembers a slice as this controller wrote it."""
-        self._services.setdefault(_tracked_as(found), {})[found["metadata"]["uid"]] = _generation(found)
+        self._services.setdefault(_tracked_as(endpoint_slice), {})[endpoint_slice["metadata"]["uid"]] = _generation(
+            endpoint_slice
+        )
 
-    def expect_deletion(self, found: Object) -> None:
+    def expect_deletion(self, endpoint_slice: Object) -> None:
         """Remembers that this controller deletes the slice."""
-        self._services.setdefault(_tracked_as(found), {})[found["metadata"]["uid"]] = _DELETION_EXPECTED
+        self._services.setdefault(_tracked_as(endpoint_slice), {})[endpoint_slice["metadata"]["uid"]] = (
+            _DELETION_EXPECTED
+        )
 
-    def handle_deletion(self, found: Object) -> bool:
+    def handle_deletion(self, endpoint_slice: Object) -> bool:
         """Forgets a deleted slice; returns whether the deletion was expected."""
-        generation = self._services.get(_tracked_as(found), {}).pop(found["metadata"]["uid"], None)
+        generation = self._services.get(_tracked_as(endpoint_slice), {}).pop(endpoint_slice["metadata"]["uid"], None)
         return generation is None or generation == _DELETION_EXPECTED
 
     def concerned(self, event: Event, manager: str) -> Sequence[Request]:
         """Returns the services that `manager` must sync because another client changed one of their slices."""
-        found = object_of(event)
-        service, ours = service_of(found), is_managed_by(found, manager)
+        endpoint_slice = object_of(event)
+        service, ours = service_of(endpoint_slice), is_managed_by(endpoint_slice, manager)
         services = [] if service is None else [service]
         if isinstance(event, DeleteEvent):
-            return services if ours and self.has(found) and not self.handle_deletion(found) else ()
+            return services if ours and self.has(endpoint_slice) and not self.handle_deletion(endpoint_slice) else ()
         if isinstance(event, UpdateEvent):
             before = service_of(event.object_old)
             if before != service:
                 return services if before is None else [*services, before]
             if is_managed_by(event.object_old, manager) != ours:
                 return services
-        return services if ours and self.should_sync(found) else ()
+        return services if ours and self.should_sync(endpoint_slice) else ()
 
     def forget(self, service: Request) -> None:
         """The service is gone."""
         self._services.pop(service, None)
 
 
-def _tracked_as(found: Object) -> Request:
-    return service_of(found) or Request(found["metadata"].get("namespace", ""), "")
+def _tracked_as(endpoint_slice: Object) -> Request:
+    return service_of(endpoint_slice) or Request(endpoint_slice["metadata"].get("namespace", ""), "")
 
 
-def _generation(found: Object) -> int:
-    generation: int = found["metadata"].get("generation", 0)
+def _generation(endpoint_slice: Object) -> int:
+    generation: int = endpoint_slice["metadata"].get("generation", 0)
     return generation

@@ -18,7 +18,7 @@ def repack_subsets(subsets: Iterable[Object]) -> list[Object]:
     addresses: dict[_AddressKey, Object] = {}
     by_port: dict[_Port, dict[_AddressKey, bool]] = {}
     for subset in subsets:
-        for port in [_port(found) for found in subset.get("ports") or ()] or [_NO_PORTS]:
+        for port in [_port(subset_row) for subset_row in subset.get("ports") or ()] or [_NO_PORTS]:
             readiness = by_port.setdefault(port, {})
             for members, ready in (("addresses", True), ("notReadyAddresses", False)):
                 for address in subset.get(members) or ():
@@ -30,8 +30,8 @@ def repack_subsets(subsets: Iterable[Object]) -> list[Object]:
         ports = by_addresses.setdefault(frozenset(readiness.items()), [])
         if port is not _NO_PORTS:
             ports.append(port)
-    found = [_subset(members, ports, addresses) for members, ports in by_addresses.items()]
-    return sorted(found, key=lambda subset: fnv128a(_subset_text(subset))) if len(found) > 1 else found
+    subset_row = [_subset(members, ports, addresses) for members, ports in by_addresses.items()]
+    return sorted(subset_row, key=lambda subset: fnv128a(_subset_text(subset))) if len(subset_row) > 1 else subset_row
 
 
 def _subset(
@@ -55,11 +55,11 @@ def _port(port: Object) -> _Port:
 
 def _endpoint_port(port: _Port) -> Object:
     name, number, protocol, app_protocol = port
-    found: Object = {"port": number}
+    endpoint_port: Object = {"port": number}
     for member, value in (("name", name), ("protocol", protocol), ("appProtocol", app_protocol)):
         if value or (value is not None and member == "appProtocol"):
-            found[member] = value
-    return found
+            endpoint_port[member] = value
+    return endpoint_port
 
 
 def _address_key(address: Object) -> _AddressKey:
@@ -79,13 +79,13 @@ def _port_text(port: _Port) -> str:
 
 def _subset_text(subset: Object) -> str:
     members = (
-        _list_text("Addresses", "v1.EndpointAddress", [_address_text(found) for found in subset.get("addresses", ())]),
+        _list_text("Addresses", "v1.EndpointAddress", [_address_text(row) for row in subset.get("addresses", ())]),
         _list_text(
             "NotReadyAddresses",
             "v1.EndpointAddress",
-            [_address_text(found) for found in subset.get("notReadyAddresses", ())],
+            [_address_text(row) for row in subset.get("notReadyAddresses", ())],
         ),
-        _list_text("Ports", "v1.EndpointPort", [_port_text(_port(found)) for found in subset.get("ports", ())]),
+        _list_text("Ports", "v1.EndpointPort", [_port_text(_port(row)) for row in subset.get("ports", ())]),
     )
     return f"(v1.EndpointSubset){{{' '.join(members)}}}"
 

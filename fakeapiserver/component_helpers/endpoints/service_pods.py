@@ -75,7 +75,7 @@ def _changed(old: Object, new: Object) -> bool:
 
 def pod_ips(pod: Object) -> Sequence[str]:
     """Returns the addresses in the pod's status."""
-    return [found["ip"] for found in pod.get("status", {}).get("podIPs") or ()]
+    return [row["ip"] for row in pod.get("status", {}).get("podIPs") or ()]
 
 
 def should_pod_be_in_endpoints(pod: Object, *, include_terminating: bool) -> bool:
@@ -98,12 +98,14 @@ def find_port(pod: Object, service_port: Mapping[str, object]) -> int | None:
     if isinstance(target, int):
         return target
     spec = pod["spec"]
-    sidecars = (found for found in spec.get("initContainers") or () if found.get("restartPolicy") == "Always")
+    sidecars = (
+        candidate for candidate in spec.get("initContainers") or () if candidate.get("restartPolicy") == "Always"
+    )
     for container in (*spec["containers"], *sidecars):
         for port in container.get("ports") or ():
             if port.get("name") == target and port.get("protocol") == service_port.get("protocol"):
-                found: int = port["containerPort"]
-                return found
+                candidate: int = port["containerPort"]
+                return candidate
     return None
 
 

@@ -72,13 +72,13 @@ class AttachableVolumes(Struct, frozen=True):
             return None
         if row.get("ephemeral") is not None and not is_for_pod(pod, claim):
             return None
-        found = self.volumes.get_by_key(claim["spec"].get("volumeName") or "")
-        reference = None if found is None else found["spec"].get("claimRef")
-        if found is None or reference is None or reference.get("uid") != claim["metadata"]["uid"]:
+        persistent_volume = self.volumes.get_by_key(claim["spec"].get("volumeName") or "")
+        reference = None if persistent_volume is None else persistent_volume["spec"].get("claimRef")
+        if persistent_volume is None or reference is None or reference.get("uid") != claim["metadata"]["uid"]:
             return None
-        return volume_of(found)
+        return volume_of(persistent_volume)
 
     def _is_attached(self, driver: str) -> bool:
         """Whether the driver's volumes need to be attached."""
-        found = self.drivers.get_by_key(driver)
-        return found is None or found["spec"].get("attachRequired", True) is not False
+        csi_driver = self.drivers.get_by_key(driver)
+        return csi_driver is None or csi_driver["spec"].get("attachRequired", True) is not False

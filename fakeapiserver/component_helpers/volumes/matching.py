@@ -25,8 +25,8 @@ _DEFAULT_CLASS: Final = (
 
 def annotations_of(obj: Object) -> dict[str, str]:
     """Not the caller's to change."""
-    found: dict[str, str] = obj["metadata"].get("annotations") or {}
-    return found
+    annotations: dict[str, str] = obj["metadata"].get("annotations") or {}
+    return annotations
 
 
 def has_class(claim: Object) -> bool:
@@ -42,10 +42,16 @@ def class_of(obj: Object) -> str:
 def default_class(classes: Iterable[Object]) -> Object | None:
     """Returns the newest class that is marked as the default."""
     marked = sorted(
-        (found for found in classes if any(annotations_of(found).get(name) == "true" for name in _DEFAULT_CLASS)),
-        key=lambda found: str(found["metadata"]["name"]),
+        (
+            storage_class
+            for storage_class in classes
+            if any(annotations_of(storage_class).get(name) == "true" for name in _DEFAULT_CLASS)
+        ),
+        key=lambda storage_class: str(storage_class["metadata"]["name"]),
     )
-    return max(marked, key=lambda found: str(found["metadata"].get("creationTimestamp") or ""), default=None)
+    return max(
+        marked, key=lambda storage_class: str(storage_class["metadata"].get("creationTimestamp") or ""), default=None
+    )
 
 
 def is_bound_to(volume: Object, claim: Object) -> bool:
@@ -76,7 +82,7 @@ def requested_storage(claim: Object) -> Fraction:
 
 def differ_in_mode(claim: Object, volume: Object) -> bool:
     """Whether one is a file system and the other a block device."""
-    modes = [found["spec"].get("volumeMode") or "Filesystem" for found in (claim, volume)]
+    modes = [obj["spec"].get("volumeMode") or "Filesystem" for obj in (claim, volume)]
     return bool(modes[0] != modes[1])
 
 
@@ -101,8 +107,8 @@ def why_not(volume: Object, claim: Object) -> str:
 
 
 def _attributes_class(obj: Object) -> str:
-    found: str = obj["spec"].get("volumeAttributesClassName") or ""
-    return found
+    class_name: str = obj["spec"].get("volumeAttributesClassName") or ""
+    return class_name
 
 
 def best_match(claim: Object, volumes: Iterable[Object], *, delay_binding: bool) -> Object | None:
@@ -113,9 +119,9 @@ def best_match(claim: Object, volumes: Iterable[Object], *, delay_binding: bool)
         if has_access_modes(claim, volume):
             by_modes.setdefault(tuple(sorted(set(volume["spec"].get("accessModes") or ()))), []).append(volume)
     for modes in sorted(by_modes, key=lambda modes: (len(modes), modes)):
-        found = matching(claim, by_modes[modes], delay_binding=delay_binding)
-        if found is not None:
-            return found
+        best = matching(claim, by_modes[modes], delay_binding=delay_binding)
+        if best is not None:
+            return best
     return None
 
 

@@ -35,8 +35,8 @@ def claims_of(pod: Object) -> Iterator[Request]:
 def claim_name(pod: Object, volume: Object) -> str:
     """Returns the name of the claim behind a volume, or ""."""
     if volume.get("persistentVolumeClaim") is not None:
-        found: str = volume["persistentVolumeClaim"]["claimName"]
-        return found
+        name: str = volume["persistentVolumeClaim"]["claimName"]
+        return name
     return f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") is not None else ""
 
 
@@ -52,8 +52,8 @@ def has_pod_ended(pod: Object) -> bool:
     if is_pod_terminal(pod):
         return True
     status = pod.get("status", {})
-    statuses = (found for kind in _STATUSES for found in status.get(kind) or ())
-    return is_terminating(pod) and not any(_runs(found.get("state") or {}) for found in statuses)
+    statuses = (container_status for kind in _STATUSES for container_status in status.get(kind) or ())
+    return is_terminating(pod) and not any(_runs(container_status.get("state") or {}) for container_status in statuses)
 
 
 def _runs(state: Object) -> bool:

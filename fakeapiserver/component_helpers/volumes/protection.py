@@ -44,15 +44,15 @@ class Protection:
         return self._finalizer in (obj["metadata"].get("finalizers") or ())
 
     async def reconcile(self, request: Request) -> None:
-        found = self._objects.get_by_key(str(request))
-        if found is None or is_terminating(found) != self._is_protected(found):
+        obj = self._objects.get_by_key(str(request))
+        if obj is None or is_terminating(obj) != self._is_protected(obj):
             return
-        finalizers = found["metadata"].get("finalizers") or []
-        if not is_terminating(found):
-            await self._set_finalizers(found, [*finalizers, self._finalizer])
-        elif not await self._is_used(found):
-            await self._set_finalizers(found, [name for name in finalizers if name != self._finalizer])
+        finalizers = obj["metadata"].get("finalizers") or []
+        if not is_terminating(obj):
+            await self._set_finalizers(obj, [*finalizers, self._finalizer])
+        elif not await self._is_used(obj):
+            await self._set_finalizers(obj, [name for name in finalizers if name != self._finalizer])
 
-    async def _set_finalizers(self, found: Object, finalizers: list[str]) -> None:
-        metadata = {**found["metadata"], "finalizers": finalizers}
-        await self._client(metadata.get("namespace", "")).update({**found, "metadata": metadata})
+    async def _set_finalizers(self, obj: Object, finalizers: list[str]) -> None:
+        metadata = {**obj["metadata"], "finalizers": finalizers}
+        await self._client(metadata.get("namespace", "")).update({**obj, "metadata": metadata})

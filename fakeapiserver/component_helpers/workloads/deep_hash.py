@@ -12,10 +12,10 @@ _MASK: Final = (1 << 128) - 1
 
 def fnv128a(text: str) -> int:
     """FNV-1a of the text's UTF-8."""
-    found = _OFFSET
+    digest = _OFFSET
     for byte in text.encode():
-        found = (found ^ byte) * _PRIME & _MASK
-    return found
+        digest = (digest ^ byte) * _PRIME & _MASK
+    return digest
 
 
 def spew(name: str, go_type: str, value: object) -> str:

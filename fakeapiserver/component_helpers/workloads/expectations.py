@@ -38,15 +38,15 @@ class ControllerExpectations:
 
     def satisfied(self, key: str) -> bool:
         """Everything was observed, or nothing expected, or it is too long ago."""
-        found = self._expected.get(key)
-        if found is None or (found.additions <= 0 and found.deletions <= 0):
+        expected = self._expected.get(key)
+        if expected is None or (expected.additions <= 0 and expected.deletions <= 0):
             return True
-        return self._clock.monotonic() - found.since > EXPECTATIONS_TIMEOUT
+        return self._clock.monotonic() - expected.since > EXPECTATIONS_TIMEOUT
 
     def pending(self, key: str) -> tuple[int, int]:
         """(additions, deletions) that weren't observed yet; below 0 for more than were expected."""
-        found = self._expected.get(key)
-        return (found.additions, found.deletions) if found is not None else (0, 0)
+        expected = self._expected.get(key)
+        return (expected.additions, expected.deletions) if expected is not None else (0, 0)
 
     def set(self, key: str, additions: int, deletions: int) -> None:
         """Replaces what was expected before."""
@@ -57,10 +57,10 @@ class ControllerExpectations:
 
     def raise_by(self, key: str, additions: int, deletions: int) -> None:
         """Raises the expected numbers; does nothing without expectations."""
-        found = self._expected.get(key)
-        if found is not None:
-            found.additions += additions
-            found.deletions += deletions
+        expected = self._expected.get(key)
+        if expected is not None:
+            expected.additions += additions
+            expected.deletions += deletions
 
     def creation_observed(self, key: str, count: int = 1) -> None:
         """Counts a creation that was seen, or that failed and won't be seen."""
@@ -90,14 +90,14 @@ class UIDTrackingControllerExpectations(ControllerExpectations):
 
     def expect_deletions(self, key: str, objects: Iterable[str]) -> None:
         """The keys of the objects that are deleted."""
-        self._deleted[key] = found = set(objects)
-        self.set(key, 0, len(found))
+        self._deleted[key] = deleted = set(objects)
+        self.set(key, 0, len(deleted))
 
     def deletion_observed(self, key: str, deleted: str) -> None:
         """Counts a deletion that was seen, or that failed and won't be seen."""
-        found = self._deleted.get(key)
-        if found is not None and deleted in found:
-            found.discard(deleted)
+        awaited = self._deleted.get(key)
+        if awaited is not None and deleted in awaited:
+            awaited.discard(deleted)
             self.raise_by(key, 0, -1)
 
     def forget(self, key: str) -> None:

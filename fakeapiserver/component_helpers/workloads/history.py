@@ -134,13 +134,13 @@ def new_revision(
     collision_count: int | None,
 ) -> Object:
     """A ControllerRevision that isn't written yet."""
-    found = revision_hash(data, collision_count)
+    digest = revision_hash(data, collision_count)
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
         "metadata": {
-            "name": revision_name(parent["metadata"]["name"], found),
-            "labels": {**labels, CONTROLLER_REVISION_HASH: found},
+            "name": revision_name(parent["metadata"]["name"], digest),
+            "labels": {**labels, CONTROLLER_REVISION_HASH: digest},
             "ownerReferences": [new_controller_ref(parent, kind)],
         },
         # The server compares bytes: a strategic patch of the revision, such as the garbage collector's, writes keys in order.
@@ -153,17 +153,17 @@ def sorted_revisions(revisions: Iterable[Object]) -> Sequence[Object]:
     """The oldest first."""
     return sorted(
         revisions,
-        key=lambda found: (
-            found["revision"],
-            found["metadata"].get("creationTimestamp", ""),
-            found["metadata"]["name"],
+        key=lambda revision: (
+            revision["revision"],
+            revision["metadata"].get("creationTimestamp", ""),
+            revision["metadata"]["name"],
         ),
     )
 
 
 def equal_revisions(revisions: Iterable[Object], needle: Object) -> Sequence[Object]:
     """Returns the revisions with the data of `needle`, in their order."""
-    return [found for found in revisions if found.get("data") == needle.get("data")]
+    return [revision for revision in revisions if revision.get("data") == needle.get("data")]
 
 
 def next_revision_number(revisions: Sequence[Object]) -> int:

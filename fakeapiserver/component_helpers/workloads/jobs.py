@@ -12,8 +12,8 @@ def finished_condition(job: Object) -> dict[str, Any] | None:
     """The condition Complete or Failed that holds; None for a job that hasn't finished."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in (COMPLETE, FAILED) and condition["status"] == "True":
-            found: dict[str, Any] = condition
-            return found
+            row: dict[str, Any] = condition
+            return row
     return None
 
 

@@ -67,13 +67,13 @@ class PodControl:
 
 def pod_from_template(template: Object, owner: Object, kind: GroupVersionKind) -> Object:
     """A pod that `owner` controls; its metadata is the caller's to change, its spec the template's own."""
-    found = template.get("metadata") or {}
+    meta = template.get("metadata") or {}
     metadata: dict[str, Any] = {
         "generateName": pods_prefix(owner["metadata"]["name"]),
         "ownerReferences": [new_controller_ref(owner, kind)],
     }
     for field in ("labels", "annotations", "finalizers"):
-        if value := found.get(field):
+        if value := meta.get(field):
             metadata[field] = value.copy()
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 

@@ -146,8 +146,8 @@ class ReplicaSetController:
             queue.add(request_for(owner))
 
     def _enqueue_all(self, replica_sets: Iterable[Object], queue: Queue) -> None:
-        for found in replica_sets:
-            queue.add(request_for(found))
+        for replica_set in replica_sets:
+            queue.add(request_for(replica_set))
 
     def _controller(self, pod: Object) -> Object | None:
         """The replica set that the pod's owner reference means."""
@@ -158,14 +158,14 @@ class ReplicaSetController:
         labels = labels_of(pod)
         if not labels:
             return []
-        found = []
+        selecting = []
         for replica_set in self._sets.by_index(NAMESPACE_INDEX, pod["metadata"]["namespace"]):
             selector = self._selector_of(replica_set)
             if not selector.empty and selector.matches(labels):
-                found.append(replica_set)
-        if len(found) > 1:
+                selecting.append(replica_set)
+        if len(selecting) > 1:
             log.error("user error! more than one %s is selecting pods with labels: %s", self._kind.kind, labels)
-        return found
+        return selecting
 
     # -------------------------------------------------------------------------- sync
 
@@ -184,11 +184,11 @@ class ReplicaSetController:
         except ValueError as error:
             log.error("error converting pod selector to selector for %s %s: %s", self._kind.kind, key, error)
             return None
-        found = pod_facts.objects_of_owner(self._pods, replica_set, self._kind.kind, orphans=True)
-        active = await self._claim(replica_set, selector, pod_facts.active_pods(found))
+        pods = pod_facts.objects_of_owner(self._pods, replica_set, self._kind.kind, orphans=True)
+        active = await self._claim(replica_set, selector, pod_facts.active_pods(pods))
         terminating = 0
         if self._counts_terminating:
-            leaving = filter(pod_facts.is_pod_terminating, found)
+            leaving = filter(pod_facts.is_pod_terminating, pods)
             terminating = len(pod_facts.claimed_pods(replica_set, selector, leaving))
         failure: Exception | None = None
         if may_act and not is_terminating(replica_set):
@@ -288,7 +288,7 @@ class ReplicaSetController:
         owner = controller_of(replica_set)
         if owner is None:
             return Counter()
-        selectors = [self._selector_of(found) for found in self._sets.by_index(_CONTROLLER_UID_INDEX, owner["uid"])]
+        selectors = [self._selector_of(owned) for owned in self._sets.by_index(_CONTROLLER_UID_INDEX, owner["uid"])]
         counts: Counter[str] = Counter()
         for pod in self._pods.by_index(NAMESPACE_INDEX, replica_set["metadata"]["namespace"]):
             labels = labels_of(pod)

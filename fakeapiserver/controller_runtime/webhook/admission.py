@@ -215,19 +215,19 @@ def _decoded(scope: Scope, body: bytes) -> tuple[str, Request]:
 
 def _rendered(request: Request | None, response: Response) -> Object:
     status = response.status or {"code": response.code, "reason": response.reason, "message": response.message}
-    found: Object = {
+    review: Object = {
         "uid": request.uid if request else "",
         "allowed": response.allowed,
         "status": {"metadata": {}, **{key: value for key, value in status.items() if value}},
     }
     if response.patches:
-        found["patchType"] = "JSONPatch"
-        found["patch"] = base64.b64encode(msgspec.json.encode(response.patches)).decode()
+        review["patchType"] = "JSONPatch"
+        review["patch"] = base64.b64encode(msgspec.json.encode(response.patches)).decode()
     if response.warnings:
-        found["warnings"] = [*response.warnings]
+        review["warnings"] = [*response.warnings]
     if response.audit_annotations:
-        found["auditAnnotations"] = dict(response.audit_annotations)
-    return found
+        review["auditAnnotations"] = dict(response.audit_annotations)
+    return review
 
 
 def json_patch(old: Any, new: Any, path: str = "") -> list[Object]:

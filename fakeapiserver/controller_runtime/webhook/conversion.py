@@ -66,10 +66,10 @@ class Spokes(Generic[H]):
     def convert(self, obj: Object, version: str) -> Object:
         """The object in another version, whose apiVersion may still be the old one's. ValueError: there is no way."""
         current = GroupVersion.parse(obj["apiVersion"]).version
-        found = obj
+        converted = obj
         if current != self.hub:
-            found = self._known(self._to_hub, current)(found)
-        return found if version == self.hub else self._known(self._from_hub, version)(found)
+            converted = self._known(self._to_hub, current)(converted)
+        return converted if version == self.hub else self._known(self._from_hub, version)(converted)
 
     @staticmethod
     def _known(ways: Mapping[str, Convert], version: str) -> Convert:
@@ -131,9 +131,9 @@ class ConversionWebhook:
             raise ValueError(f"no conversion is known for {kind}")
         if obj["apiVersion"] == api_version:
             return obj
-        found = self._kinds[kind].convert(copied(obj), group_version.version)
-        metadata = _metadata(obj["metadata"], found.get("metadata") or {})
-        return {**found, "apiVersion": api_version, "kind": obj["kind"], "metadata": metadata}
+        converted = self._kinds[kind].convert(copied(obj), group_version.version)
+        metadata = _metadata(obj["metadata"], converted.get("metadata") or {})
+        return {**converted, "apiVersion": api_version, "kind": obj["kind"], "metadata": metadata}
 
 
 def _metadata(old: Object, new: Object) -> Object:

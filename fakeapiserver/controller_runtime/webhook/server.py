@@ -138,22 +138,22 @@ class WebhookServer:
         if self._metrics is not None:
             self._metrics.certificate_reads.inc()
         try:
-            found = self._certificate.read_bytes(), self._key.read_bytes()
+            pair = self._certificate.read_bytes(), self._key.read_bytes()
         except FileNotFoundError:
             raise OSError(
                 f"the webhook server finds no certificate: put {self._certificate.name} and {self._key.name} into "
                 f"{self._certificate.parent}"
             ) from None
-        if found == self._loaded:
+        if pair == self._loaded:
             return False
         # files of its own, as the folder's may change between one context and the other; a context takes what fits only
         with tempfile.TemporaryDirectory() as folder:
             paths = Path(folder) / "tls.crt", Path(folder) / "tls.key"
-            for path, content in zip(paths, found, strict=True):
+            for path, content in zip(paths, pair, strict=True):
                 path.write_bytes(content)
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*paths)
             context.load_cert_chain(*paths)
-        self._loaded = found
+        self._loaded = pair
         return True
 
     async def _reload(self, context: ssl.SSLContext) -> None:
@@ -188,5 +188,5 @@ async def _counted(handler: Handler, metrics: Metrics, scope: Scope, receive: Re
 
 def metrics_of(scope: Scope) -> Metrics | None:
     """Returns the metrics of a handler, or None."""
-    found: Metrics | None = scope.get(METRICS)
-    return found
+    metrics: Metrics | None = scope.get(METRICS)
+    return metrics

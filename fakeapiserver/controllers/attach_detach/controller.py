@@ -98,9 +98,9 @@ class AttachDetachController:
             self._enqueue((Pair(volume, name) for volume in volumes), queue)
 
     def attachment_changed(self, event: Event, queue: Queue) -> None:
-        found = event.object_new if isinstance(event, UpdateEvent) else event.object
-        spec = found["spec"]
-        pair = self._pair_of.get(found["metadata"]["name"])
+        attachment = event.object_new if isinstance(event, UpdateEvent) else event.object
+        spec = attachment["spec"]
+        pair = self._pair_of.get(attachment["metadata"]["name"])
         if pair is None:
             name = (spec.get("source") or {}).get("persistentVolumeName")
             persistent_volume = self.desired.persistent_volume(name) if name else None
@@ -193,8 +193,8 @@ class AttachDetachController:
         """Notices, after a while, that another client detached the volume."""
         if self._configuration.disable_attach_detach_reconcile_sync:
             return None
-        found = self.attachments.indexer.get_by_key(self._name(pair))
-        if found is not None and (found.get("status") or {}).get("attached"):
+        attachment = self.attachments.indexer.get_by_key(self._name(pair))
+        if attachment is not None and (attachment.get("status") or {}).get("attached"):
             attached.lost = None
             return None
         if attached.lost is None:
@@ -288,9 +288,9 @@ class AttachDetachController:
 
     async def _go_on(self, pair: Pair, operation: _Operation, now: float) -> Result | None:
         """Whether the driver has answered."""
-        found = self.attachments.indexer.get_by_key(self._name(pair))
+        attachment = self.attachments.indexer.get_by_key(self._name(pair))
         try:
-            done = _is_attached(found) if operation.kind == "attach" else _is_detached(found)
+            done = _is_attached(attachment) if operation.kind == "attach" else _is_detached(attachment)
             if not done and now >= operation.deadline:
                 raise OperationFailed(_late(operation, pair))
         except OperationFailed as error:
@@ -333,7 +333,9 @@ class AttachDetachController:
         self._on_node.get(pair.node, {}).pop(pair.volume, None)
 
     def _nodes_with(self, volume: str) -> list[str]:
-        return [pair.node for pair, found in self._attached.items() if pair.volume == volume and found.confirmed]
+        return [
+            pair.node for pair, attachment in self._attached.items() if pair.volume == volume and attachment.confirmed
+        ]
 
     def _all_nodes(self, volume: str) -> set[str]:
         return {pair.node for pair in self._operations if pair.volume == volume}

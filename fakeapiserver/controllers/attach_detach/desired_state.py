@@ -83,20 +83,20 @@ class DesiredState:
     def update(self, pod: Object, *, gone: bool = False) -> Iterable[Pair]:
         """Looks at a pod; where something may have to be attached or detached now."""
         uid = pod["metadata"]["uid"]
-        found: Mapping[Pair, Volume] = {} if gone or has_pod_ended(pod) else dict(self._needed(pod))
+        needed: Mapping[Pair, Volume] = {} if gone or has_pod_ended(pod) else dict(self._needed(pod))
         before = self._of_pod.pop(uid, frozenset())
-        if found:
-            self._of_pod[uid] = frozenset(found)
-        for pair in before - found.keys():
+        if needed:
+            self._of_pod[uid] = frozenset(needed)
+        for pair in before - needed.keys():
             wish = self._wishes[pair]
             wish.pods.pop(uid, None)
             if not wish.pods:
                 del self._wishes[pair]
                 self._of_volume[pair.volume].pop(pair.node, None)
-        for pair, volume in found.items():
+        for pair, volume in needed.items():
             self._wishes.setdefault(pair, Wish(volume)).pods[uid] = pod
             self._of_volume.setdefault(pair.volume, {})[pair.node] = None
-        return before ^ found.keys()
+        return before ^ needed.keys()
 
     def _needed(self, pod: Object) -> Iterator[tuple[Pair, Volume]]:
         name = pod["spec"].get("nodeName") or ""

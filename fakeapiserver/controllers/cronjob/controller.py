@@ -192,19 +192,19 @@ class CronJobController:
             self._warn(obj, "UnparseableSchedule", f"unparseable schedule: {go_quote(spec['schedule'])} : {error}")
             return None
         try:
-            found = missed(obj, now, schedule)
+            due = missed(obj, now, schedule)
         except NeverDue as error:
             self._warn(obj, "InvalidSchedule", f"invalid schedule: {spec['schedule']} : {error}")
             return None
-        if found.latest is not None:
-            if found.too_many:
+        if due.latest is not None:
+            if due.too_many:
                 self._warn(
                     obj,
                     "TooManyMissedTimes",
                     "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
                 )
-            if self._may_start(cron_job, found.latest, now):
-                await self._start(cron_job, found.latest)
+            if self._may_start(cron_job, due.latest, now):
+                await self._start(cron_job, due.latest)
         return seconds_until_next(cron_job.object, now, schedule)
 
     def _may_start(self, cron_job: "_CronJob", due: float, now: float) -> bool:
@@ -312,7 +312,7 @@ class _CronJob:
         self._status: dict[str, Any] = {**(obj.get("status") or {})}
         self.object: Object = {**obj, "status": self._status}
         # References of the jobs that run, by their uid.
-        self.active: dict[str, Object] = {found["uid"]: found for found in self._status.get("active") or ()}
+        self.active: dict[str, Object] = {reference["uid"]: reference for reference in self._status.get("active") or ()}
 
     def drop(self, uid: str) -> None:
         """The job doesn't run any more."""

@@ -98,11 +98,17 @@ def missed(cron_job: Object, now: float, schedule: cron.Schedule, *, heeds_deadl
 def seconds_until_next(cron_job: Object, now: float, schedule: cron.Schedule) -> float:
     """Returns the seconds until the next schedule; 0 if one is due already or none ever will be."""
     try:
-        found = missed(cron_job, now, schedule, heeds_deadline=False)
+        missed_runs = missed(cron_job, now, schedule, heeds_deadline=False)
     except NeverDue:
         since = now
     else:
-        since = found.latest if found.latest is not None else now if found.number else found.earliest
+        since = (
+            missed_runs.latest
+            if missed_runs.latest is not None
+            else now
+            if missed_runs.number
+            else missed_runs.earliest
+        )
     due = schedule.next_after(since)
     return 0.0 if due is None else max(0.0, due + _DELTA - now)
 

@@ -162,12 +162,12 @@ class DaemonSetsController:
             return
         pods = self._pods.by_index(pod_facts.POD_NODE_NAME_INDEX, node["metadata"]["name"])
         placed = {key_of(owner) for pod in pods if (owner := self._owner(pod)) is not None}
-        for found in self._sets.list():
-            should_run, may_go_on = Placement(found).of(node)
-            scheduled = key_of(found) in placed
-            misscheduled = found["status"].get("numberMisscheduled", 0) > 0
+        for daemon_set in self._sets.list():
+            should_run, may_go_on = Placement(daemon_set).of(node)
+            scheduled = key_of(daemon_set) in placed
+            misscheduled = daemon_set["status"].get("numberMisscheduled", 0) > 0
             if (should_run and not scheduled) or (scheduled and (not may_go_on or misscheduled)):
-                queue.add(request_for(found))
+                queue.add(request_for(daemon_set))
 
     def _owner(self, obj: Object) -> Object | None:
         """The set that the owner reference means."""
@@ -176,10 +176,10 @@ class DaemonSetsController:
     def _enqueue_selecting(self, obj: Object, queue: Queue) -> None:
         """Sets that may adopt it."""
         labels = labels_of(obj)
-        for found in self._sets.by_index(NAMESPACE_INDEX, obj["metadata"]["namespace"]):
-            selector = label_selector_of(found)
+        for daemon_set in self._sets.by_index(NAMESPACE_INDEX, obj["metadata"]["namespace"]):
+            selector = label_selector_of(daemon_set)
             if labels and not selector.empty and selector.matches(labels):
-                queue.add(request_for(found))
+                queue.add(request_for(daemon_set))
 
     # -------------------------------------------------------------------------- sync
 
@@ -261,8 +261,8 @@ class DaemonSetsController:
             return None
 
         failures = [failure, *await asyncio.gather(*map(delete_pod, delete))]
-        if found := next((error for error in failures if error is not None), None):
-            raise found
+        if first := next((error for error in failures if error is not None), None):
+            raise first
 
     async def _create_pods(
         self, key: str, daemon_set: Object, revision_hash: str, nodes: Sequence[str]
@@ -289,7 +289,7 @@ class DaemonSetsController:
         a node that rejects pods again and again gets new ones after growing delays.
         """
         now = self._clock.now()
-        for stale in [key for key, found in self._failures.items() if now - found.last > 2 * _LONGEST_BACKOFF]:
+        for stale in [key for key, failure in self._failures.items() if now - failure.last > 2 * _LONGEST_BACKOFF]:
             del self._failures[stale]
         key = (daemon_set["metadata"]["uid"], daemon_set["status"].get("observedGeneration", 0), node)
         known = self._failures.get(key)
@@ -316,12 +316,12 @@ class DaemonSetsController:
     async def _claim(self, daemon_set: Object, selector: Selector) -> Sequence[Object]:
         """The set's pods."""
         patch = self._pod_control.patcher(daemon_set["metadata"]["namespace"])
-        found = pod_facts.objects_of_owner(self._pods, daemon_set, KIND.kind, orphans=True)
-        return await self._manager(daemon_set, selector, "Pod", patch).claim(found)
+        pods = pod_facts.objects_of_owner(self._pods, daemon_set, KIND.kind, orphans=True)
+        return await self._manager(daemon_set, selector, "Pod", patch).claim(pods)
 
     async def _claim_revisions(self, daemon_set: Object, selector: Selector, history: History) -> Sequence[Object]:
-        found = pod_facts.objects_of_owner(self._revisions, daemon_set, KIND.kind, orphans=True)
-        return await self._manager(daemon_set, selector, "ControllerRevision", history.patch).claim(found)
+        revisions = pod_facts.objects_of_owner(self._revisions, daemon_set, KIND.kind, orphans=True)
+        return await self._manager(daemon_set, selector, "ControllerRevision", history.patch).claim(revisions)
 
     # ------------------------------------------------------------------------- status
 
@@ -332,20 +332,20 @@ class DaemonSetsController:
         ):
             return
         client = self._client.resource(DAEMON_SETS, daemon_set["metadata"]["namespace"])
-        found = daemon_set
+        current = daemon_set
         for attempt in range(_STATUS_UPDATE_RETRIES + 1):
-            status = {**found["status"], **({"observedGeneration": generation} if observed else {}), **counts}
+            status = {**current["status"], **({"observedGeneration": generation} if observed else {}), **counts}
             for name in _LEFT_OUT:
                 if not status[name]:
                     del status[name]
             try:
-                written = await client.update_status({**found, "status": status})
+                written = await client.update_status({**current, "status": status})
                 self._consistency.wrote_at(request_for(daemon_set), self._set_informer, written)
                 return
             except StatusError:
                 if attempt == _STATUS_UPDATE_RETRIES:
                     raise
-                found = await client.get(daemon_set["metadata"]["name"])
+                current = await client.get(daemon_set["metadata"]["name"])
 
     def _event(self, daemon_set: Object, event_type: str, reason: str, message: str) -> None:
         self._recorder.event(daemon_set, event_type, reason, message)

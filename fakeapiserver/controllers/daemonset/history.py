@@ -53,9 +53,9 @@ class History:
     async def _snapshot(self, number: int) -> Object:
         metadata, template = self._set["metadata"], self._set["spec"]["template"]
         collisions = self._set["status"].get("collisionCount")
-        found = compute_hash(template, collisions)
-        name = f"{metadata['name']}-{found}"
-        labels = {**((template.get("metadata") or {}).get("labels") or {}), REVISION_HASH: found}
+        digest = compute_hash(template, collisions)
+        name = f"{metadata['name']}-{digest}"
+        labels = {**((template.get("metadata") or {}).get("labels") or {}), REVISION_HASH: digest}
         revision: Object = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
@@ -94,10 +94,10 @@ class History:
         kept = max(revisions, key=lambda revision: int(revision["revision"]))
         if len(revisions) == 1:
             return kept
-        found = labels_of(kept)[REVISION_HASH]
+        digest = labels_of(kept)[REVISION_HASH]
         for pod in await self._pods():
-            if labels_of(pod).get(REVISION_HASH) != found:
-                change = {"metadata": {"labels": {REVISION_HASH: found}}}
+            if labels_of(pod).get(REVISION_HASH) != digest:
+                change = {"metadata": {"labels": {REVISION_HASH: digest}}}
                 await self._pod_client.patch(pod["metadata"]["name"], change)
         for revision in revisions:
             if revision is not kept:

@@ -34,8 +34,8 @@ def with_tolerations(spec: Object) -> Object:
     wanted = [*_TOLERATED, *([_TOLERATED_ON_HOST_NETWORK] if spec.get("hostNetwork") else [])]
     for key, effect in wanted:
         toleration = {"key": key, "operator": "Exists", "effect": effect}
-        if any(_matches(found, toleration) for found in tolerations):
-            tolerations = [toleration if _matches(found, toleration) else found for found in tolerations]
+        if any(_matches(existing, toleration) for existing in tolerations):
+            tolerations = [toleration if _matches(existing, toleration) else existing for existing in tolerations]
         else:
             tolerations.append(toleration)
     return {**spec, "tolerations": tolerations}
@@ -114,12 +114,12 @@ def target_node(pod: Object) -> str:
 
 def pods_by_node(pods: Iterable[Object], *, ended: bool = False) -> dict[str, list[Object]]:
     """The pods of each node; those that have ended and are being deleted only with `ended`."""
-    found: dict[str, list[Object]] = {}
+    by_node: dict[str, list[Object]] = {}
     for pod in pods:
         node = target_node(pod)
         if node and (ended or not (is_pod_terminal(pod) and is_terminating(pod))):
-            found.setdefault(node, []).append(pod)
-    return found
+            by_node.setdefault(node, []).append(pod)
+    return by_node
 
 
 def is_updated(pod: Object, revision_hash: str, generation: str) -> bool:

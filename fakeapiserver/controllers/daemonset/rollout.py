@@ -31,8 +31,10 @@ class Plan(Struct):
 
 def _rolling(daemon_set: Object) -> Mapping[str, Any]:
     strategy = daemon_set["spec"]["updateStrategy"]
-    found: Mapping[str, Any] = strategy.get("rollingUpdate") or {} if strategy.get("type") == "RollingUpdate" else {}
-    return found
+    rolling_update: Mapping[str, Any] = (
+        strategy.get("rollingUpdate") or {} if strategy.get("type") == "RollingUpdate" else {}
+    )
+    return rolling_update
 
 
 def surge_count(daemon_set: Object, desired: int) -> int:
@@ -85,9 +87,9 @@ class Rollout:
             elif pods is not None:
                 plan.delete += [pod["metadata"]["name"] for pod in pods if not is_terminating(pod)]
         # No other controller deletes pods that wait for a node that is gone.
-        for node, found in self._pods.items():
+        for node, node_pods in self._pods.items():
             if node not in self._placed:
-                plan.delete += [pod["metadata"]["name"] for pod in found if not pod["spec"].get("nodeName")]
+                plan.delete += [pod["metadata"]["name"] for pod in node_pods if not pod["spec"].get("nodeName")]
         return plan
 
     def _manage_node(
@@ -194,15 +196,15 @@ class Rollout:
 
     def _pair(self, pods: Sequence[Object]) -> tuple[Object | None, Object | None, bool]:
         """(the new pod of a node, its old one, whether there is at most one of each)."""
-        found: dict[bool, Object] = {}
+        pair: dict[bool, Object] = {}
         for pod in pods:
             if is_terminating(pod):
                 continue
             updated = is_updated(pod, self._hash, self._generation)
-            if updated in found:
+            if updated in pair:
                 return None, None, False
-            found[updated] = pod
-        return found.get(True), found.get(False), True
+            pair[updated] = pod
+        return pair.get(True), pair.get(False), True
 
     def _is_available(self, pod: Object) -> bool:
         return is_pod_available(pod, self._min_ready, self._now)

@@ -46,7 +46,7 @@ def with_condition(status: Object, condition: Condition) -> Object:
 
 
 def without_condition(status: Object, condition_type: str) -> Object:
-    kept = [found for found in status.get("conditions") or () if found["type"] != condition_type]
+    kept = [row for row in status.get("conditions") or () if row["type"] != condition_type]
     rest = {key: value for key, value in status.items() if key != "conditions"}
     return {**rest, "conditions": kept} if kept else rest
 
@@ -85,10 +85,10 @@ def calculate_status(deployment: Object, replica_sets: Sequence[Object], new: Ob
     }
     status |= {name: value for name, value in optional.items() if value is not None}
     if available >= counts.spec_replicas(deployment) - counts.max_unavailable(deployment):
-        found = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        availability = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        found = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return with_condition(status, new_condition("Available", *found, now))
+        availability = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    return with_condition(status, new_condition("Available", *availability, now))
 
 
 def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
@@ -102,8 +102,8 @@ def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
 def is_progressing(deployment: Object, status: Mapping[str, Any]) -> bool:
     """There are more new pods, or fewer old ones, or more that are of use than the deployment knows of."""
 
-    def old_pods(found: Mapping[str, Any]) -> int:
-        count: int = found.get("replicas", 0) - found.get("updatedReplicas", 0)
+    def old_pods(replica_set: Mapping[str, Any]) -> int:
+        count: int = replica_set.get("replicas", 0) - replica_set.get("updatedReplicas", 0)
         return count
 
     known = deployment["status"]

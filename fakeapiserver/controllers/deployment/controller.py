@@ -66,9 +66,9 @@ class DeploymentController:
         if isinstance(event, UpdateEvent):
             self._replica_set_updated(event.object_old, event.object_new, queue)
             return
-        found = self._owner(event.object)
-        if found is not None:
-            queue.add(request_for(found))
+        deployment = self._owner(event.object)
+        if deployment is not None:
+            queue.add(request_for(deployment))
         elif not isinstance(event, DeleteEvent) and controller_of(event.object) is None:
             self._enqueue_all(self._selecting(event.object), queue)
 
@@ -79,8 +79,8 @@ class DeploymentController:
         if changed_hands and (former := self._owner(old)) is not None:
             queue.add(request_for(former))
         if controller_of(new) is not None:
-            if (found := self._owner(new)) is not None:
-                queue.add(request_for(found))
+            if (deployment := self._owner(new)) is not None:
+                queue.add(request_for(deployment))
         elif changed_hands or labels_of(old) != labels_of(new):
             self._enqueue_all(self._selecting(new), queue)
 
@@ -89,9 +89,13 @@ class DeploymentController:
         if not isinstance(event, DeleteEvent):
             return
         replica_set = resolve_controller(self._replica_sets, event.object, _REPLICA_SET)
-        found = self._owner(replica_set) if replica_set is not None else None
-        if found is not None and found["spec"]["strategy"]["type"] == "Recreate" and not self._any_pods(found):
-            queue.add(request_for(found))
+        deployment = self._owner(replica_set) if replica_set is not None else None
+        if (
+            deployment is not None
+            and deployment["spec"]["strategy"]["type"] == "Recreate"
+            and not self._any_pods(deployment)
+        ):
+            queue.add(request_for(deployment))
 
     def _any_pods(self, deployment: Object) -> bool:
         owned = pod_facts.objects_of_owner(self._replica_sets, deployment, KIND.kind, orphans=False)
@@ -104,8 +108,8 @@ class DeploymentController:
         return not all(map(pod_facts.is_pod_terminal, self._pods_of(replica_set)))
 
     def _enqueue_all(self, deployments: Iterable[Object], queue: Queue) -> None:
-        for found in deployments:
-            queue.add(request_for(found))
+        for deployment in deployments:
+            queue.add(request_for(deployment))
 
     def _owner(self, replica_set: Object) -> Object | None:
         """The deployment that the replica set's owner reference means."""
@@ -114,12 +118,12 @@ class DeploymentController:
     def _selecting(self, replica_set: Object) -> Sequence[Object]:
         """Deployments that would adopt the replica set."""
         labels = labels_of(replica_set)
-        found = []
+        selecting = []
         for deployment in self._deployments.by_index(NAMESPACE_INDEX, replica_set["metadata"]["namespace"]):
             selector = _selector_of(deployment)
             if labels and not selector.empty and selector.matches(labels):
-                found.append(deployment)
-        return found
+                selecting.append(deployment)
+        return selecting
 
     # -------------------------------------------------------------------------- sync
 
@@ -159,7 +163,7 @@ class DeploymentController:
         replica_sets = pod_facts.objects_of_owner(self._replica_sets, deployment, KIND.kind, orphans=True)
         if asks:
             client = self._client.resource(REPLICA_SETS, request.namespace)
-            replica_sets = [await client.get(found["metadata"]["name"]) for found in replica_sets]
+            replica_sets = [await client.get(replica_set["metadata"]["name"]) for replica_set in replica_sets]
         rollout = Rollout(
             self._client,
             self._recorder,
@@ -193,7 +197,7 @@ class DeploymentController:
             KIND,
             _selector_of(deployment),
             _REPLICA_SET,
-            lambda found, patch: client.patch(found, patch, patch_type=STRATEGIC_MERGE_PATCH),
+            lambda replica_set, patch: client.patch(replica_set, patch, patch_type=STRATEGIC_MERGE_PATCH),
             lambda: self._client.resource(DEPLOYMENTS, namespace).get(name),
         )
         return await manager.claim(replica_sets)

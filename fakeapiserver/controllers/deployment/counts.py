@@ -15,14 +15,14 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def spec_replicas(obj: Object) -> int:
-    found: int = obj["spec"]["replicas"]
-    return found
+    replicas: int = obj["spec"]["replicas"]
+    return replicas
 
 
 def status_count(obj: Object, name: str) -> int:
     """A count of the status; 0 where it isn't there."""
-    found: int = obj["status"].get(name, 0)
-    return found
+    count: int = obj["status"].get(name, 0)
+    return count
 
 
 def total_replicas(replica_sets: Iterable[Object]) -> int:
@@ -56,8 +56,8 @@ def active(replica_sets: Iterable[Object]) -> list[Object]:
 
 
 def is_rolling_update(deployment: Object) -> bool:
-    found: bool = deployment["spec"]["strategy"]["type"] == "RollingUpdate"
-    return found
+    is_rolling: bool = deployment["spec"]["strategy"]["type"] == "RollingUpdate"
+    return is_rolling
 
 
 def resolve_fenceposts(max_surge: int | str | None, max_unavailable: int | str | None, desired: int) -> tuple[int, int]:
@@ -113,20 +113,20 @@ def is_saturated(deployment: Object, replica_set: Object | None) -> bool:
 def proportional_sizes(deployment: Object, replica_sets: Iterable[Object]) -> Sequence[tuple[Object, int]]:
     """Each replica set with its size, when what the deployment gains or loses is spread over all (upstream: sync.go, scale)."""
     desired = spec_replicas(deployment)
-    found = [*replica_sets]
-    to_add = (desired + max_surge(deployment) if desired > 0 else 0) - total_replicas(found)
+    sized = [*replica_sets]
+    to_add = (desired + max_surge(deployment) if desired > 0 else 0) - total_replicas(sized)
     # The largest first; of equals the newest gains first, and the oldest loses first.
-    found.sort(key=_age, reverse=to_add > 0)
-    found.sort(key=spec_replicas, reverse=True)
+    sized.sort(key=_age, reverse=to_add > 0)
+    sized.sort(key=spec_replicas, reverse=True)
     sizes: list[int] = []
     added = 0
-    for replica_set in found:
+    for replica_set in sized:
         share = _proportion(deployment, replica_set, to_add, added)
         sizes.append(spec_replicas(replica_set) + share)
         added += share
     if sizes and to_add:
         sizes[0] = max(0, sizes[0] + to_add - added)
-    return [*zip(found, sizes, strict=True)]
+    return [*zip(sized, sizes, strict=True)]
 
 
 def _proportion(deployment: Object, replica_set: Object, to_add: int, added: int) -> int:
@@ -156,10 +156,10 @@ def desired_replicas_annotation(replica_set: Object) -> int | None:
 def _annotated(replica_set: Object, name: str) -> int | None:
     text = (replica_set["metadata"].get("annotations") or {}).get(name, "")
     try:
-        found = parse_int(text, 32)
+        number = parse_int(text, 32)
     except ValueError:
         return None
-    return found if found >= 0 else None
+    return number if number >= 0 else None
 
 
 def replicas_annotations(deployment: Object) -> dict[str, str]:

@@ -36,8 +36,8 @@ _MAX_HISTORY: Final = 2000  # characters
 
 def annotations_of(obj: Object) -> dict[str, str]:
     """Not the caller's to change."""
-    found: dict[str, str] = obj["metadata"].get("annotations") or {}
-    return found
+    annotations: dict[str, str] = obj["metadata"].get("annotations") or {}
+    return annotations
 
 
 def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
@@ -59,12 +59,14 @@ def revision(replica_set: Object) -> int | None:
 
 
 def max_revision(replica_sets: Iterable[Object]) -> int:
-    return max((number for found in replica_sets if (number := revision(found)) is not None), default=0)
+    return max((number for replica_set in replica_sets if (number := revision(replica_set)) is not None), default=0)
 
 
 def last_revision(replica_sets: Iterable[Object]) -> int:
     """Returns the revision before the newest, or 0."""
-    numbers = sorted((number for found in replica_sets if (number := revision(found)) is not None), reverse=True)
+    numbers = sorted(
+        (number for replica_set in replica_sets if (number := revision(replica_set)) is not None), reverse=True
+    )
     return numbers[1] if len(numbers) > 1 else 0
 
 
@@ -73,9 +75,9 @@ def find_new(deployment: Object, replica_sets: Iterable[Object]) -> Object | Non
     template = deployment["spec"]["template"]
     return next(
         (
-            found
-            for found in by_creation(replica_sets)
-            if same_templates(found["spec"]["template"], template, POD_TEMPLATE_HASH)
+            replica_set
+            for replica_set in by_creation(replica_sets)
+            if same_templates(replica_set["spec"]["template"], template, POD_TEMPLATE_HASH)
         ),
         None,
     )
@@ -83,21 +85,21 @@ def find_new(deployment: Object, replica_sets: Iterable[Object]) -> Object | Non
 
 def new_annotations(deployment: Object, replica_set: Object, number: int) -> dict[str, str]:
     """The new replica set's annotations: the deployment's own, and at least revision `number`."""
-    found = {
+    annotations = {
         **annotations_of(replica_set),
         **{key: value for key, value in annotations_of(deployment).items() if key not in _KEPT_APART},
     }
-    text = found.get(REVISION)
+    text = annotations.get(REVISION)
     current = parsed(text) if text else 0
     if current is None:
         log.info("the revision of replica set %s is no number: %s", replica_set["metadata"].get("name", ""), text)
-        return found
+        return annotations
     if current < number:
-        found[REVISION] = str(number)
+        annotations[REVISION] = str(number)
         if text is not None:
             # It was a revision before: the deployment was rolled back to it.
-            _remember(found, text)
-    return found
+            _remember(annotations, text)
+    return annotations
 
 
 def _remember(annotations: dict[str, str], number: str) -> None:

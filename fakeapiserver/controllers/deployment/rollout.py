@@ -69,7 +69,7 @@ class Rollout:
 
     def _sort_out(self, replica_sets: Sequence[Object]) -> None:
         self._new = revisions.find_new(self._deployment, replica_sets)
-        self._old = [found for found in replica_sets if found is not self._new]
+        self._old = [replica_set for replica_set in replica_sets if replica_set is not self._new]
 
     @property
     def _everything(self) -> list[Object]:
@@ -99,8 +99,8 @@ class Rollout:
     def _is_scaling_event(self) -> bool:
         """The size that is wanted has changed, not the template."""
         desired = counts.spec_replicas(self._deployment)
-        found = map(counts.desired_replicas_annotation, counts.active(self._everything))
-        return any(number not in (None, desired) for number in found)
+        annotated = map(counts.desired_replicas_annotation, counts.active(self._everything))
+        return any(number not in (None, desired) for number in annotated)
 
     async def _sync_size(self) -> None:
         await self._sync_revision()
@@ -181,17 +181,17 @@ class Rollout:
     def _new_replica_set(self, number: int) -> Object:
         spec, metadata = self._deployment["spec"], self._deployment["metadata"]
         template = spec["template"]
-        found = compute_hash(template, self._deployment["status"].get("collisionCount"))
-        labels = {**((template.get("metadata") or {}).get("labels") or {}), POD_TEMPLATE_HASH: found}
+        digest = compute_hash(template, self._deployment["status"].get("collisionCount"))
+        labels = {**((template.get("metadata") or {}).get("labels") or {}), POD_TEMPLATE_HASH: digest}
         selector = {
             **spec["selector"],
-            "matchLabels": {**(spec["selector"].get("matchLabels") or {}), POD_TEMPLATE_HASH: found},
+            "matchLabels": {**(spec["selector"].get("matchLabels") or {}), POD_TEMPLATE_HASH: digest},
         }
         new: Object = {
             "apiVersion": "apps/v1",
             "kind": "ReplicaSet",
             "metadata": {
-                "name": f"{metadata['name'][: _MAX_NAME - len(found) - 1]}-{found}",
+                "name": f"{metadata['name'][: _MAX_NAME - len(digest) - 1]}-{digest}",
                 "namespace": metadata["namespace"],
                 "ownerReferences": [new_controller_ref(self._deployment, KIND)],
                 "labels": labels,
@@ -300,7 +300,7 @@ class Rollout:
 
     async def _clean_up_unhealthy(self, old: Sequence[Object], most: int) -> tuple[Sequence[Object], int]:
         """(the old ones as they are now, how many pods less)."""
-        found, done = [*old], 0
+        replica_sets, done = [*old], 0
         for index, replica_set in enumerate(old):
             size, available = counts.spec_replicas(replica_set), counts.status_count(replica_set, "availableReplicas")
             if done >= most:
@@ -310,9 +310,9 @@ class Rollout:
             if size < available:
                 raise _StatusIsOld(f"{replica_set['metadata']['name']} wants fewer pods than it has")
             gone = min(most - done, size - available)
-            found[index] = await self._scale(replica_set, size - gone)
+            replica_sets[index] = await self._scale(replica_set, size - gone)
             done += gone
-        return found, done
+        return replica_sets, done
 
     async def _shrink(self, everything: Iterable[Object], old: Iterable[Object], least: int) -> int:
         """Scales old replica sets down as far as more pods than `least` are available; returns by how many."""
@@ -347,9 +347,11 @@ class Rollout:
         """Takes the template of a former revision, 0 for the last one (upstream: rollback.go)."""
         await self._sync_revision(create=True)
         number = revision or revisions.last_revision(self._everything)
-        found = next((found for found in self._everything if revisions.revision(found) == number), None)
-        if number and found is not None:
-            await self._roll_back_to(found, number)
+        replica_set = next(
+            (replica_set for replica_set in self._everything if revisions.revision(replica_set) == number), None
+        )
+        if number and replica_set is not None:
+            await self._roll_back_to(replica_set, number)
             return
         text = "Unable to find the revision to rollback to." if number else "Unable to find last revision."
         self._event("Warning", "DeploymentRollbackRevisionNotFound", text)
@@ -383,8 +385,8 @@ class Rollout:
         limit = self._deployment["spec"].get("revisionHistoryLimit", _UNLIMITED)
         if limit == _UNLIMITED:
             return
-        kept = [found for found in self._old if not is_terminating(found)]
-        kept.sort(key=lambda found: revisions.revision(found) or 0)
+        kept = [old_set for old_set in self._old if not is_terminating(old_set)]
+        kept.sort(key=lambda old_set: revisions.revision(old_set) or 0)
         for replica_set in kept[: max(0, len(kept) - limit)]:
             status, metadata = replica_set["status"], replica_set["metadata"]
             if (
@@ -445,8 +447,8 @@ class Rollout:
 
     def _set_progressing(self, status: str, reason: str, message: str) -> None:
         condition = conditions.new_condition("Progressing", status, reason, message, self._now)
-        found = conditions.with_condition(self._deployment["status"], condition)
-        self._deployment = {**self._deployment, "status": found}
+        with_progress = conditions.with_condition(self._deployment["status"], condition)
+        self._deployment = {**self._deployment, "status": with_progress}
 
     def _set_revision(self, number: str) -> bool:
         """Whether the deployment's revision has changed; it is written with its status."""

@@ -64,22 +64,22 @@ class DisruptionController:
         """Queues the budget of the pod; one of them if there are several: no client may disrupt the pod then."""
         pod = object_of(event)
         namespace, own = pod["metadata"]["namespace"], labels_of(pod)
-        found = [
+        budgets = [
             budget
             for budget in self.budgets.indexer.by_index(NAMESPACE_INDEX, namespace)
             if (selector := self._selector(budget)) is not None and selector.matches(own)
         ]
-        if len(found) > 1:
+        if len(budgets) > 1:
             quoted = f"{go_quote(namespace)}/{go_quote(pod['metadata']['name'])}"
-            chosen = go_quote(found[0]["metadata"]["name"])
+            chosen = go_quote(budgets[0]["metadata"]["name"])
             self._events.event(
                 pod,
                 "Warning",
                 "MultiplePodDisruptionBudgets",
                 f"Pod {quoted} matches multiple PodDisruptionBudgets.  Chose {chosen} arbitrarily.",
             )
-        if found:
-            queue.add(request_for(found[0]))
+        if budgets:
+            queue.add(request_for(budgets[0]))
 
     def disruption_changed(self, event: Event, queue: Queue) -> None:
         """Pods that are to be disrupted, when that is long enough."""
@@ -97,11 +97,11 @@ class DisruptionController:
         if known is not None and known[0] == metadata["generation"]:
             return known[1]
         try:
-            found = labels.from_label_selector(budget["spec"].get("selector"))
+            selector = labels.from_label_selector(budget["spec"].get("selector"))
         except ValueError:
             return None
-        self._selectors[metadata["uid"]] = (metadata["generation"], found)
-        return found
+        self._selectors[metadata["uid"]] = (metadata["generation"], selector)
+        return selector
 
     # -------------------------------------------------------------------------------- budgets
 

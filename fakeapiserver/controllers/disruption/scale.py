@@ -71,14 +71,14 @@ class ScaleFinder:
         """Returns the scale of the controller that the reference names, or of the deployment that controls it."""
         group, kind = GroupVersion.parse(reference["apiVersion"]).group, reference["kind"]
         if kind == "ReplicationController" and group == "":
-            found = resolve_reference(self._replication_controllers.indexer, namespace, reference)
+            controller = resolve_reference(self._replication_controllers.indexer, namespace, reference)
         elif kind == "ReplicaSet" and group in _APPS:
-            found = self._of_replica_set(namespace, reference)
+            controller = self._of_replica_set(namespace, reference)
         elif kind == "StatefulSet" and group == "apps":
-            found = resolve_reference(self._stateful_sets.indexer, namespace, reference)
+            controller = resolve_reference(self._stateful_sets.indexer, namespace, reference)
         else:
-            found = None
-        return _of(found) if found is not None else await self._by_subresource(reference, namespace)
+            controller = None
+        return _of(controller) if controller is not None else await self._by_subresource(reference, namespace)
 
     def _of_replica_set(self, namespace: str, reference: dict[str, Any]) -> Object | None:
         replica_set = resolve_reference(self._replica_sets.indexer, namespace, reference)
@@ -111,10 +111,10 @@ class ScaleFinder:
 
     async def _implements_scale(self, resource: GroupVersionResource) -> bool:
         return any(
-            found.gvr == resource and "scale" in found.subresources
+            api_resource.gvr == resource and "scale" in api_resource.subresources
             for group in await self._discovery.groups()
             for resources in group.versions.values()
-            for found in resources
+            for api_resource in resources
         )
 
 

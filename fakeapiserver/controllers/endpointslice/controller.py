@@ -104,7 +104,11 @@ class EndpointSliceController:
         if has_no_endpoints_of_ours(service):
             return
         pods = pods_of(self.pods.indexer, service)
-        slices = [found for found in slices_of(self._slices, request, CONTROLLER_NAME) if not is_terminating(found)]
+        slices = [
+            endpoint_slice
+            for endpoint_slice in slices_of(self._slices, request, CONTROLLER_NAME)
+            if not is_terminating(endpoint_slice)
+        ]
         if self._tracker.stale_slices(request, slices):
             raise StaleInformerCache
         trigger_time = self._trigger_times.compute(request, service, pods)

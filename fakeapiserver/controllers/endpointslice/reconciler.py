@@ -102,22 +102,22 @@ class Reconciler:
         families = _address_types(service)
         errors: list[str] = []
         for family in families:
-            of_family = [found for found in existing if found["addressType"] == family]
+            of_family = [endpoint_slice for endpoint_slice in existing if endpoint_slice["addressType"] == family]
             errors += await self._reconcile_family(request, service, pods, of_family, trigger_time, family)
-        for found in existing:
-            if found["addressType"] not in families:
-                self._topology.remove_hints(request, found["addressType"])
-                errors += await self._delete_unsupported(request, found)
+        for endpoint_slice in existing:
+            if endpoint_slice["addressType"] not in families:
+                self._topology.remove_hints(request, endpoint_slice["addressType"])
+                errors += await self._delete_unsupported(request, endpoint_slice)
         if errors:
             raise ReconcileError(aggregated(errors))
 
-    async def _delete_unsupported(self, request: Request, found: Object) -> Sequence[str]:
-        name = found["metadata"]["name"]
+    async def _delete_unsupported(self, request: Request, endpoint_slice: Object) -> Sequence[str]:
+        name = endpoint_slice["metadata"]["name"]
         try:
             await self._client.resource(ENDPOINT_SLICES, request.namespace).delete(name)
         except StatusError as error:
             return [f"error deleting {name} EndpointSlice for Service {request}: {error}"]
-        self._tracker.expect_deletion(found)
+        self._tracker.expect_deletion(endpoint_slice)
         return ()
 
     async def _reconcile_family(
@@ -131,11 +131,11 @@ class Reconciler:
     ) -> Sequence[str]:
         changes = _Changes()
         by_ports: dict[PortMapKey, list[Object]] = {}
-        for found in existing:
-            if _owned_by(found, service):
-                by_ports.setdefault(port_map_key(found.get("ports") or ()), []).append(found)
+        for endpoint_slice in existing:
+            if _owned_by(endpoint_slice, service):
+                by_ports.setdefault(port_map_key(endpoint_slice.get("ports") or ()), []).append(endpoint_slice)
             else:
-                changes.delete.append(found)
+                changes.delete.append(endpoint_slice)
         desired, errors = self._desired(request, service, pods, family)
         for ports, endpoints in desired.items():
             self._fill(service, by_ports.get(ports, ()), endpoints, ports, family, changes)
@@ -198,25 +198,25 @@ class Reconciler:
         """Puts the endpoints into slices; `desired` is empty afterwards."""
         update: dict[str, Object] = {}
         unchanged: dict[str, Object] = {}
-        for found in existing:
-            name = found["metadata"]["name"]
-            before = found.get("endpoints") or ()
+        for endpoint_slice in existing:
+            name = endpoint_slice["metadata"]["name"]
+            before = endpoint_slice.get("endpoints") or ()
             kept, differs = _keep(before, desired)
-            labels, relabelled = _slice_labels(labels_of(found), service)
+            labels, relabelled = _slice_labels(labels_of(endpoint_slice), service)
             if not (differs or relabelled or len(kept) != len(before)):
-                unchanged[name] = found
+                unchanged[name] = endpoint_slice
             elif not kept and len(before):
-                changes.delete.append(found)
+                changes.delete.append(endpoint_slice)
             else:
-                copy = update[name] = slice_copy(found)
+                copy = update[name] = slice_copy(endpoint_slice)
                 copy["metadata"]["labels"] = labels
                 if differs or len(kept) != len(before):
                     copy["endpoints"] = kept
         waiting = [*desired.values()]
         desired.clear()
         waiting.reverse()  # taken from its end
-        for found in sorted(update.values(), key=lambda found: -len(found["endpoints"])):
-            self._take(found, waiting)
+        for endpoint_slice in sorted(update.values(), key=lambda endpoint_slice: -len(endpoint_slice["endpoints"])):
+            self._take(endpoint_slice, waiting)
         while waiting:
             roomy = self._roomy(unchanged.values(), len(waiting))
             if roomy is None:
@@ -230,28 +230,28 @@ class Reconciler:
             self._take(filled, waiting)
         changes.update += update.values()
 
-    def _take(self, found: Object, waiting: list[Object]) -> None:
-        room = self._max_endpoints - len(found["endpoints"])
+    def _take(self, endpoint_slice: Object, waiting: list[Object]) -> None:
+        room = self._max_endpoints - len(endpoint_slice["endpoints"])
         while waiting and room > 0:
-            found["endpoints"].append(waiting.pop())
+            endpoint_slice["endpoints"].append(waiting.pop())
             room -= 1
 
     def _roomy(self, slices: Iterable[Object], endpoints: int) -> Object | None:
         """The one that is fullest with so many endpoints more."""
         if endpoints >= self._max_endpoints:
             return None
-        found = [
+        roomy = [
             (room, candidate)
             for candidate in slices
             if (room := self._max_endpoints - endpoints - len(candidate.get("endpoints") or ())) >= 0
         ]
-        return min(found, key=lambda pair: pair[0])[1] if found else None
+        return min(roomy, key=lambda pair: pair[0])[1] if roomy else None
 
     def _set_hints(
         self, request: Request, service: Object, existing: Iterable[Object], changes: _Changes, family: str
     ) -> Sequence[Told]:
-        touched = {found["metadata"]["name"] for found in (*changes.update, *changes.delete)}
-        unchanged = [found for found in existing if found["metadata"]["name"] not in touched]
+        touched = {endpoint_slice["metadata"]["name"] for endpoint_slice in (*changes.update, *changes.delete)}
+        unchanged = [endpoint_slice for endpoint_slice in existing if endpoint_slice["metadata"]["name"] not in touched]
         info = SliceInfo(request, family, changes.create, changes.update, unchanged)
         if _hints_enabled(service):
             return self._topology.add_hints(info)
@@ -272,19 +272,19 @@ class Reconciler:
         what = "create"
         name = ""
         try:
-            for found in changes.create if not is_terminating(service) else ():
-                _set_trigger_time(found, trigger_time)
-                self._tracker.update(await slices.create(found))
+            for endpoint_slice in changes.create if not is_terminating(service) else ():
+                _set_trigger_time(endpoint_slice, trigger_time)
+                self._tracker.update(await slices.create(endpoint_slice))
             what = "update "
-            for found in changes.update:
-                name = found["metadata"]["name"]
-                _set_trigger_time(found, trigger_time)
-                self._tracker.update(await slices.update(found))
+            for endpoint_slice in changes.update:
+                name = endpoint_slice["metadata"]["name"]
+                _set_trigger_time(endpoint_slice, trigger_time)
+                self._tracker.update(await slices.update(endpoint_slice))
             what = "delete "
-            for found in changes.delete:
-                name = found["metadata"]["name"]
+            for endpoint_slice in changes.delete:
+                name = endpoint_slice["metadata"]["name"]
                 await slices.delete(name)
-                self._tracker.expect_deletion(found)
+                self._tracker.expect_deletion(endpoint_slice)
         except StatusError as error:
             if what == "create" and is_namespace_terminating(error):
                 return
@@ -293,8 +293,8 @@ class Reconciler:
 
 def aggregated(errors: Sequence[str]) -> str:
     """Several errors as one (upstream: k8s.io/apimachinery/pkg/util/errors)."""
-    found = [*dict.fromkeys(errors)]
-    return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+    messages = [*dict.fromkeys(errors)]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def _keep(before: Iterable[Object], desired: EndpointSet) -> tuple[list[Object], bool]:
@@ -311,13 +311,17 @@ def _keep(before: Iterable[Object], desired: EndpointSet) -> tuple[list[Object],
 def _recycle(service: Object, changes: _Changes) -> None:
     """Overwrites slices that would be deleted with slices that would be created."""
     delete = []
-    for found in changes.delete:
-        if changes.create and found["addressType"] == changes.create[-1]["addressType"] and _owned_by(found, service):
+    for endpoint_slice in changes.delete:
+        if (
+            changes.create
+            and endpoint_slice["addressType"] == changes.create[-1]["addressType"]
+            and _owned_by(endpoint_slice, service)
+        ):
             recycled = changes.create.pop()
-            recycled["metadata"]["name"] = found["metadata"]["name"]
+            recycled["metadata"]["name"] = endpoint_slice["metadata"]["name"]
             changes.update.append(recycled)
         else:
-            delete.append(found)
+            delete.append(endpoint_slice)
     changes.delete = delete
 
 
@@ -331,11 +335,11 @@ def _address_types(service: Object) -> Sequence[str]:
     return _FAMILIES
 
 
-def _owned_by(found: Object, service: Object) -> bool:
+def _owned_by(endpoint_slice: Object, service: Object) -> bool:
     uid = service["metadata"]["uid"]
     return any(
         owner["uid"] == uid and owner["kind"] == "Service" and owner["apiVersion"] == "v1"
-        for owner in found["metadata"].get("ownerReferences") or ()
+        for owner in endpoint_slice["metadata"].get("ownerReferences") or ()
     )
 
 
@@ -405,12 +409,12 @@ def _new_slice(service: Object, ports: PortMapKey, family: str) -> Object:
     }
 
 
-def _same_placeholder(found: Object, placeholder: Object) -> bool:
+def _same_placeholder(endpoint_slice: Object, placeholder: Object) -> bool:
     return (
-        not found.get("endpoints")
-        and not found.get("ports")
-        and found["addressType"] == placeholder["addressType"]
-        and labels_of(found) == labels_of(placeholder)
+        not endpoint_slice.get("endpoints")
+        and not endpoint_slice.get("ports")
+        and endpoint_slice["addressType"] == placeholder["addressType"]
+        and labels_of(endpoint_slice) == labels_of(placeholder)
     )
 
 
@@ -426,12 +430,12 @@ def _slice_labels(labels: Mapping[str, str], service: Object) -> tuple[dict[str,
     return wanted, differ
 
 
-def _set_trigger_time(found: Object, time: str) -> None:
-    annotations = {**(found["metadata"].get("annotations") or {})}
+def _set_trigger_time(endpoint_slice: Object, time: str) -> None:
+    annotations = {**(endpoint_slice["metadata"].get("annotations") or {})}
     annotations.pop(LAST_CHANGE_TRIGGER_TIME, None)
     if time:
         annotations[LAST_CHANGE_TRIGGER_TIME] = time
-    found["metadata"]["annotations"] = annotations
+    endpoint_slice["metadata"]["annotations"] = annotations
 
 
 def _hints_enabled(service: Object) -> bool:

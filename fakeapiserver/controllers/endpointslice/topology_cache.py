@@ -43,8 +43,8 @@ class SliceInfo(Struct):
     def ready_endpoints(self) -> int:
         return sum(
             endpoint_ready(endpoint)
-            for found in (*self.to_create, *self.to_update, *self.unchanged)
-            for endpoint in found.get("endpoints") or ()
+            for endpoint_slice in (*self.to_create, *self.to_update, *self.unchanged)
+            for endpoint in endpoint_slice.get("endpoints") or ()
         )
 
 
@@ -117,15 +117,15 @@ class TopologyCache:
             return self._disabled(info, allocations)
         allocated = _keep_what_fits(info, allocations)
         written = [*info.to_create, *info.to_update]
-        for found in written:
-            for i, endpoint in enumerate(found["endpoints"]):
+        for endpoint_slice in written:
+            for i, endpoint in enumerate(endpoint_slice["endpoints"]):
                 if not endpoint_ready(endpoint):
                     continue
                 zone = endpoint.get("zone")
                 if not zone:
                     return self._disabled(info, "One or more endpoints do not have a zone specified")
                 allocated[zone] = allocated.get(zone, 0) + 1
-                found["endpoints"][i] = {**endpoint, "hints": {"forZones": [{"name": zone}]}}
+                endpoint_slice["endpoints"][i] = {**endpoint, "hints": {"forZones": [{"name": zone}]}}
         giving, receiving = _giving_and_receiving(allocations, allocated)
         _redistribute(written, giving, receiving, allocated)
         if not allocated:
@@ -168,16 +168,16 @@ def disabled(why: str, address_type: str) -> Told:
 
 def remove_hints_from_slices(info: SliceInfo) -> None:
     """Takes all hints away; unchanged slices that had some are updated."""
-    for found in (*info.to_create, *info.to_update):
-        found["endpoints"] = [_without_hints(endpoint) for endpoint in found["endpoints"]]
+    for endpoint_slice in (*info.to_create, *info.to_update):
+        endpoint_slice["endpoints"] = [_without_hints(endpoint) for endpoint in endpoint_slice["endpoints"]]
     unchanged = []
-    for found in info.unchanged:
-        if any("hints" in endpoint for endpoint in found.get("endpoints") or ()):
-            copy = slice_copy(found)
+    for endpoint_slice in info.unchanged:
+        if any("hints" in endpoint for endpoint in endpoint_slice.get("endpoints") or ()):
+            copy = slice_copy(endpoint_slice)
             copy["endpoints"] = [_without_hints(endpoint) for endpoint in copy["endpoints"]]
             info.to_update.append(copy)
         else:
-            unchanged.append(found)
+            unchanged.append(endpoint_slice)
     info.unchanged = unchanged
 
 
@@ -206,12 +206,12 @@ def _keep_what_fits(info: SliceInfo, allocations: Mapping[str, _Allocation]) -> 
     """
     allocated: dict[str, int] = {}
     unchanged = []
-    for found in info.unchanged:
-        hints = _fitting_hints(found, allocated, allocations)
+    for endpoint_slice in info.unchanged:
+        hints = _fitting_hints(endpoint_slice, allocated, allocations)
         if hints is None:
-            info.to_update.append(slice_copy(found))
+            info.to_update.append(slice_copy(endpoint_slice))
             continue
-        unchanged.append(found)
+        unchanged.append(endpoint_slice)
         for zone, count in hints.items():
             allocated[zone] = allocated.get(zone, 0) + count
     info.unchanged = unchanged
@@ -219,10 +219,10 @@ def _keep_what_fits(info: SliceInfo, allocations: Mapping[str, _Allocation]) -> 
 
 
 def _fitting_hints(
-    found: Object, allocated: Mapping[str, int], allocations: Mapping[str, _Allocation]
+    endpoint_slice: Object, allocated: Mapping[str, int], allocations: Mapping[str, _Allocation]
 ) -> Mapping[str, int] | None:
     counts: dict[str, int] = {}
-    for endpoint in found.get("endpoints") or ():
+    for endpoint in endpoint_slice.get("endpoints") or ():
         if not endpoint_ready(endpoint):
             continue
         zones = (endpoint.get("hints") or {}).get("forZones")
@@ -238,7 +238,7 @@ def _giving_and_receiving(
     allocations: Mapping[str, _Allocation], allocated: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Returns how many endpoints zones have too many, and how many others need."""
-    too_many = {zone: allocated.get(zone, 0) - found.desired for zone, found in allocations.items()}
+    too_many = {zone: allocated.get(zone, 0) - allocation.desired for zone, allocation in allocations.items()}
     giving_wish = {zone: share for zone, share in too_many.items() if share > 0}
     receiving_wish = {zone: -share for zone, share in too_many.items() if share < 0}
     giving: dict[str, int] = {}
@@ -263,15 +263,15 @@ def _redistribute(
     slices: Iterable[Object], giving: dict[str, int], receiving: dict[str, int], allocated: dict[str, int]
 ) -> None:
     """Moves endpoints from zones that have too many to zones that need some."""
-    for found in slices:
-        for i, endpoint in enumerate(found["endpoints"]):
+    for endpoint_slice in slices:
+        for i, endpoint in enumerate(endpoint_slice["endpoints"]):
             if not giving or not receiving:
                 return
             zone = endpoint.get("zone")
             if not endpoint_ready(endpoint) or zone not in giving:
                 continue
             receiver = next(iter(receiving))
-            found["endpoints"][i] = {**endpoint, "hints": {"forZones": [{"name": receiver}]}}
+            endpoint_slice["endpoints"][i] = {**endpoint, "hints": {"forZones": [{"name": receiver}]}}
             _take_one(giving, zone)
             _take_one(receiving, receiver)
             allocated[receiver] = allocated.get(receiver, 0) + 1

@@ -17,14 +17,14 @@ def reconcile_hints(distribution: str, info: SliceInfo) -> None:
     """Ready endpoints of all slices have the hints that `distribution` wants; unchanged slices without are updated."""
     with_nodes = DISTRIBUTIONS[distribution]
     unchanged = []
-    for found in info.unchanged:
-        if any(_needs_update(endpoint, with_nodes) for endpoint in found.get("endpoints") or ()):
-            info.to_update.append(slice_copy(found))
+    for endpoint_slice in info.unchanged:
+        if any(_needs_update(endpoint, with_nodes) for endpoint in endpoint_slice.get("endpoints") or ()):
+            info.to_update.append(slice_copy(endpoint_slice))
         else:
-            unchanged.append(found)
+            unchanged.append(endpoint_slice)
     info.unchanged = unchanged
-    for found in (*info.to_create, *info.to_update):
-        found["endpoints"] = [_hinted(endpoint, with_nodes) for endpoint in found["endpoints"]]
+    for endpoint_slice in (*info.to_create, *info.to_update):
+        endpoint_slice["endpoints"] = [_hinted(endpoint, with_nodes) for endpoint in endpoint_slice["endpoints"]]
 
 
 def _wanted(endpoint: Object, with_nodes: bool) -> Object:

@@ -108,7 +108,7 @@ class GarbageCollector:
         if node is None:
             return None
         try:
-            found = await self._attempt_to_delete(node)
+            result = await self._attempt_to_delete(node)
         except _NamespacedOwnerOfClusterScopedObject:
             return None
         except NoMatchError as error:
@@ -120,7 +120,7 @@ class GarbageCollector:
                 raise
             return Result(requeue=True)  # the informers' state is outdated
         # a virtual node whose object comes and goes unseen would stay for ever
-        return Result(requeue=True) if found and node.virtual else None
+        return Result(requeue=True) if result and node.virtual else None
 
     async def reconcile_orphaning(self, request: Request) -> None:
         await self.monitors.wait_for_sync()
@@ -196,11 +196,11 @@ class GarbageCollector:
         if namespaced and not namespace:
             raise _NamespacedOwnerOfClusterScopedObject
         identity = owner_identity(reference, namespace if namespaced else "")
-        found = self._known(identity) or await self._get(identity)
-        if found is None or found["metadata"]["uid"] != identity.uid:
+        owner = self._known(identity) or await self._get(identity)
+        if owner is None or owner["metadata"]["uid"] != identity.uid:
             known.add(identity)
             return None
-        return found
+        return owner
 
     async def _orphan_dependents(self, owner: Node) -> None:
         """Removes the owner's reference from its dependents. Raises an ExceptionGroup of the failures."""
@@ -236,10 +236,10 @@ class GarbageCollector:
 
     async def _latest(self, node: Node) -> Object | None:
         """Returns the object with the node's identity, or None."""
-        found = None if node.virtual else self._known(node.identity)
-        if found is None:
-            found = await self._get(node.identity)
-        return found if found is not None and found["metadata"]["uid"] == node.identity.uid else None
+        obj = None if node.virtual else self._known(node.identity)
+        if obj is None:
+            obj = await self._get(node.identity)
+        return obj if obj is not None and obj["metadata"]["uid"] == node.identity.uid else None
 
     def _known(self, identity: ObjectReference) -> Object | None:
         """Returns the informer's object with this uid, or None."""
@@ -247,8 +247,8 @@ class GarbageCollector:
         if monitor is None:
             return None
         name, namespace = identity.name, identity.namespace if monitor.resource.namespaced else ""
-        found = monitor.informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
-        return found if found is not None and found["metadata"]["uid"] == identity.uid else None
+        obj = monitor.informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
+        return obj if obj is not None and obj["metadata"]["uid"] == identity.uid else None
 
     async def _get(self, identity: ObjectReference) -> Object | None:
         objects = await self._objects(identity)

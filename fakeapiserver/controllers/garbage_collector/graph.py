@@ -297,7 +297,7 @@ def _partition(dependents: Iterable[Node], owner: ObjectReference) -> tuple[Sequ
 
 def _alternative_identity(dependents: Iterable[Node], absent: ObjectReference) -> ObjectReference | None:
     """Returns another identity that dependents give the owner: the first after `absent`, else the first."""
-    found = set()
+    alternatives = set()
     for dependent in dependents:
         namespace = dependent.identity.namespace
         for reference in dependent.owners:
@@ -308,6 +308,6 @@ def _alternative_identity(dependents: Iterable[Node], absent: ObjectReference) -
             identity = owner_identity(reference, namespace)
             if not absent.namespace and (identity.api_version, identity.kind) == (absent.api_version, absent.kind):
                 identity = identity._replace(namespace="")  # the kind is known to be in no namespace
-            found.add(identity)
-    found.discard(absent)
-    return min((each for each in found if each > absent), default=min(found, default=None))
+            alternatives.add(identity)
+    alternatives.discard(absent)
+    return min((each for each in alternatives if each > absent), default=min(alternatives, default=None))

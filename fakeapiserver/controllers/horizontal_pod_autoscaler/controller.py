@@ -74,13 +74,13 @@ class Scale(NamedTuple):
 
     @property
     def replicas(self) -> int:
-        found: int = self.obj["spec"].get("replicas", 0)
-        return found
+        replicas: int = self.obj["spec"].get("replicas", 0)
+        return replicas
 
     @property
     def status(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.obj.get("status") or {}
-        return found
+        status: Mapping[str, Any] = self.obj.get("status") or {}
+        return status
 
 
 class _Measured(NamedTuple):
@@ -114,8 +114,8 @@ class _Metric(NamedTuple):
 
     @property
     def identifier(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.source["metric"]
-        return found
+        metric: Mapping[str, Any] = self.source["metric"]
+        return metric
 
     @property
     def name(self) -> str:
@@ -174,12 +174,12 @@ class _Status:
         old = find_condition(self._fields.get("conditions"), condition_type)
         since = rfc3339(self._now) if old is None or old["status"] != status else old.get("lastTransitionTime")
         new = {"type": condition_type, "status": status, "lastTransitionTime": since, **reason._asdict()}
-        conditions = {found["type"]: found for found in self._fields.get("conditions") or ()}
+        conditions = {row["type"]: row for row in self._fields.get("conditions") or ()}
         self._fields["conditions"] = [*(conditions | {condition_type: new}).values()]
 
     def remove(self, condition_type: str) -> None:
         conditions = self._fields.get("conditions") or ()
-        self._fields["conditions"] = [found for found in conditions if found["type"] != condition_type]
+        self._fields["conditions"] = [row for row in conditions if row["type"] != condition_type]
 
     def show(
         self, current: int, metrics: Sequence[Object] | None, desired: int | None = None, *, scaled: bool = False
@@ -313,12 +313,12 @@ class HorizontalController:
         limits = (spec.get("minReplicas", 1), spec["maxReplicas"], self._downscale_window, self._clock.now())
         behavior = spec.get("behavior")
         if behavior is None:
-            found = normalize(history, current, desired, *limits)
+            normalized = normalize(history, current, desired, *limits)
         else:
-            found = normalize_with_behavior(history, behavior, current, desired, *limits)
-        status.set(_ABLE, "True", found.able)
-        status.set(_LIMITED, "True" if found.limited else "False", found.why)
-        return found.replicas, why
+            normalized = normalize_with_behavior(history, behavior, current, desired, *limits)
+        status.set(_ABLE, "True", normalized.able)
+        status.set(_LIMITED, "True" if normalized.limited else "False", normalized.why)
+        return normalized.replicas, why
 
     # -------------------------------------------------------------------------------- scales
 
@@ -329,8 +329,8 @@ class HorizontalController:
         if "/" in group:
             raise _InvalidVersion(f"unexpected GroupVersion string: {version}")
         try:
-            found = await self._mapper.mapping(GroupKind(group, target["kind"]))
-            return Scale(found.gvr, await get_scale(self._client, found.gvr, namespace, target["name"]))
+            mapping = await self._mapper.mapping(GroupKind(group, target["kind"]))
+            return Scale(mapping.gvr, await get_scale(self._client, mapping.gvr, namespace, target["name"]))
         except (NoMatchError, StatusError, TransportError, TimeoutError, ValueError) as error:
             raise _NoScale(str(error)) from error
 
@@ -384,16 +384,16 @@ class HorizontalController:
         failures: list[tuple[str, Reason]] = []
         for spec in specs:
             try:
-                found = await self._measure(autoscaler, spec, scale, selector)
+                computed = await self._measure(autoscaler, spec, scale, selector)
             except _MetricFailed as error:
                 self._tell(autoscaler, error.reason, str(error))
                 message = f"the HPA was unable to compute the replica count: {error}"
                 failures.append((error.context + str(error), Reason(error.reason, message)))
                 statuses.append({"type": ""})
                 continue
-            statuses.append(found.status)
-            if best is None or best.replicas == 0 or found.replicas > best.replicas:
-                best = found
+            statuses.append(computed.status)
+            if best is None or best.replicas == 0 or computed.replicas > best.replicas:
+                best = computed
         failure = ""
         if failures:
             failure = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {failures[0][0]}"
@@ -489,12 +489,12 @@ class HorizontalController:
         shown: Object
         if average is not None:
             try:
-                found = calculator.plain_replicas(metrics, pods, current, _milli(average), resource, *rules)
+                proposal = calculator.plain_replicas(metrics, pods, current, _milli(average), resource, *rules)
             except CalculationError as error:
                 raise CalculationError(f"failed to get {resource} usage: {error}") from None
             replicas, shown, name = (
-                found.replicas,
-                {"averageValue": _resource_quantity(resource, found.usage)},
+                proposal.replicas,
+                {"averageValue": _resource_quantity(resource, proposal.usage)},
                 "resource",
             )
         else:
@@ -519,11 +519,11 @@ class HorizontalController:
             raise CalculationError(f"unable to get metric {metric.name}: {error}") from None
         target = _milli(metric.source["target"]["averageValue"])
         pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
-        found = calculator.plain_replicas(
+        proposal = calculator.plain_replicas(
             metrics, pods, current, target, "", metric.tolerances, self._delays, self._clock.now()
         )
-        shown = {"metric": metric.identifier, "current": {"averageValue": _quantity(found.usage)}}
-        return _measured(found.replicas, f"pods metric {metric.name}", "Pods", shown)
+        shown = {"metric": metric.identifier, "current": {"averageValue": _quantity(proposal.usage)}}
+        return _measured(proposal.replicas, f"pods metric {metric.name}", "Pods", shown)
 
     async def _of_object(self, metric: _Metric) -> _Measured:
         """A custom metric of another object. CalculationError, _InContext."""
@@ -543,11 +543,11 @@ class HorizontalController:
             if value is not None:
                 raise told from None
             raise _InContext(f"failed to get {metric.name} object metric") from told
-        found = self._of_value(metric, usage, value, average, calculator.value_per_pod_replicas)
-        current = {"averageValue" if value is None else "value": _quantity(found.usage)}
+        proposal = self._of_value(metric, usage, value, average, calculator.value_per_pod_replicas)
+        current = {"averageValue" if value is None else "value": _quantity(proposal.usage)}
         name = metric.external_name if value is None else f"{described['kind']} metric {metric.name}"
         shown = {"describedObject": described, "metric": metric.identifier, "current": current}
-        return _measured(found.replicas, name, "Object", shown)
+        return _measured(proposal.replicas, name, "Object", shown)
 
     async def _external(self, metric: _Metric) -> _Measured:
         """Evaluates an external metric. Raises CalculationError, _InContext."""
@@ -566,12 +566,12 @@ class HorizontalController:
             except CalculationError as error:
                 place = f"{metric.namespace}/{name}/{labels.go_text(metric.identifier.get('selector'))}"
                 raise CalculationError(f"unable to get external metric {place}: {error}") from None
-            found = self._of_value(metric, usage, value, average, calculator.external_per_pod_replicas)
+            proposal = self._of_value(metric, usage, value, average, calculator.external_per_pod_replicas)
         except CalculationError as error:
             raise _InContext(context) from error
-        current = {"averageValue" if value is None else "value": _quantity(found.usage)}
+        current = {"averageValue" if value is None else "value": _quantity(proposal.usage)}
         return _measured(
-            found.replicas, metric.external_name, "External", {"metric": metric.identifier, "current": current}
+            proposal.replicas, metric.external_name, "External", {"metric": metric.identifier, "current": current}
         )
 
     def _of_value(

@@ -116,10 +116,10 @@ class MetricsClient:
         except (TransportError, TimeoutError) as error:
             raise _failed("custom", str(error)) from None
         versions = [group.get("preferredVersion") or {}, *(group.get("versions") or ())]
-        found = next((row["version"] for row in versions if row.get("version") in _CUSTOM_VERSIONS), None)
-        if found is None:
+        version = next((row["version"] for row in versions if row.get("version") in _CUSTOM_VERSIONS), None)
+        if version is None:
             raise _failed("custom", "no known available metric versions found")
-        return str(found)
+        return str(version)
 
     async def _get(self, path: str, api: str, asked: str, params: Mapping[str, str]) -> Object:
         try:
@@ -140,9 +140,9 @@ def _is_unexpected(error: StatusError) -> bool:
     return any(cause.get("reason") == "UnexpectedServerResponse" for cause in causes)
 
 
-def _items(found: Object, api: str) -> Sequence[Object]:
+def _items(document: Object, api: str) -> Sequence[Object]:
     """Returns the items of a list. Raises CalculationError if it is empty."""
-    items: Sequence[Object] = found.get("items") or []
+    items: Sequence[Object] = document.get("items") or []
     if not items:
         raise CalculationError(f"no metrics returned from {api} metrics API")
     return items
@@ -150,14 +150,14 @@ def _items(found: Object, api: str) -> Sequence[Object]:
 
 def _used(containers: Sequence[Mapping[str, Any]], resource: str, container: str) -> int | None:
     """Returns the usage of the containers, or None if it isn't known for all of them."""
-    chosen = [found for found in containers if container in ("", found["name"])]
+    chosen = [row for row in containers if container in ("", row["name"])]
     amounts = [*_amounts(chosen[:1] if container else chosen, resource)]
     return sum(amounts) if amounts and len(amounts) == len(chosen[:1] if container else chosen) else None
 
 
 def _amounts(containers: Sequence[Mapping[str, Any]], resource: str) -> Iterator[int]:
-    for found in containers:
-        if (text := (found.get("usage") or {}).get(resource)) is not None:
+    for container in containers:
+        if (text := (container.get("usage") or {}).get(resource)) is not None:
             yield milli_value(parse(str(text)))
 
 
@@ -167,8 +167,8 @@ def _value(item: Object) -> int:
 
 def _time(item: Object) -> float:
     """Returns the item's time; a missing time is the beginning of time, as in Go."""
-    found = seconds_of(item.get("timestamp") or "")
-    return float("-inf") if found is None else found
+    seconds = seconds_of(item.get("timestamp") or "")
+    return float("-inf") if seconds is None else seconds
 
 
 def _window_of(item: Object) -> float:

@@ -101,8 +101,8 @@ def resource_replicas(
         """Assumes that a missing pod uses all that it requests."""
         return requests[name] * max(100, target) // 100
 
-    def ratio_of(found: PodMetrics) -> float:
-        return _utilization(found, requests, target)[0]
+    def ratio_of(pod_metrics: PodMetrics) -> float:
+        return _utilization(pod_metrics, requests, target)[0]
 
     return ResourceProposal(
         _replicas(metrics, groups, current, ratio, tolerances, missing, ratio_of), utilization, usage
@@ -123,7 +123,13 @@ def plain_replicas(
     groups, metrics = _counted(metrics, pods, resource, delays, now)
     ratio, usage = _usage(metrics, target)
     replicas = _replicas(
-        metrics, groups, current, ratio, tolerances, lambda name: target, lambda found: _usage(found, target)[0]
+        metrics,
+        groups,
+        current,
+        ratio,
+        tolerances,
+        lambda name: target,
+        lambda pod_metrics: _usage(pod_metrics, target)[0],
     )
     return Proposal(replicas, usage)
 
@@ -162,11 +168,11 @@ def _replicas(
         assumed |= dict.fromkeys(groups.missing, PodMetric(0))
     if growing_with_unready:
         assumed |= dict.fromkeys(groups.unready, PodMetric(0))
-    found = ratio_of(assumed)
-    if tolerances.covers(found) or (ratio < 1.0 < found) or (found < 1.0 < ratio):
+    assumed_ratio = ratio_of(assumed)
+    if tolerances.covers(assumed_ratio) or (ratio < 1.0 < assumed_ratio) or (assumed_ratio < 1.0 < ratio):
         return current
-    replicas = ceil32(found * len(assumed))
-    if (found < 1.0 and replicas > current) or (found > 1.0 and replicas < current):
+    replicas = ceil32(assumed_ratio * len(assumed))
+    if (assumed_ratio < 1.0 and replicas > current) or (assumed_ratio > 1.0 and replicas < current):
         return current
     return replicas
 
@@ -225,10 +231,10 @@ def _request(pod: Object, container: str, resource: str) -> int:
     """Returns the request of the container or the whole pod. Raises CalculationError."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     if not container and _has_pod_level_requests(spec):
-        found = charged_resources({"spec": spec}, "requests").get(resource)
-        if found is None:
+        requested = charged_resources({"spec": spec}, "requests").get(resource)
+        if requested is None:
             raise CalculationError(f"missing pod-level request for {resource} in Pod {name}")
-        return milli_value(found)
+        return milli_value(requested)
     total = 0
     for one in _running_containers(spec):
         if container in ("", one["name"]):
@@ -265,10 +271,10 @@ def value_replicas(
         return ceil32(ratio)
     if tolerances.covers(ratio):
         return current
-    found = pods()
-    if not found:
+    count = pods()
+    if not count:
         raise CalculationError(f"unable to calculate ready pods: {_NO_PODS}")
-    ready = sum(pod_phase(pod) == "Running" and is_pod_ready(pod) for pod in found)
+    ready = sum(pod_phase(pod) == "Running" and is_pod_ready(pod) for pod in count)
     wanted = ratio * ready
     return MAX_INT32 if wanted > MAX_INT32 else ceil32(wanted)
 

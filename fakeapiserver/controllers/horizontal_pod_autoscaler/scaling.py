@@ -100,8 +100,8 @@ def normalize(
 def _stabilize(history: History, desired: int, window: float, now: float) -> int:
     """The highest recommendation of late; this one takes the place of an old one."""
     cutoff = now - window
-    recent = [found.replicas for found in history.recommendations if found.at >= cutoff]
-    old = [found.at < cutoff for found in history.recommendations]
+    recent = [recommendation.replicas for recommendation in history.recommendations if recommendation.at >= cutoff]
+    old = [recommendation.at < cutoff for recommendation in history.recommendations]
     _put(history.recommendations, _Recommendation(desired, now), old)
     return max([desired, *recent])
 
@@ -146,9 +146,9 @@ def _stabilize_both(
     """No more than the lowest of late, and no less than the highest."""
     up_cutoff, down_cutoff = now - up_window, now - down_window
     known = history.recommendations
-    lowest = min([desired, *(found.replicas for found in known if found.at > up_cutoff)])
-    highest = max([desired, *(found.replicas for found in known if found.at > down_cutoff)])
-    old = [found.at < up_cutoff and found.at < down_cutoff for found in known]
+    lowest = min([desired, *(event.replicas for event in known if event.at > up_cutoff)])
+    highest = max([desired, *(event.replicas for event in known if event.at > down_cutoff)])
+    old = [event.at < up_cutoff and event.at < down_cutoff for event in known]
     _put(known, _Recommendation(desired, now), old)
     return min(max(current, lowest), highest)
 
@@ -204,12 +204,12 @@ def _limit(
     """Returns the limit of the policies: `least` and `most` choose the policy with the smallest or largest change."""
     if rules.get("selectPolicy") == "Disabled":
         return current
-    found = []
+    limits = []
     for policy in rules["policies"]:
         period = policy["periodSeconds"]
         start = current - _changed(history.ups, period, now) + _changed(history.downs, period, now)
-        found.append(proposed(policy, start))
-    return least(found) if rules.get("selectPolicy") == "Min" else most(found)
+        limits.append(proposed(policy, start))
+    return least(limits) if rules.get("selectPolicy") == "Min" else most(limits)
 
 
 def _changed(events: Sequence[_ScaleEvent], period: float, now: float) -> int:

@@ -46,9 +46,9 @@ def remaining_of_index(last_failed: Object | None, now: float) -> float:
 
 def finished_at(pod: Object) -> float:
     """Seconds since the Unix epoch: when its containers ended, or it wasn't ready any more, or was deleted, or else was made."""
-    found = _containers_ended(pod)
-    if found is not None:
-        return found
+    ended = _containers_ended(pod)
+    if ended is not None:
+        return ended
     ready = pod_condition(pod, "Ready")
     if ready is not None and ready["status"] == "False" and (since := transition_time(ready)) is not None:
         return since
@@ -61,10 +61,14 @@ def finished_at(pod: Object) -> float:
 def _containers_ended(pod: Object) -> float | None:
     """When the last of its containers did; sidecars count too. None while one hasn't, or none has said so."""
     status, spec = pod.get("status") or {}, pod["spec"]
-    sidecars = {found["name"] for found in spec.get("initContainers") or () if found.get("restartPolicy") == "Always"}
+    sidecars = {
+        container["name"]
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
     # As upstream: a main container that hasn't ended only counts where there is no sidecar that has.
     main = _latest(status.get("containerStatuses") or ())
-    others = [found for found in status.get("initContainerStatuses") or () if found["name"] in sidecars]
+    others = [container for container in status.get("initContainerStatuses") or () if container["name"] in sidecars]
     if not others:
         return main
     latest = _latest(others)
@@ -72,7 +76,7 @@ def _containers_ended(pod: Object) -> float | None:
 
 
 def _latest(containers: Sequence[Mapping[str, Any]]) -> float | None:
-    ends = [((found.get("state") or {}).get("terminated") or {}).get("finishedAt") for found in containers]
+    ends = [((container.get("state") or {}).get("terminated") or {}).get("finishedAt") for container in containers]
     moments = [seconds_of(end) if end else None for end in ends]
     known = [moment for moment in moments if moment is not None]
     return max(known) if known and len(known) == len(moments) else None

@@ -179,10 +179,10 @@ class JobController:
     def _selector(self, job: Object) -> Selector:
         """Returns the job's selector, which never changes."""
         uid = job["metadata"]["uid"]
-        found = self._selectors.get(uid)
-        if found is None:
-            found = self._selectors[uid] = labels.from_label_selector(job["spec"].get("selector"))
-        return found
+        selector = self._selectors.get(uid)
+        if selector is None:
+            selector = self._selectors[uid] = labels.from_label_selector(job["spec"].get("selector"))
+        return selector
 
     # ----------------------------------------------------------------------------------- one of them
 

@@ -25,7 +25,7 @@ class Indexes(Struct, frozen=True):
     @classmethod
     def parse(cls, text: str, completions: int) -> Self:
         """Parses intervals below `completions`; invalid numbers are skipped."""
-        found: list[tuple[int, int]] = []
+        intervals: list[tuple[int, int]] = []
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
             try:
@@ -34,8 +34,8 @@ class Indexes(Struct, frozen=True):
                 continue
             if low >= completions:
                 break
-            found.append((low, min(high, completions - 1)))
-        return cls(_joined(found))
+            intervals.append((low, min(high, completions - 1)))
+        return cls(_joined(intervals))
 
     def __or__(self, other: "Indexes") -> "Indexes":
         return Indexes(_joined(sorted((*self.intervals, *other.intervals))))
@@ -65,13 +65,13 @@ class Indexes(Struct, frozen=True):
 
 def _joined(intervals: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Joins ascending intervals that touch."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for first, last in intervals:
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
-            found.append((first, last))
-    return tuple(found)
+            joined.append((first, last))
+    return tuple(joined)
 
 
 def _shown(first: int, last: int) -> str:

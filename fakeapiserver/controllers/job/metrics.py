@@ -46,5 +46,5 @@ class JobMetrics:
 
 
 def _mode(job: Object) -> str:
-    found: str = job["spec"].get("completionMode") or "NonIndexed"
-    return found
+    mode: str = job["spec"].get("completionMode") or "NonIndexed"
+    return mode

@@ -22,8 +22,8 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def is_indexed(job: Object) -> bool:
-    found: bool = job["spec"].get("completionMode") == "Indexed"
-    return found
+    is_indexed: bool = job["spec"].get("completionMode") == "Indexed"
+    return is_indexed
 
 
 def is_suspended(job: Object) -> bool:
@@ -77,9 +77,9 @@ def index_annotations(job: Object, replaced: Object | None) -> dict[str, str]:
     if replaced is None:
         return {INDEX_FAILURE_COUNT: "0"}
     counts = failure_match(job["spec"].get("podFailurePolicy"), replaced).counts
-    found = {INDEX_FAILURE_COUNT: str(index_failures(replaced) + counts)}
+    annotations = {INDEX_FAILURE_COUNT: str(index_failures(replaced) + counts)}
     ignored = _annotated(replaced, INDEX_IGNORED_FAILURE_COUNT) + (not counts)
-    return {**found, INDEX_IGNORED_FAILURE_COUNT: str(ignored)} if ignored else found
+    return {**annotations, INDEX_IGNORED_FAILURE_COUNT: str(ignored)} if ignored else annotations
 
 
 def _annotated(pod: Object, name: str) -> int:
@@ -102,11 +102,11 @@ def generate_name(job_name: str, index: int) -> str:
 
 def with_index_variable(spec: dict[str, Any]) -> dict[str, Any]:
     """A pod's spec whose containers know their index."""
-    found = {**spec}
+    with_variable = {**spec}
     for kind in ("initContainers", "containers"):
         if kind in spec:
-            found[kind] = [_knowing(container) for container in spec[kind]]
-    return found
+            with_variable[kind] = [_knowing(container) for container in spec[kind]]
+    return with_variable
 
 
 def _knowing(container: dict[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def _exit(pod: Object, requirement: Mapping[str, Any]) -> str:
 
 
 def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
-    return [*found, *(status.get("initContainerStatuses") or ())]
+    statuses: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
+    return [*statuses, *(status.get("initContainerStatuses") or ())]
 
 
 def _condition(pod: Object, rule: Mapping[str, Any]) -> str:

@@ -190,8 +190,8 @@ class JobSync:
                 yield pod
 
     def _indexes_of(self, pods: Iterable[Object]) -> Indexes:
-        found = {completion_index(pod) for pod in pods}
-        return Indexes.of(index for index in found if index >= 0)
+        indexes = {completion_index(pod) for pod in pods}
+        return Indexes.of(index for index in indexes if index >= 0)
 
     # ------------------------------------------------------------------------ whether it has ended
 
@@ -208,11 +208,11 @@ class JobSync:
 
     def _held(self, kind: str) -> Condition | None:
         """The condition of this type."""
-        return next((found for found in self._status.get("conditions") or () if found["type"] == kind), None)
+        return next((row for row in self._status.get("conditions") or () if row["type"] == kind), None)
 
     def _holding(self, kind: str) -> Condition | None:
-        found = self._held(kind)
-        return found if found is not None and found["status"] == "True" else None
+        held = self._held(kind)
+        return held if held is not None and held["status"] == "True" else None
 
     def _decide(self) -> None:
         """Decides whether the job has finished: by an earlier decision, then by a failure, then by success."""
@@ -375,7 +375,7 @@ class JobSync:
         conditions = self._status.get("conditions") or []
         new = self._condition(kind, reason, message, status)
         self._status["conditions"] = (
-            [*conditions, new] if known is None else [new if found is known else found for found in conditions]
+            [*conditions, new] if known is None else [new if row is known else row for row in conditions]
         )
         return True
 
@@ -566,7 +566,7 @@ class JobSync:
         """Pods that may lose their finalizer, their indexes that have succeeded, whether there are more than one look takes, and
         whether the status says anything new of them."""
         indexed = is_indexed(self._job)
-        found: list[Object] = []
+        ended: list[Object] = []
         new_indexes: list[int] = []
         changed = False
         failing = self._finished is not None and self._finished["type"] != _SUCCESS_CRITERIA_MET
@@ -577,7 +577,7 @@ class JobSync:
             failed = is_failed(pod, self._job)
             if not self._may_untrack(pod, failed):
                 continue
-            found.append(pod)
+            ended.append(pod)
             index = completion_index(pod)
             counts = not indexed or 0 <= index < self._completions
             if pod_phase(pod) == "Succeeded" and uid not in self._uncounted_before["failed"]:
@@ -597,8 +597,8 @@ class JobSync:
                 self._uncounted["failed"].append(uid)
                 changed = True
             if len(new_indexes) + sum(map(len, self._uncounted.values())) >= _MAX_UNCOUNTED:
-                return found, new_indexes, True, changed
-        return found, new_indexes, False, changed
+                return ended, new_indexes, True, changed
+        return ended, new_indexes, False, changed
 
     def _may_untrack(self, pod: Object, failed: bool) -> bool:
         if is_terminating(self._job) or self._finished is not None or pod_phase(pod) == "Succeeded":

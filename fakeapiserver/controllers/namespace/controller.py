@@ -176,8 +176,8 @@ class NamespaceController:
             check_complete(groups)
         except Exception as error:
             findings.discovery_error = error
-        found = [resource for resource in preferred_resources(groups, ("delete",)) if resource.namespaced]
-        return sorted(found, key=lambda resource: resource.gvr != PODS)
+        resources = [resource for resource in preferred_resources(groups, ("delete",)) if resource.namespaced]
+        return sorted(resources, key=lambda resource: resource.gvr != PODS)
 
     async def _empty(self, namespace: Object, resource: APIResource) -> _Emptied:
         """Deletes all objects of one resource, and looks what is left."""
@@ -233,12 +233,12 @@ class NamespaceController:
         if "list" not in resource.verbs:
             return None
         try:
-            found = await self._client.resource(resource.gvr, namespace, metadata_only=True).list()
+            objects = await self._client.resource(resource.gvr, namespace, metadata_only=True).list()
         except StatusError as error:
             if is_method_not_supported(error) or is_not_found(error):
                 return None
             raise
-        items: Sequence[Object] = found.get("items") or ()
+        items: Sequence[Object] = objects.get("items") or ()
         return items
 
     async def _estimate_graceful_termination(self, namespace: Object) -> int:

@@ -143,15 +143,15 @@ class NodeLifecycle:
         return Result(requeue_after=max(looks, 1) * configuration.node_monitor_period)
 
     def _tell_of_new_and_gone(self, nodes: Sequence[Object]) -> None:
-        found = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
-        for name, uid in found.items():
+        uids = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
+        for name, uid in uids.items():
             if name not in self._known:
                 self._tell(name, uid, "RegisteredNode", f"event: Registered Node {name} in Controller")
         for name, uid in self._known.items():
-            if name not in found:
+            if name not in uids:
                 self._tell(name, uid, "RemovingNode", f"event: Removing Node {name} from Controller")
                 self._health.pop(name, None)
-        self._known = found
+        self._known = uids
 
     async def _look_at(self, node: Object, now: float) -> str | None:
         """The status of its Ready condition, as it is from now on. None: it has none, or could not be written."""
@@ -213,9 +213,9 @@ class NodeLifecycle:
         if node is None:
             return
         wanted = [
-            _TAINTS[found["type"], found["status"]]
-            for found in node["status"].get("conditions") or ()
-            if (found["type"], found["status"]) in _TAINTS
+            _TAINTS[row["type"], row["status"]]
+            for row in node["status"].get("conditions") or ()
+            if (row["type"], row["status"]) in _TAINTS
         ]
         if node["spec"].get("unschedulable"):
             wanted.append(_UNSCHEDULABLE)
@@ -348,14 +348,14 @@ def _pair(effect: str) -> Sequence[tuple[str, str]]:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    found = NodeLifecycle(context)
-    health = context.controller(ReconcilerFunc(found.look), name="node-lifecycle-health")
-    health.add_source(Informer(found.nodes, found.node_told))
-    health.add_source(Informer(found.leases, found.lease_told))
-    taints = context.controller(ReconcilerFunc(found.taint), name="node-lifecycle-taints", workers=_MANY)
-    taints.add_source(Informer(found.nodes, found.node_changed))
-    evictions = context.controller(ReconcilerFunc(found.evict), name="node-lifecycle-evictions")
-    found.evictions = evictions.queue
-    pods = context.controller(ReconcilerFunc(found.look_at_pod), name="node-lifecycle-pods", workers=_MANY)
-    pods.add_source(Informer(found.pods, found.pod_changed))
+    controller = NodeLifecycle(context)
+    health = context.controller(ReconcilerFunc(controller.look), name="node-lifecycle-health")
+    health.add_source(Informer(controller.nodes, controller.node_told))
+    health.add_source(Informer(controller.leases, controller.lease_told))
+    taints = context.controller(ReconcilerFunc(controller.taint), name="node-lifecycle-taints", workers=_MANY)
+    taints.add_source(Informer(controller.nodes, controller.node_changed))
+    evictions = context.controller(ReconcilerFunc(controller.evict), name="node-lifecycle-evictions")
+    controller.evictions = evictions.queue
+    pods = context.controller(ReconcilerFunc(controller.look_at_pod), name="node-lifecycle-pods", workers=_MANY)
+    pods.add_source(Informer(controller.pods, controller.pod_changed))
     return [health, taints, evictions, pods]

@@ -64,7 +64,7 @@ def first_seen(node: Object, now: float) -> NodeHealth:
 
 def conditions_unknown(node: Object, now: float) -> list[Object] | None:
     """Its conditions when it gives no sign of life any more; None: they say so already."""
-    known = {found["type"]: found for found in node["status"].get("conditions") or ()}
+    known = {row["type"]: row for row in node["status"].get("conditions") or ()}
     changed = {}
     for kind in _TYPES:
         old = known.get(kind)
@@ -110,7 +110,7 @@ class Zones(Struct):
 
         Returns whether full disruption begins or ends, which stops evictions.
         """
-        states = {name: self._state(found) for name, found in ready.items()}
+        states = {name: self._state(zone_state) for name, zone_state in ready.items()}
         all_lost = all(state == "FullDisruption" for state in states.values())
         for gone in self.zones.keys() - ready.keys():
             del self.zones[gone]

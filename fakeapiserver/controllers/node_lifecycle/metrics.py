@@ -30,10 +30,10 @@ class NodeMetrics:
         """Sets the metrics of each zone; zones that lost all nodes stay, as empty ones."""
         self._known |= ready.keys()
         for zone in self._known:
-            found = ready.get(zone, ())
-            unhealthy = len(found) - sum(found)
-            self._size.labels(zone).set(len(found))
-            self._health.labels(zone).set(100 * sum(found) / len(found) if found else 100)
+            nodes = ready.get(zone, ())
+            unhealthy = len(nodes) - sum(nodes)
+            self._size.labels(zone).set(len(nodes))
+            self._health.labels(zone).set(100 * sum(nodes) / len(nodes) if nodes else 100)
             self._unhealthy.labels(zone).set(unhealthy)
             self._evictions.labels(zone)
 

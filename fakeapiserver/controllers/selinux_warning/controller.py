@@ -151,8 +151,8 @@ class SELinuxWarningController:
             self._recorder.event(pod, "Normal", conflict.reason, conflict.message)
 
     def _mounts_with_label(self, driver: str) -> bool:
-        found = self.drivers.indexer.get_by_key(driver)
-        return found is not None and _mounts(found)
+        csi_driver = self.drivers.indexer.get_by_key(driver)
+        return csi_driver is not None and _mounts(csi_driver)
 
     def _source(self, pod: Object, volume: Object) -> _Source:
         """The persistent volume's, where the pod names a claim. VolumeUnknown while that isn't bound."""
@@ -167,11 +167,14 @@ class SELinuxWarningController:
         bound = claim["spec"].get("volumeName", "")
         if not bound or (claim.get("status") or {}).get("phase") != "Bound":
             raise VolumeUnknown(f"PVC {key} is not bound")
-        found = self.volumes.indexer.get_by_key(bound)
-        if found is None or (found["spec"].get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]:
+        volume_object = self.volumes.indexer.get_by_key(bound)
+        if (
+            volume_object is None
+            or (volume_object["spec"].get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]
+        ):
             raise VolumeUnknown(f"PV {bound} is not bound to PVC {key}")
-        member = next((key for key in found["spec"] if key in _MEMBERS), "")
-        return _Source(member, found["spec"].get(member) or {}, is_persistent=True)
+        member = next((key for key in volume_object["spec"] if key in _MEMBERS), "")
+        return _Source(member, volume_object["spec"].get(member) or {}, is_persistent=True)
 
 
 def _mounts(driver: Object) -> bool:
@@ -181,15 +184,15 @@ def _mounts(driver: Object) -> bool:
 def _labels_of_mounts(pod: Object) -> dict[str, set[str]]:
     """Names of the volumes that containers mount -> the labels of these, where they have any."""
     of_pod = (pod["spec"].get("securityContext") or {}).get("seLinuxOptions")
-    found: dict[str, set[str]] = {}
+    mounts: dict[str, set[str]] = {}
     for container in (container for kind in _CONTAINERS for container in pod["spec"].get(kind) or ()):
         options = (container.get("securityContext") or {}).get("seLinuxOptions")
         options = options if options is not None else of_pod
         for mount in container.get("volumeMounts") or ():
-            labels = found.setdefault(mount["name"], set())
+            labels = mounts.setdefault(mount["name"], set())
             if options is not None:
                 labels.add(label_of(options))
-    return found
+    return mounts
 
 
 # ------------------------------------------------------------------------------------- volumes' names
@@ -222,12 +225,12 @@ def _unique_name(source: _Source, driver: str) -> str:
             raise VolumeUnknown("failed to extract volume source from spec: it is a pod's own")
         return f"{_NAMES['csi']}/{driver}^{details['volumeHandle']}"
     if source.member == "iscsi":
-        found: Any = (details["targetPortal"], details["iqn"], details["lun"])
+        parts: Any = (details["targetPortal"], details["iqn"], details["lun"])
     elif source.member == "fc":
-        found = (details.get("targetWWNs"), details.get("lun")) if details.get("targetWWNs") else details.get("wwids")
+        parts = (details.get("targetWWNs"), details.get("lun")) if details.get("targetWWNs") else details.get("wwids")
     else:
-        found = details
-    return f"{_NAMES.get(source.member, driver)}/{json.dumps(found, sort_keys=True)}"
+        parts = details
+    return f"{_NAMES.get(source.member, driver)}/{json.dumps(parts, sort_keys=True)}"
 
 
 # ------------------------------------------------------------------------------------- its metric

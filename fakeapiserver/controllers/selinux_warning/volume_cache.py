@@ -76,7 +76,7 @@ class _Volume(Struct):
     conflicts: list[Conflict] = field(default_factory=list)
 
     def forget_conflicts(self, pod: Request) -> None:
-        self.conflicts = [found for found in self.conflicts if pod not in (found.pod, found.other_pod)]
+        self.conflicts = [conflict for conflict in self.conflicts if pod not in (conflict.pod, conflict.other_pod)]
 
 
 class VolumeCache:
@@ -94,9 +94,9 @@ class VolumeCache:
             return ()
         volume.uses[pod] = use
         volume.forget_conflicts(pod)
-        found = [conflict for other in volume.uses for conflict in _conflicts(pod, use, other, volume.uses[other])]
-        volume.conflicts += found
-        return found
+        conflicts = [conflict for other in volume.uses for conflict in _conflicts(pod, use, other, volume.uses[other])]
+        volume.conflicts += conflicts
+        return conflicts
 
     def delete_pod(self, pod: Request) -> None:
         """Forgets the uses of a pod."""

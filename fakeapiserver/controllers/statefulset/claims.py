@@ -21,7 +21,7 @@ _DELETE: Final = "Delete"
 def new_claims(stateful_set: Object, pod: Object) -> Sequence[Object]:
     """Returns the claims that the pod needs by the set's templates."""
     selected = stateful_set["spec"]["selector"].get("matchLabels") or {}
-    ordinal, found = ordinal_of(pod), []
+    ordinal, claims = ordinal_of(pod), []
     for template in claim_templates(stateful_set):
         metadata = {
             **template["metadata"],
@@ -30,8 +30,8 @@ def new_claims(stateful_set: Object, pod: Object) -> Sequence[Object]:
         }
         if labels := {**(metadata.get("labels") or {}), **selected}:
             metadata["labels"] = labels
-        found.append({**template, "metadata": metadata})
-    return found
+        claims.append({**template, "metadata": metadata})
+    return claims
 
 
 def retention_policy(stateful_set: Object) -> tuple[str, str]:
@@ -41,8 +41,8 @@ def retention_policy(stateful_set: Object) -> tuple[str, str]:
 
 
 def _references(claim: Object) -> Sequence[dict[str, Any]]:
-    found: Sequence[dict[str, Any]] = claim["metadata"].get("ownerReferences") or ()
-    return found
+    references: Sequence[dict[str, Any]] = claim["metadata"].get("ownerReferences") or ()
+    return references
 
 
 def _means(reference: dict[str, Any], obj: Object, kind: GroupVersionKind) -> bool:
@@ -55,8 +55,8 @@ def _means(reference: dict[str, Any], obj: Object, kind: GroupVersionKind) -> bo
 
 
 def _uid(obj: Object) -> str:
-    found: str = obj["metadata"].get("uid", "")
-    return found
+    uid: str = obj["metadata"].get("uid", "")
+    return uid
 
 
 def _owns(claim: Object, owner: Object) -> bool:
@@ -65,8 +65,8 @@ def _owns(claim: Object, owner: Object) -> bool:
 
 def is_stale(claim: Object, obj: Object, kind: GroupVersionKind = _POD) -> bool:
     """Whether the claim's owner is an earlier object of that name."""
-    found = next((reference for reference in _references(claim) if _means(reference, obj, kind)), None)
-    return found is not None and found["uid"] != _uid(obj)
+    owner = next((reference for reference in _references(claim) if _means(reference, obj, kind)), None)
+    return owner is not None and owner["uid"] != _uid(obj)
 
 
 def has_unexpected_controller(claim: Object, stateful_set: Object, pod: Object) -> bool:

@@ -88,10 +88,10 @@ class StatefulSetController:
     def _enqueue_selecting(self, pod: Object, queue: Queue) -> None:
         """Sets that may adopt the pod."""
         labels = labels_of(pod)
-        for found in self._sets.by_index(NAMESPACE_INDEX, pod["metadata"]["namespace"]):
-            selector = label_selector_of(found)
+        for stateful_set in self._sets.by_index(NAMESPACE_INDEX, pod["metadata"]["namespace"]):
+            selector = label_selector_of(stateful_set)
             if labels and not selector.empty and selector.matches(labels):
-                queue.add(request_for(found))
+                queue.add(request_for(stateful_set))
 
     # -------------------------------------------------------------------------- sync
 
@@ -142,12 +142,12 @@ class StatefulSetController:
         )
 
     async def _claim(self, stateful_set: Object, selector: Selector) -> list[Object]:
-        found = pod_facts.objects_of_owner(self._pods, stateful_set, KIND.kind, orphans=True)
-        return await self._manager(stateful_set, selector).claim(found, lambda pod: is_member_of(stateful_set, pod))
+        pods = pod_facts.objects_of_owner(self._pods, stateful_set, KIND.kind, orphans=True)
+        return await self._manager(stateful_set, selector).claim(pods, lambda pod: is_member_of(stateful_set, pod))
 
     async def _adopt_revisions(self, stateful_set: Object, selector: Selector) -> None:
-        found = self._history.list(stateful_set, KIND, selector)
-        orphans = [revision for revision in found if controller_of(revision) is None]
+        revisions = self._history.list(stateful_set, KIND, selector)
+        orphans = [revision for revision in revisions if controller_of(revision) is None]
         if orphans:
             await self._manager(stateful_set, selector).check_adoption("can't adopt ControllerRevisions")
         for revision in orphans:

@@ -54,8 +54,8 @@ def pod_name(stateful_set: Object, ordinal: int) -> str:
 
 
 def claim_templates(stateful_set: Object) -> Sequence[Object]:
-    found: Sequence[Object] = stateful_set["spec"].get("volumeClaimTemplates") or ()
-    return found
+    templates: Sequence[Object] = stateful_set["spec"].get("volumeClaimTemplates") or ()
+    return templates
 
 
 def claim_name(stateful_set: Object, template: Object, ordinal: int) -> str:

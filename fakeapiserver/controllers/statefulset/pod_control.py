@@ -130,7 +130,7 @@ class StatefulPodControl:
     def _known(self, stateful_set: Object, pod: Object) -> list[Object]:
         """The pod's claims that are there."""
         names = (claim_name(stateful_set, template, ordinal_of(pod)) for template in claim_templates(stateful_set))
-        return [found for name in names if (found := self._claim(stateful_set, name)) is not None]
+        return [claim for name in names if (claim := self._claim(stateful_set, name)) is not None]
 
     def claims_match(self, stateful_set: Object, pod: Object) -> bool:
         """The pod's claims have the owners that the set's policy wants."""

@@ -100,13 +100,21 @@ class StatefulSetUpdate:
                 new["metadata"]["annotations"] = annotations
             self._update, self._collisions = await self._history.create(self._set, new, self._collisions)
         name = status.get("currentRevision")
-        self._current = next((found for found in revisions if found["metadata"]["name"] == name), self._update)
+        self._current = next((revision for revision in revisions if revision["metadata"]["name"] == name), self._update)
 
     async def _truncate_history(self, revisions: Sequence[Object]) -> None:
         """Deletes unused revisions beyond the limit, the oldest first."""
         live = {identity.revision_of(pod) for pod in self._pods}
-        live |= {found["metadata"]["name"] for found in (self._current, self._update) if found}
-        unused = [found for found in revisions if found["metadata"]["name"] not in live]
+        live |= {
+            controller_revision["metadata"]["name"]
+            for controller_revision in (self._current, self._update)
+            if controller_revision
+        }
+        unused = [
+            controller_revision
+            for controller_revision in revisions
+            if controller_revision["metadata"]["name"] not in live
+        ]
         limit: int = self._set["spec"].get("revisionHistoryLimit", 10)
         if limit >= 0:
             for revision in unused[: max(0, len(unused) - limit)]:
@@ -145,10 +153,10 @@ class StatefulSetUpdate:
     def _sorted_out(self) -> tuple[Sequence[Object], list[Object]]:
         """(the pods that are wanted by their ordinals, new ones among them; those that are too many, the last first)."""
         wanted = identity.ordinals(self._set)
-        found = {identity.ordinal_of(pod): pod for pod in self._pods}
-        condemned = [pod for ordinal, pod in found.items() if ordinal >= 0 and ordinal not in wanted]
+        by_ordinal = {identity.ordinal_of(pod): pod for pod in self._pods}
+        condemned = [pod for ordinal, pod in by_ordinal.items() if ordinal >= 0 and ordinal not in wanted]
         condemned.sort(key=identity.ordinal_of, reverse=True)
-        return [found.get(ordinal) or self._new_pod(ordinal) for ordinal in wanted], condemned
+        return [by_ordinal.get(ordinal) or self._new_pod(ordinal) for ordinal in wanted], condemned
 
     def _new_pod(self, ordinal: int) -> Object:
         revision = self._current if identity.uses_current_revision(self._set, ordinal) else self._update
@@ -251,18 +259,18 @@ class StatefulSetUpdate:
         _complete_rolling_update(self._set, status)
         if not _is_inconsistent(self._set["status"], status):
             return
-        found = self._set
-        sets = self._client.resource(STATEFUL_SETS, found["metadata"]["namespace"])
+        current = self._set
+        sets = self._client.resource(STATEFUL_SETS, current["metadata"]["namespace"])
         for attempt in range(_MAX_TRIES):
             try:
-                self._wrote(await sets.update_status({**found, "status": status}))
+                self._wrote(await sets.update_status({**current, "status": status}))
                 return
             except StatusError as error:
                 if not is_conflict(error) or attempt == _MAX_TRIES - 1:
                     if failure is not None:
                         return
                     raise
-                found = self._sets.get_by_key(key_of(found)) or found
+                current = self._sets.get_by_key(key_of(current)) or current
 
 
 class _Stopped(Exception):
@@ -275,8 +283,8 @@ class _Stopped(Exception):
 
 
 def _template(revision: Object) -> Object:
-    found: Object = revision["data"]["spec"]["template"]
-    return {key: value for key, value in found.items() if key != "$patch"}
+    template: Object = revision["data"]["spec"]["template"]
+    return {key: value for key, value in template.items() if key != "$patch"}
 
 
 def _complete_rolling_update(stateful_set: Object, status: Object) -> None:

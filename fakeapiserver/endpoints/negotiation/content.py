@@ -94,7 +94,7 @@ def _ranges(header: str, size: int) -> list[tuple[int, int]]:
     if not header:
         return []
     unit, _, text = header.partition("=")
-    found, asked = [], 0
+    ranges, asked = [], 0
     for part in text.split(","):
         if not part.strip():
             continue
@@ -109,12 +109,12 @@ def _ranges(header: str, size: int) -> list[tuple[int, int]]:
         asked += 1
         start, end = _bounds(match[1], match[2], size)
         if not match[1] or start < size:
-            found.append((start, min(end, size)))
+            ranges.append((start, min(end, size)))
     if unit != "bytes":
         raise ValueError("invalid range")
-    if asked and not found and size:
+    if asked and not ranges and size:
         raise NoOverlap("invalid range: failed to overlap")
-    return found
+    return ranges
 
 
 async def compressed(request: Request, response: Response) -> Response:
@@ -173,8 +173,8 @@ def _precondition(request: Request, content: Content) -> int:
 def _matches(header: str, etag: str, *, weak: bool) -> bool:
     if header.strip() == "*":
         return True
-    found = [match[0].strip(" ,") for match in _ETAG.finditer(header)]
-    return etag in ([tag.removeprefix("W/") for tag in found] if weak else found)
+    tags = [match[0].strip(" ,") for match in _ETAG.finditer(header)]
+    return etag in ([tag.removeprefix("W/") for tag in tags] if weak else tags)
 
 
 def _seconds(header: str) -> float | None:

@@ -64,10 +64,10 @@ class StoredForm:
         return envelope(self._api_version, self._list_kind, parts)
 
     def _message(self, value: bytes) -> bytes:
-        found = self._messages.get(value)
-        if found is None:
-            found = self._messages[value] = self._encode(msgspec.json.decode(self._restored(value)))
-            self._size += len(found)
+        message = self._messages.get(value)
+        if message is None:
+            message = self._messages[value] = self._encode(msgspec.json.decode(self._restored(value)))
+            self._size += len(message)
             while self._size > _KEPT:
                 self._size -= len(self._messages.pop(next(iter(self._messages))))
-        return found
+        return message

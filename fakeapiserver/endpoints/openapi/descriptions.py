@@ -61,13 +61,13 @@ def load() -> prose.Descriptions:
 def without_enums(schema: Schema) -> Schema:
     """A built-in definition that leaves the values of enumerations open, as it is without the gate OpenAPIEnums (upstream:
     k8s.io/apiserver/pkg/util/openapi/enablement.go)."""
-    found = {key: value for key, value in schema.items() if key != "enum"}
+    without = {key: value for key, value in schema.items() if key != "enum"}
     for key in ("items", "additionalProperties"):
-        if isinstance(value := found.get(key), dict):
-            found[key] = without_enums(value)
-    if "properties" in found:
-        found["properties"] = {key: without_enums(value) for key, value in found["properties"].items()}
-    return found
+        if isinstance(value := without.get(key), dict):
+            without[key] = without_enums(value)
+    if "properties" in without:
+        without["properties"] = {key: without_enums(value) for key, value in without["properties"].items()}
+    return without
 
 
 def described(name: str, schema: Schema, known: prose.Descriptions) -> Schema:

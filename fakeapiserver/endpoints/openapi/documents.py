@@ -141,10 +141,10 @@ class OpenAPI:
 
     def paths(self, key: str) -> Document:
         """Returns the paths of a key's document."""
-        found = self.own_paths(key)
+        items = self.own_paths(key)
         for row in self.rows(key):
-            found |= self.row_paths(row)
-        return found
+            items |= self.row_paths(row)
+        return items
 
     def own_paths(self, key: str) -> Document:
         """Returns the paths of a key without a resource."""
@@ -176,14 +176,14 @@ class OpenAPI:
 
     def _schemas(self, paths: Document, rows: tuple[APIResource, ...]) -> Document:
         """Returns the schemas that paths refer to, directly or indirectly, by name."""
-        found: Document = {}
+        schemas: Document = {}
         waiting = list(_references(paths))
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found[name], references = self._schema(name, rows)
+            if name not in schemas:
+                schemas[name], references = self._schema(name, rows)
                 waiting += references
-        return dict(sorted(found.items()))
+        return dict(sorted(schemas.items()))
 
     def _schema(self, name: str, rows: tuple[APIResource, ...]) -> tuple[Document, Iterable[str]]:
         """A schema, and those that it refers to."""

@@ -86,8 +86,8 @@ class OpenAPIHandler:
         return _Dated(self._openapi.index(), "", self._index_shown + 1)
 
     async def _version_3(self, request: Request, key: str) -> Response:
-        found = self._openapi.document(key)
-        if found is None:
+        document = self._openapi.document(key)
+        if document is None:
             return Response(404, b"", "")
         clauses = accept.parse(request.header(b"accept") or "*/*")
         if not clauses:
@@ -95,7 +95,7 @@ class OpenAPIHandler:
         media_type = _media_type(clauses, "v3")
         if not media_type:
             return Response(406, b"", "", [_VARY])
-        body, digest = found
+        body, digest = document
         asked = request.param("hash")
         if asked and asked != digest:
             place = f"/openapi/v3/{key}?hash={digest}".encode()

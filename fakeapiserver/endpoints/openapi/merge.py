@@ -27,12 +27,14 @@ def merged(document: Document, other: Mapping[str, Any]) -> Document:
     definitions, parameters = dict(document.get("definitions") or {}), dict(document.get("parameters") or {})
     renamed = _renames(definitions, source["definitions"], _DEFINITION)
     renamed |= _renames(parameters, source["parameters"], _PARAMETER)
-    for name, found in source["definitions"].items():
+    for name, definition in source["definitions"].items():
         new = renamed.get(_DEFINITION + name, _DEFINITION + name).removeprefix(_DEFINITION)
-        definitions[new] = _with_kinds(definitions[new], found) if new in definitions else _referring(found, renamed)
-    for name, found in source["parameters"].items():
+        definitions[new] = (
+            _with_kinds(definitions[new], definition) if new in definitions else _referring(definition, renamed)
+        )
+    for name, definition in source["parameters"].items():
         new = renamed.get(_PARAMETER + name, _PARAMETER + name).removeprefix(_PARAMETER)
-        parameters.setdefault(new, _referring(found, renamed))
+        parameters.setdefault(new, _referring(definition, renamed))
     return {
         **document,
         "paths": {**document["paths"], **{path: _referring(source["paths"][path], renamed) for path in missing}},
@@ -51,35 +53,35 @@ def _keeping(document: Mapping[str, Any], paths: Iterable[str]) -> Document:
         if reference in needed:
             continue
         needed.add(reference)
-        found = definitions.get(reference.removeprefix(_DEFINITION)) or parameters.get(
+        definition = definitions.get(reference.removeprefix(_DEFINITION)) or parameters.get(
             reference.removeprefix(_PARAMETER)
         )
-        waiting.extend(_references(found))
+        waiting.extend(_references(definition))
     return {
         "paths": kept,
-        "definitions": {name: found for name, found in definitions.items() if _DEFINITION + name in needed},
-        "parameters": {name: found for name, found in parameters.items() if _PARAMETER + name in needed},
+        "definitions": {name: definition for name, definition in definitions.items() if _DEFINITION + name in needed},
+        "parameters": {name: definition for name, definition in parameters.items() if _PARAMETER + name in needed},
     }
 
 
 def _references(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [found for item in value for found in _references(item)]
+        return [inner for item in value for inner in _references(item)]
     if not isinstance(value, dict):
         return []
     target = value.get("$ref")
     own = [target] if isinstance(target, str) else []
-    return own + [found for item in value.values() if isinstance(item, dict | list) for found in _references(item)]
+    return own + [inner for item in value.values() if isinstance(item, dict | list) for inner in _references(item)]
 
 
 def _renames(known: Mapping[str, Any], added: Mapping[str, Any], prefix: str) -> dict[str, str]:
     """New references by old ones, for what differs from what has its name already."""
     renamed, taken = {}, set(known)
-    for name, found in added.items():
-        if name not in known or _without_prose(known[name]) == _without_prose(found):
+    for name, definition in added.items():
+        if name not in known or _without_prose(known[name]) == _without_prose(definition):
             continue
         number, new = 2, f"{name}_v2"
-        while not (new in known and _without_prose(known[new]) == _without_prose(found)) and (
+        while not (new in known and _without_prose(known[new]) == _without_prose(definition)) and (
             new in taken or new in added
         ):
             number += 1
@@ -113,10 +115,10 @@ def _without_prose(value: Any) -> Any:
     return value
 
 
-def _with_kinds(known: Document, found: Document) -> Document:
+def _with_kinds(known: Document, definition: Document) -> Document:
     """Both servers' group versions of a kind that they share, such as DeleteOptions."""
-    if not found.get(_GVK):
+    if not definition.get(_GVK):
         return known
     kinds = list(known.get(_GVK) or [])
-    kinds += [kind for kind in found[_GVK] if kind not in kinds]
+    kinds += [kind for kind in definition[_GVK] if kind not in kinds]
     return {**known, _GVK: sorted(kinds, key=lambda kind: (kind["group"], kind["version"], kind["kind"]))}

@@ -115,8 +115,8 @@ class Version2:
 
     def document(self) -> Document:
         """The document as JSON data."""
-        found: Document = msgspec.json.decode(self.body())
-        return found
+        document: Document = msgspec.json.decode(self.body())
+        return document
 
     def _form(self, as_protobuf: bool) -> tuple[_Form, RowCache]:
         if not as_protobuf:
@@ -171,10 +171,10 @@ def document(table: ResourceTable, openapi: OpenAPI) -> Document:
 
 def _merged(parts: Iterable[Mapping[str, Any]]) -> Document:
     """In the order of their names."""
-    found: Document = {}
+    merged: Document = {}
     for part in parts:
-        found.update(part)
-    return dict(sorted(found.items()))
+        merged.update(part)
+    return dict(sorted(merged.items()))
 
 
 def definition(schema: Document) -> Document:

@@ -181,11 +181,11 @@ def _requirement_errors(requirement: Object, path: Path, *, labels: bool) -> Err
 
 
 def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
-    found = {name: value for name, value in metadata(obj).items() if value}
-    if not any(name not in (*allowed, "managedFields") for name in found):
+    fields = {name: value for name, value in metadata(obj).items() if value}
+    if not any(name not in (*allowed, "managedFields") for name in fields):
         return []
-    shown: Object = {name: found.pop(name) for name in _FIRST_METADATA if name in found}
-    shown |= found
+    shown: Object = {name: fields.pop(name) for name in _FIRST_METADATA if name in fields}
+    shown |= fields
     if owners := shown.get("ownerReferences"):
         shown["ownerReferences"] = [
             {**{name: owner.get(name, "") for name in _OWNER}, **{name: owner[name] for name in _OWNS if name in owner}}

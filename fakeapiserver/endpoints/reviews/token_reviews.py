@@ -37,12 +37,12 @@ def reviews(
     audiences: Sequence[str],
     version: str,
 ) -> Mapping[GroupResource, Virtual]:
-    found: Mapping[GroupResource, Virtual] = {
+    virtual: Mapping[GroupResource, Virtual] = {
         **access_reviews(authorizer, version),
         GroupResource(_AUTHENTICATION, "selfsubjectreviews"): SelfReview(clock),
         GroupResource(_AUTHENTICATION, "tokenreviews"): TokenReview(authenticator, tokens, tuple(audiences)),
     }
-    return found if version >= "v1.34" else {name: _Untimed(review) for name, review in found.items()}
+    return virtual if version >= "v1.34" else {name: _Untimed(review) for name, review in virtual.items()}
 
 
 class _Untimed(Struct, frozen=True):
@@ -83,12 +83,12 @@ class TokenReview(Struct, frozen=True):
         asked = {"user": {}, **(obj.get("status") or {})}
         asked.pop("authenticated", None)
         try:
-            found = await self._found(Credentials(f"Bearer {token}", audiences=wanted))
+            response = await self._found(Credentials(f"Bearer {token}", audiences=wanted))
         except StatusError:
             return {**obj, "status": asked}
         except RefusedError as error:
             return {**obj, "status": asked | {"error": str(error)}}
-        answer = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
+        answer = {"authenticated": True, "user": user_info(response.user), "audiences": list(response.audiences)}
         return {**obj, "status": asked | answer}
 
     async def _found(self, credentials: Credentials) -> Answer:
@@ -105,5 +105,5 @@ class TokenReview(Struct, frozen=True):
 def user_info(user: UserInfo) -> Object:
     """authentication.k8s.io/v1 UserInfo, without what is empty."""
     extra = {key: list(values) for key, values in user.extra.items()}
-    found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return {key: value for key, value in found.items() if value}
+    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return {key: value for key, value in info.items() if value}

@@ -216,11 +216,11 @@ async def found_object(request: Request, scope: RequestScope, name: str) -> Obje
 def _container(pod: Object, wanted: str) -> str:
     """The requested container, or the only one. StatusError 400."""
     name = pod["metadata"]["name"]
-    found = list(container_names(pod["spec"]))
-    if wanted and wanted not in found:
+    names = list(container_names(pod["spec"]))
+    if wanted and wanted not in names:
         raise new_bad_request(f"container {wanted} is not valid for pod {name}")
     if not wanted and len(pod["spec"]["containers"]) != 1:
-        choices = f"[{' '.join(found)}]"
+        choices = f"[{' '.join(names)}]"
         raise new_bad_request(f"a container name must be specified for pod {name}, choose one of: {choices}")
     return wanted or str(pod["spec"]["containers"][0]["name"])
 
@@ -235,10 +235,10 @@ async def found_node(name: str, scopes: RequestScopes, told: GroupResource) -> O
     """The node. StatusError 404, in which upstream names the pod instead of its node."""
     nodes = scopes.store_for(_NODES)
     assert nodes is not None
-    found = await nodes.storage.get(nodes.key("", name))
-    if found is None:
+    node = await nodes.storage.get(nodes.key("", name))
+    if node is None:
         raise new_not_found(told, name)
-    return nodes.decode(found.value)
+    return nodes.decode(node.value)
 
 
 def _log_path(request: Request, pod: Object, container: str, *, streams: bool) -> str:

@@ -51,12 +51,12 @@ def _options(request: Request) -> Object:
     if subresource == "portforward":
         ports = [_port(text) for value in request.query.get("ports", ()) for text in value.split(",")]
         return {"ports": ports} if ports else {}
-    found: Object = {name: True for name in _STREAMS if is_true(request.query.get(name, []))}
+    options: Object = {name: True for name in _STREAMS if is_true(request.query.get(name, []))}
     if container := request.param("container"):
-        found["container"] = container
+        options["container"] = container
     if subresource == "exec":
-        found["command"] = request.query.get("command") or None
-    return found
+        options["command"] = request.query.get("command") or None
+    return options
 
 
 def proxied_path(request: Request) -> str:

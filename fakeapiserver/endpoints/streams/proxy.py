@@ -164,8 +164,8 @@ def _port(text: str) -> int:
 async def _stored(resource: GroupResource, namespace: str, name: str, scopes: RequestScopes) -> Object | None:
     store = scopes.store_for(resource)
     assert store is not None
-    found = await store.storage.get(store.key(namespace, name))
-    return store.decode(found.value) if found is not None else None
+    item = await store.storage.get(store.key(namespace, name))
+    return store.decode(item.value) if item is not None else None
 
 
 def _candidates(subsets: list[Object], port: str) -> Iterator[tuple[Object, int]]:
@@ -226,8 +226,8 @@ def _is_global_unicast(text: str) -> bool:
 async def _check_proxyable(host: str) -> None:
     """StatusError 400: the name isn't known, or one of its addresses leads back to this machine."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise new_bad_request(lookup_failure(host, error)) from None
-    if not all(_is_global_unicast(str(row[4][0])) for row in found):
+    if not all(_is_global_unicast(str(row[4][0])) for row in addresses):
         raise new_bad_request(_NOT_ALLOWED)

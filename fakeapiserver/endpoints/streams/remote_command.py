@@ -254,27 +254,27 @@ async def _over_spdy(session: Session, protocol: str, options: Mapping[str, Any]
         wanted.append("stderr")
     if options.get("tty") and protocol.startswith(("v4.", "v3.")):
         wanted.append("resize")
-    found: dict[str, Stream] = {}
+    by_name: dict[str, Stream] = {}
     async with asyncio.timeout(_CREATION_SECONDS):
         async for stream in session.opened():
             await session.reply(stream)
-            found[stream.headers.get("streamtype", "")] = stream
-            if all(name in found for name in wanted):
+            by_name[stream.headers.get("streamtype", "")] = stream
+            if all(name in by_name for name in wanted):
                 break
         else:
             return
     streams = Streams(
-        found["stdin"].received if "stdin" in found else None,
-        found["stdout"].write if "stdout" in found else None,
-        found["stderr"].write if "stderr" in found else None,
+        by_name["stdin"].received if "stdin" in by_name else None,
+        by_name["stdout"].write if "stdout" in by_name else None,
+        by_name["stderr"].write if "stderr" in by_name else None,
         bool(options.get("tty")),
     )
-    async with _sizes(found.get("resize"), streams):
+    async with _sizes(by_name.get("resize"), streams):
         status = await _status(process, streams, protocol)
     session.hold()
     if told := _told(status, protocol):
-        await found["error"].write(told)
-    for stream in found.values():
+        await by_name["error"].write(told)
+    for stream in by_name.values():
         await stream.close()
 
 

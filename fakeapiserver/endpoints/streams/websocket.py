@@ -48,7 +48,7 @@ def accept(request: Request, serve: Serve, supported: Sequence[str] | None = Non
         response = _refused(400, b"missing or bad WebSocket Version")
         response.headers.append((b"Sec-WebSocket-Version", b"13"))
         return response
-    offered = [] if (found := protocols(request.headers)) == [""] else found
+    offered = [] if (names := protocols(request.headers)) == [""] else names
     if supported is not None:
         chosen = next((protocol for protocol in offered or [""] if protocol in supported), None)
         if chosen is None:

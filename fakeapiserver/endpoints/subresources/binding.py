@@ -69,14 +69,14 @@ def _binding_errors(binding: Object) -> ErrorList:
 
 def _check_preconditions(pod: Object, key: str, wanted: Object, name: str) -> None:
     """Checks the binding's uid and resourceVersion, which are preconditions on the pod. StatusError 409."""
-    for what, expected, found in (
+    for what, expected, actual in (
         ("UID", wanted.get("uid"), uid(pod)),
         ("ResourceVersion", wanted.get("resourceVersion"), resource_version(pod)),
     ):
-        if expected and expected != found:
+        if expected and expected != actual:
             reason = (
                 f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-                f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {found}"
+                f"Precondition failed: {what} in precondition: {expected}, {what} in object meta: {actual}"
             )
             raise new_conflict(_PODS, name, reason)
 

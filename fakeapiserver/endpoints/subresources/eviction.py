@@ -77,11 +77,11 @@ def _delete_options(eviction: Object, name: str, dry_run: bool) -> tuple[DeleteO
         path = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
         detail = "can not be set for pod eviction, try after removing the option"
         raise new_invalid(GroupKind("policy", "Eviction"), name, [field.invalid(path, True, detail)])
-    found, refusal = judged_delete_options({}, body or {})
-    if dry_run and found.dry_run and (body or {})["dryRun"] != ["All"]:
+    options, refusal = judged_delete_options({}, body or {})
+    if dry_run and options.dry_run and (body or {})["dryRun"] != ["All"]:
         content = " ".join((body or {})["dryRun"])
         raise new_bad_request(f"Non-matching dry-run options in request and content: [All] and [{content}]")
-    return replace(found, dry_run=found.dry_run or dry_run), refusal
+    return replace(options, dry_run=options.dry_run or dry_run), refusal
 
 
 def _past_budgets(pod: Object) -> bool:
@@ -106,7 +106,7 @@ async def _ask_budget(pod: Object, scopes: RequestScopes, scope: RequestScope, d
         status = _with_disruption(budget, metadata(pod)["name"], rfc3339(scope.clock.now()))
         if dry_run or await _write_status(budget, status, scopes):
             return None
-        budget = next((found for found in _budgets(pod, scopes)), budget)
+        budget = next((matching for matching in _budgets(pod, scopes)), budget)
     raise new_internal_error(f"couldn't update PodDisruptionBudget {field.go_quote(metadata(budget)['name'])}")
 
 
@@ -115,10 +115,10 @@ def _budgets(pod: Object, scopes: RequestScopes) -> list[Object]:
     meta = metadata(pod)
     store = scopes.store_for(GroupResource("policy", "poddisruptionbudgets"))
     assert store is not None
-    found = [store.decode(item.value) for item in store.storage.list_now(store.collection(meta["namespace"])).items]
+    budgets = [store.decode(item.value) for item in store.storage.list_now(store.collection(meta["namespace"])).items]
     pod_labels = meta.get("labels") or {}
     return [
-        budget for budget in found if labels.from_label_selector(budget["spec"].get("selector")).matches(pod_labels)
+        budget for budget in budgets if labels.from_label_selector(budget["spec"].get("selector")).matches(pod_labels)
     ]
 
 
@@ -155,7 +155,7 @@ def _with_disruption(budget: Object, pod: str, now: str) -> Object:
 
 def _why_none(name: str, status: Object) -> str:
     conditions = status.get("conditions") or ()
-    condition: Object = next((found for found in conditions if found["type"] == "DisruptionAllowed"), {})
+    condition: Object = next((row for row in conditions if row["type"] == "DisruptionAllowed"), {})
     message = condition.get("message") if condition.get("status") == "False" else ""
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
     none = f"The disruption budget {name} does not allow evicting pods currently"
@@ -182,8 +182,8 @@ def _set_disruption_allowed(status: Object, generation: int, now: str) -> None:
         "reason": "InsufficientPods",
         "message": "",
     }
-    others = [found for found in status.get("conditions") or () if found["type"] != "DisruptionAllowed"]
-    before = [found for found in status.get("conditions") or () if found["type"] == "DisruptionAllowed"]
+    others = [row for row in status.get("conditions") or () if row["type"] != "DisruptionAllowed"]
+    before = [row for row in status.get("conditions") or () if row["type"] == "DisruptionAllowed"]
     if before and before[0]["status"] == "False":
         condition["lastTransitionTime"] = before[0]["lastTransitionTime"]
     status["conditions"] = [*others, condition]

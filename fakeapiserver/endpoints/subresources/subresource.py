@@ -62,8 +62,8 @@ def _connecter_of(resource: GroupResource, name: str) -> Connecter | None:
     if (resource, name) not in _CONNECTERS:
         return None
     module, function = _CONNECTERS[resource, name]
-    found: Connecter = getattr(import_module(f"fakeapiserver.endpoints.{module}"), function)
-    return found
+    connecter: Connecter = getattr(import_module(f"fakeapiserver.endpoints.{module}"), function)
+    return connecter
 
 
 def not_built(scope: RequestScope, name: str) -> Exception:

@@ -147,20 +147,20 @@ async def _bound(reference: Object | None, namespace: str, account: str, scopes:
         raise new_bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
     if not reference.get("name"):
         raise new_bad_request("Name parameter required.")
-    found = await _get(_RESOURCES[kind], "" if kind == "Node" else namespace, reference.get("name", ""), scopes)
-    if found is None:
+    obj = await _get(_RESOURCES[kind], "" if kind == "Node" else namespace, reference.get("name", ""), scopes)
+    if obj is None:
         raise new_not_found(GroupResource("", _RESOURCES[kind]), reference.get("name", ""))
-    if kind == "Pod" and found["spec"].get("serviceAccountName", "") != account:
+    if kind == "Pod" and obj["spec"].get("serviceAccountName", "") != account:
         text = f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
         raise new_bad_request(text)
-    if reference.get("uid") and reference["uid"] != uid(found):
+    if reference.get("uid") and reference["uid"] != uid(obj):
         reason = (
             f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
         raise new_conflict(GroupResource(group_version.group, kind), reference.get("name", ""), reason)
-    claims: dict[str, Any] = {kind.lower(): {"name": metadata(found)["name"], "uid": uid(found)}}
-    if kind == "Pod" and (node_name := found["spec"].get("nodeName")):
+    claims: dict[str, Any] = {kind.lower(): {"name": metadata(obj)["name"], "uid": uid(obj)}}
+    if kind == "Pod" and (node_name := obj["spec"].get("nodeName")):
         node = await _get("nodes", "", node_name, scopes)
         claims["node"] = {"name": node_name, **({"uid": uid(node)} if node is not None else {})}
     return claims
@@ -169,5 +169,5 @@ async def _bound(reference: Object | None, namespace: str, account: str, scopes:
 async def _get(resource: str, namespace: str, name: str, scopes: RequestScopes) -> Object | None:
     store = scopes.store_for(GroupResource("", resource))
     assert store is not None
-    found = await store.storage.get(store.key(namespace, name))
-    return store.decode(found.value) if found is not None else None
+    item = await store.storage.get(store.key(namespace, name))
+    return store.decode(item.value) if item is not None else None

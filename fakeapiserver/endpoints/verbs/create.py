@@ -128,11 +128,11 @@ def manager_of(user_agent: str) -> str:
 
 def wire_options(options: WriteOptions, kind: str) -> Object:
     """The options as admission sees them. The store sets their kind, since it knows whether a PUT or a patch creates."""
-    found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    options_object: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
-        found["dryRun"] = ["All"]
+        options_object["dryRun"] = ["All"]
     if options.field_manager:
-        found["fieldManager"] = options.field_manager
+        options_object["fieldManager"] = options.field_manager
     if options.field_validation != "Warn":
-        found["fieldValidation"] = options.field_validation
-    return found
+        options_object["fieldValidation"] = options.field_validation
+    return options_object

@@ -63,7 +63,7 @@ def delete_request(request: Request, scope: RequestScope, options: DeleteOptions
 
 def _wire_options(options: DeleteOptions) -> Object:
     preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
-    found: Object = {
+    wire: Object = {
         "kind": "DeleteOptions",
         "apiVersion": "meta.k8s.io/v1",
         "gracePeriodSeconds": options.grace_period_seconds,
@@ -72,7 +72,7 @@ def _wire_options(options: DeleteOptions) -> Object:
         "propagationPolicy": options.propagation_policy,
         "dryRun": ["All"] if options.dry_run else None,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in wire.items() if value is not None}
 
 
 def deletion_of(options: DeleteOptions) -> Deletion:

@@ -21,12 +21,10 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     options = list_options(request.query)
     deletion = await read_delete_options(request, scope.kind.definitions)
     warn_of_orphans(request, scope, deletion)
-    found = await find(request, scope, options, pages=True)
-    requests = [
-        _deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in found.items
-    ]
+    page = await find(request, scope, options, pages=True)
+    requests = [_deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in page.items]
     await store.deleter.delete_collection(requests, deletion_of(deletion))
-    return await answer(request, scope, accept, found, options)
+    return await answer(request, scope, accept, page, options)
 
 
 def _deletion_request(request: Request, scope: RequestScope, deletion: DeleteOptions, path: str) -> WriteRequest:

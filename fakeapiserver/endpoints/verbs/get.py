@@ -19,12 +19,12 @@ async def get(request: Request, scope: RequestScope) -> Response:
     key = store.key(info.namespace, info.name)
     minimum = parse_revision(request.param("resourceVersion"), "") if request.query else 0
     try:
-        found = await store.storage.get(key, minimum_revision=minimum)
+        item = await store.storage.get(key, minimum_revision=minimum)
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current, retry_after=int(store.strategy.cached)) from None
-    if found is None:
+    if item is None:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
-    return respond.stored_object(request, scope, found.value, accept=accept)
+    return respond.stored_object(request, scope, item.value, accept=accept)
 
 
 def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int:

@@ -23,8 +23,8 @@ _EXPIRED = "The provided continue parameter is too old to display a consistent l
 async def list_(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
     options = list_options(request.query)
-    found = await find(request, scope, options)
-    return await answer(request, scope, accept, found, options)
+    result = await find(request, scope, options)
+    return await answer(request, scope, accept, result, options)
 
 
 async def find(request: Request, scope: RequestScope, options: ListOptions, *, pages: bool = False) -> ListResult:
@@ -40,7 +40,7 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     retry_after = int(store.strategy.cached and not (single and exact))
     try:
         query = ListQuery(revision=position.revision, start=position.start, limit=position.limit, predicate=predicate)
-        found = await store.storage.list(prefix, query)
+        result = await store.storage.list(prefix, query)
     except NotConverted as error:
         # Upstream doesn't need its cache for pages without a selector.
         raise (
@@ -50,50 +50,50 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
         raise too_large(position.revision, error.current, retry_after=retry_after) from None
     except Compacted as error:
         raise _expired(options, error.oldest, position.start, prefix) from None
-    if position.minimum > found.revision:
-        raise too_large(position.minimum, found.revision, retry_after=retry_after)
-    return found
+    if position.minimum > result.revision:
+        raise too_large(position.minimum, result.revision, retry_after=retry_after)
+    return result
 
 
 async def answer(
-    request: Request, scope: RequestScope, accept: Accept, found: ListResult, options: ListOptions
+    request: Request, scope: RequestScope, accept: Accept, result: ListResult, options: ListOptions
 ) -> Response:
     """The list in the form that the client accepts."""
     assert scope.store is not None
-    meta = _list_meta(found, scope.store.collection(request.info.namespace), options)
+    meta = _list_meta(result, scope.store.collection(request.info.namespace), options)
     if accept.as_kind == "PartialObjectMetadataList":
-        return await _partial(request, scope, accept, found, meta)
+        return await _partial(request, scope, accept, result, meta)
     if accept.as_kind:
-        return _converted(request, scope, accept, found, meta)
+        return _converted(request, scope, accept, result, meta)
     if scope.dialect.shows_shards and (sharding := selection.shard(options, scope)) is not None:
         meta["shardInfo"] = {"selector": str(sharding)}
     if accept.media_type in (PROTOBUF, CBOR):
-        respond.tell(request, lambda: _listing(scope, found, meta))
+        respond.tell(request, lambda: _listing(scope, result, meta))
     if accept.media_type == PROTOBUF:
-        body = await scope.protobuf.list([item.value for item in found.items], meta)
+        body = await scope.protobuf.list([item.value for item in result.items], meta)
         return respond.answer(request, body, PROTOBUF)
     if accept.media_type == CBOR:
-        return respond.answer(request, scope.cbor.list(_listing(scope, found, meta)), CBOR)
-    return respond.raw(request, _listing(scope, found, meta), accept)
+        return respond.answer(request, scope.cbor.list(_listing(scope, result, meta)), CBOR)
+    return respond.raw(request, _listing(scope, result, meta), accept)
 
 
-def _listing(scope: RequestScope, found: ListResult, meta: Object) -> bytes:
+def _listing(scope: RequestScope, result: ListResult, meta: Object) -> bytes:
     """Returns the list's bytes, joined from stored bytes."""
     api_version, kind = json.encode(str(scope.gvk.group_version)), json.encode(scope.list_kind)
-    items = scope.listed([item.value for item in found.items])
+    items = scope.listed([item.value for item in result.items])
     return scope.dialect.listing(api_version, kind, meta, items)
 
 
-async def _partial(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
-    form, values = scope.partial(accept.as_version), [item.value for item in found.items]
+async def _partial(request: Request, scope: RequestScope, accept: Accept, result: ListResult, meta: Object) -> Response:
+    form, values = scope.partial(accept.as_version), [item.value for item in result.items]
     if accept.media_type == PROTOBUF:
         respond.tell(request, lambda: form.list(values, meta))
         return respond.answer(request, await form.protobuf.list(values, meta), PROTOBUF)
     return respond.raw(request, form.list(values, meta), accept)
 
 
-def _converted(request: Request, scope: RequestScope, accept: Accept, found: ListResult, meta: Object) -> Response:
-    objects = [scope.internal(item.value) for item in found.items]
+def _converted(request: Request, scope: RequestScope, accept: Accept, result: ListResult, meta: Object) -> Response:
+    objects = [scope.internal(item.value) for item in result.items]
     return respond.encoded(request, table.transformed(request, scope, accept, objects, meta), accept)
 
 
@@ -132,13 +132,13 @@ def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
     return Position(0, revision, "", limit)
 
 
-def _list_meta(found: ListResult, prefix: str, options: ListOptions) -> Object:
-    meta: Object = {"resourceVersion": str(found.revision)} if found.revision else {}
-    if found.more:
-        meta["continue"] = continue_token.encode(found.items[-1].key + "\0", prefix, found.revision)
+def _list_meta(result: ListResult, prefix: str, options: ListOptions) -> Object:
+    meta: Object = {"resourceVersion": str(result.revision)} if result.revision else {}
+    if result.more:
+        meta["continue"] = continue_token.encode(result.items[-1].key + "\0", prefix, result.revision)
         # A shard's are counted as if it were everything.
-        if found.remaining and options.label_selector is None and options.field_selector is None:
-            meta["remainingItemCount"] = found.remaining
+        if result.remaining and options.label_selector is None and options.field_selector is None:
+            meta["remainingItemCount"] = result.remaining
     return meta
 
 

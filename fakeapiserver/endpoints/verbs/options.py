@@ -138,10 +138,10 @@ def _manager_required() -> field.Error:
 
 def delete_options(query: Query, body: Object | None) -> DeleteOptions:
     """From the body when there is one (the query is then ignored, as upstream does), else from the query. StatusError 422."""
-    found, refusal = judged_delete_options(query, body)
+    options, refusal = judged_delete_options(query, body)
     if refusal is not None:
         raise refusal
-    return found
+    return options
 
 
 def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOptions, StatusError | None]:

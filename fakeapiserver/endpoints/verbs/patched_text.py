@@ -221,10 +221,10 @@ def _child(schema: Schema | None, key: str, definitions: Definitions) -> Schema 
     if _is_text(schema):
         return schema  # and so is all that is in it
     resolved = _resolved(schema, definitions)
-    found = resolved.get("properties", {}).get(key)
-    if found is None and isinstance(additional := resolved.get("additionalProperties"), dict):
+    child = resolved.get("properties", {}).get(key)
+    if child is None and isinstance(additional := resolved.get("additionalProperties"), dict):
         return additional
-    return _SCHEMA if found and reference(found) in _SCHEMA_OR else found
+    return _SCHEMA if child and reference(child) in _SCHEMA_OR else child
 
 
 def _is_text(schema: Schema | None) -> bool:

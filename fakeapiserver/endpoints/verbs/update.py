@@ -62,8 +62,8 @@ def replacement(obj: Object) -> Transform:
 
 def match_name(obj: Object, name: str) -> None:
     """StatusError 400 unless the object has the path's name (upstream: checkName)."""
-    found = metadata(obj).get("name", "")
-    if not found:
+    own = metadata(obj).get("name", "")
+    if not own:
         raise new_bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if found != name:
-        raise new_bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
+    if own != name:
+        raise new_bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")

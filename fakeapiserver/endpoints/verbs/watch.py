@@ -77,15 +77,15 @@ async def _stream(
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
         try:
-            found = await storage.list(prefix, ListQuery(predicate=predicate))
+            result = await storage.list(prefix, ListQuery(predicate=predicate))
         except NotConverted as error:
             if error.unready is not None:
                 raise
             # Upstream watches from a cache, which isn't newer than this.
             raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
-        if revision > found.revision:
-            raise too_large(revision, found.revision, retry_after=1)
-        items, start = found.items, found.revision
+        if revision > result.revision:
+            raise too_large(revision, result.revision, retry_after=1)
+        items, start = result.items, result.revision
     elif 0 < revision < scope.watchable_since:
         raise _too_old(revision, scope.watchable_since)
     try:

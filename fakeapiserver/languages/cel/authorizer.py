@@ -126,10 +126,10 @@ def _with(name: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
 
 
 def _decided(authorizer: Authorizer, question: Question) -> Decision:
-    found = authorizer.decisions.get(question)
-    if found is None:
+    decision = authorizer.decisions.get(question)
+    if decision is None:
         raise Unanswered(question)
-    return found
+    return decision
 
 
 def _check_path(check: PathCheck, verb: str) -> Decision:

@@ -108,11 +108,11 @@ class Checker:
         return ERROR
 
     def _ident(self, tree: Ident) -> Type:
-        found = self._lookup(tree.name)
+        declared = self._lookup(tree.name)
         tree_name = tree.name.removeprefix(".")
-        if found is not None:
+        if declared is not None:
             self.names.add(tree_name)
-            return found
+            return declared
         if (constant := self._type_named(tree_name)) is not None:
             self._name_type(tree, tree_name, constant)
             return constant
@@ -131,25 +131,25 @@ class Checker:
         if name is not None and (declared := self._lookup(name)) is not None:
             self.names.add(name)
             return declared
-        found = self._select_field(tree.at, tree.operand, tree.field)
-        return BOOL if tree.is_test else _substitute(self._bound, found)
+        field_type = self._select_field(tree.at, tree.operand, tree.field)
+        return BOOL if tree.is_test else _substitute(self._bound, field_type)
 
     def _select_field(self, at: int, operand: Expr, name: str, *, optional: bool = False) -> Type:
         self._check(operand)
         target, was_optional = types.unwrap_optional(_substitute(self._bound, operand.type))
-        found = ERROR
+        field_type = ERROR
         if target.kind == "map":
-            found = target.params[1]
+            field_type = target.params[1]
         elif target.kind == "struct":
-            found = self._field(at, target.name, name)
+            field_type = self._field(at, target.name, name)
         elif target.kind == "param":
             self._assigns(DYN, target)
-            found = DYN
+            field_type = DYN
         else:
             if target.kind not in _ANYTHING:
                 self._issue(at, f"type '{target}' does not support field selection")
-            found = DYN
-        return types.optional_of(found) if optional or was_optional else found
+            field_type = DYN
+        return types.optional_of(field_type) if optional or was_optional else field_type
 
     def _field(self, at: int, struct: str, name: str) -> Type:
         fields = self._structs.get(struct)
@@ -158,13 +158,13 @@ class Checker:
         if fields is None:
             self._issue(at, f"unexpected failed resolution of '{struct}'")
             return ERROR
-        found = fields.get(name)
-        if found is None and name in RESERVED:
-            found = fields.get(f"__{name}__")
-        if found is None:
+        field_type = fields.get(name)
+        if field_type is None and name in RESERVED:
+            field_type = fields.get(f"__{name}__")
+        if field_type is None:
             self._issue(at, f"undefined field '{name}'")
             return ERROR
-        return found
+        return field_type
 
     # ------------------------------------------------------------- calls
 
@@ -217,10 +217,10 @@ class Checker:
                 continue
             self._bound = bound
             chosen.append(overload.id)
-            found = _substitute(self._bound, _substitute(fresh, overload.result))
+            resolved = _substitute(self._bound, _substitute(fresh, overload.result))
             if result is None:
-                result = found
-            elif result.kind != "dyn" and found != result:
+                result = resolved
+            elif result.kind != "dyn" and resolved != result:
                 result = DYN
         if result is None:
             shown = [str(_substitute(self._bound, arg, to_dyn=True)) for arg in args]
@@ -242,10 +242,10 @@ class Checker:
         return types.list_of(joined or self._variable())
 
     def _element(self, tree: Expr, optional: bool) -> Type:
-        found = self._check(tree)
+        element = self._check(tree)
         if not optional:
-            return found
-        inner, was_optional = types.unwrap_optional(found)
+            return element
+        inner, was_optional = types.unwrap_optional(element)
         if not was_optional and inner.kind != "dyn":
             self._mismatch(tree.at, types.optional_of(inner), inner)
         return inner
@@ -287,11 +287,11 @@ class Checker:
                 self._issue(entry.at, f"expected type of field '{entry.key.value}' {shown}")
         return made
 
-    def _join(self, before: Type | None, found: Type) -> Type:
+    def _join(self, before: Type | None, other: Type) -> Type:
         if before is None:
-            return found
-        if self._assigns(before, found):
-            return _most_general(before, found)
+            return other
+        if self._assigns(before, other):
+            return _most_general(before, other)
         # Literals of several types are complained about when all else is right.
         return DYN
 
@@ -342,8 +342,8 @@ class Checker:
         if not self._assigns(wanted, tree.type):
             self._mismatch(tree.at, wanted, tree.type)
 
-    def _mismatch(self, at: int, expected: Type, found: Type) -> None:
-        self._issue(at, f"expected type '{expected}' but found '{found}'")
+    def _mismatch(self, at: int, expected: Type, actual: Type) -> None:
+        self._issue(at, f"expected type '{expected}' but found '{actual}'")
 
     _RULES: Final[dict[type[Expr], Callable[["Checker", Any], Type]]] = {
         Literal: _literal,
@@ -359,8 +359,8 @@ class Checker:
 
 def _substitute(bound: _Substitutions, t: Type, *, to_dyn: bool = False) -> Type:
     if t.kind == "param":
-        if (found := bound.get(t)) is not None:
-            return _substitute(bound, found, to_dyn=to_dyn)
+        if (substitute := bound.get(t)) is not None:
+            return _substitute(bound, substitute, to_dyn=to_dyn)
         return DYN if to_dyn else t
     if not t.params:
         return t
@@ -518,11 +518,11 @@ def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:
 def _mixed_issues(nodes: list[Expr]) -> Iterator[Issue]:
     for node in nodes:
         if isinstance(node, ListExpr):
-            found = [
+            issues = [
                 (e.at, types.unwrap_optional(e.type)[0] if i in node.optionals else e.type)
                 for i, e in enumerate(node.elements)
             ]
-            yield from _first_mixed(found)
+            yield from _first_mixed(issues)
         elif isinstance(node, MapExpr) and node.entries:
             first = node.entries[0]
             for entry in node.entries[1:]:
@@ -539,8 +539,8 @@ def _mixed_issues(nodes: list[Expr]) -> Iterator[Issue]:
                         yield Issue(other.at, f"expected type '{expected}' but found '{t}'")
 
 
-def _first_mixed(found: list[tuple[int, Type]]) -> Iterator[Issue]:
-    for at, t in found[1:]:
-        if found[0][1] != t:
-            yield Issue(at, f"expected type '{found[0][1]}' but found '{t}'")
+def _first_mixed(elements: list[tuple[int, Type]]) -> Iterator[Issue]:
+    for at, t in elements[1:]:
+        if elements[0][1] != t:
+            yield Issue(at, f"expected type '{elements[0][1]}' but found '{t}'")
             return

@@ -522,12 +522,12 @@ class Overload(NamedTuple):
 def _types(text: str) -> tuple[Type, ...]:
     """The types of a list like `list($A), int`."""
     words = re.findall(r"[\w.$]+|[(),]", text)
-    found, _ = _list(words, 0)
-    return found
+    types, _ = _list(words, 0)
+    return types
 
 
 def _list(words: list[str], at: int) -> tuple[tuple[Type, ...], int]:
-    found: list[Type] = []
+    types: list[Type] = []
     while at < len(words) and words[at] != ")":
         if words[at] == ",":
             at += 1
@@ -537,8 +537,8 @@ def _list(words: list[str], at: int) -> tuple[tuple[Type, ...], int]:
         if at < len(words) and words[at] == "(":
             params, at = _list(words, at + 1)
             at += 1
-        found.append(_type(name, params))
-    return tuple(found), at
+        types.append(_type(name, params))
+    return tuple(types), at
 
 
 def _type(name: str, params: tuple[Type, ...]) -> Type:
@@ -552,7 +552,7 @@ def _type(name: str, params: tuple[Type, ...]) -> Type:
 
 
 def _read() -> dict[str, tuple[Overload, ...]]:
-    found: dict[str, list[Overload]] = {}
+    by_name: dict[str, list[Overload]] = {}
     name = ""
     for line in _TABLE.strip().splitlines():
         if not line.startswith(" "):
@@ -562,8 +562,8 @@ def _read() -> dict[str, tuple[Overload, ...]]:
         assert parts is not None, line
         overload, method, args, result = parts.groups()
         params = frozenset(re.findall(r"\$(\w+)", line))
-        found.setdefault(name, []).append(Overload(overload, bool(method), _types(args), _types(result)[0], params))
-    return {name: tuple(overloads) for name, overloads in found.items()}
+        by_name.setdefault(name, []).append(Overload(overload, bool(method), _types(args), _types(result)[0], params))
+    return {name: tuple(overloads) for name, overloads in by_name.items()}
 
 
 FUNCTIONS: Final = _read()

@@ -23,9 +23,9 @@ class CompileError(Exception):
     def __init__(self, source: str, issues: list[Issue]) -> None:
         self.first = issues[0].message if issues else ""
         lines = source.split("\n")
-        found = sorted(((*_place(lines, issue.at), issue.message) for issue in issues), key=lambda item: item[:2])
-        truncated = ["1 more errors were truncated"] if len(found) > _MAX_ERRORS else []
-        super().__init__("\n".join([*(_shown(lines, *item) for item in found[:_MAX_ERRORS]), *truncated]))
+        places = sorted(((*_place(lines, issue.at), issue.message) for issue in issues), key=lambda item: item[:2])
+        truncated = ["1 more errors were truncated"] if len(places) > _MAX_ERRORS else []
+        super().__init__("\n".join([*(_shown(lines, *item) for item in places[:_MAX_ERRORS]), *truncated]))
 
 
 class CelError(Exception):

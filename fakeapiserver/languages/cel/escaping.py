@@ -44,7 +44,7 @@ def escape(name: str) -> str | None:
         return None
     if name in RESERVED:
         return f"__{name}__"
-    return re.sub(r"__|[.\-/]", lambda found: _SYMBOLS[found.group()], name)
+    return re.sub(r"__|[.\-/]", lambda match: _SYMBOLS[match.group()], name)
 
 
 @cache
@@ -53,4 +53,4 @@ def unescape(name: str) -> str:
     inner = name[2:-2]
     if name.startswith("__") and name.endswith("__") and inner in RESERVED:
         return inner
-    return re.sub("__(?:dot|dash|slash|underscores)__", lambda found: _WORDS[found.group()], name)
+    return re.sub("__(?:dot|dash|slash|underscores)__", lambda match: _WORDS[match.group()], name)

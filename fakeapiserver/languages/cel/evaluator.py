@@ -177,8 +177,8 @@ class Evaluator:
         else:
             base = self.build(tree)
             return base, [], 0 if isinstance(tree, Call) and tree.function == "_?_:_" else 1
-        found, path, cost = self._path(operand)
-        return found, [*path, link], cost + 1
+        start, path, cost = self._path(operand)
+        return start, [*path, link], cost + 1
 
     def _index_link(self, tree: Call) -> Step | _Field:
         container, key = tree.args
@@ -189,8 +189,8 @@ class Evaluator:
             if tree.function == "_?._" and unwrap_optional(container.type)[0].kind == "struct":
                 return _OptionalField(unescape(str(key.value)), is_struct=True)
             return _OptionalField(key.value, is_struct=False) if optional else _Field(key.value, is_struct=False)
-        found = self._inner(key)
-        return _Dynamic(found, optional_index if optional else index, optional)
+        inner = self._inner(key)
+        return _Dynamic(inner, optional_index if optional else index, optional)
 
     def _inner(self, tree: Expr) -> Step:
         """An expression inside an attribute's own evaluation, where upstream counts attributes one less."""
@@ -268,15 +268,15 @@ class Evaluator:
         if len(tree.overloads) == 1 and (
             certain or tree.overloads[0] in ("equals", "not_equals", "optional_of", "type")
         ):
-            found = _IMPLEMENTED.get(tree.overloads[0])
-            if found is not None:
-                return found
+            function = _IMPLEMENTED.get(tree.overloads[0])
+            if function is not None:
+                return function
         overloads = [
-            (overload, found)
+            (overload, function)
             for overload in self._functions[tree.function]
             if overload.is_method == (tree.target is not None)
             and len(overload.args) == len(tree.all_args)
-            and (found := _IMPLEMENTED.get(overload.id)) is not None
+            and (function := _IMPLEMENTED.get(overload.id)) is not None
         ]
         return _dispatched(overloads, "" if is_plain else tree.function)
 
@@ -291,17 +291,17 @@ class Evaluator:
         optionals = tree.optionals
 
         def build(frame: Frame) -> list[Any]:
-            found = []
+            elements = []
             for i, step in enumerate(steps):
                 value = step(frame)
                 if i not in optionals:
-                    found.append(value)
+                    elements.append(value)
                 elif not isinstance(value, Optional):
                     raise CelError(f"cannot initialize optional list element from non-optional value {value}")
                 elif value.has_value:
-                    found.append(value.value)
+                    elements.append(value.value)
             frame.cost += LIST_CREATE
-            return found
+            return elements
 
         return build
 
@@ -309,21 +309,21 @@ class Evaluator:
         steps = [(self.build(e.key), self.build(e.value), e.is_optional) for e in tree.entries]
 
         def build(frame: Frame) -> dict[Any, Any]:
-            found: dict[Any, Any] = {}
+            entries: dict[Any, Any] = {}
             for key_step, value_step, optional in steps:
                 key, value = key_step(frame), value_step(frame)
                 if optional:
                     if not isinstance(value, Optional):
                         raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
                     if not value.has_value:
-                        found.pop(key, None)
+                        entries.pop(key, None)
                         continue
                     value = value.value
                 if not isinstance(key, bool | int | str):
                     raise CelError(f"unsupported key type: {type_of(key).full_name}")
-                found[key] = value
+                entries[key] = value
             frame.cost += MAP_CREATE
-            return found
+            return entries
 
         if all(isinstance(k, Constant) and isinstance(v, Constant) and not o for k, v, o in steps):
             return Constant(build(Frame([], 0)))
@@ -428,17 +428,17 @@ def _get(value: Any, link: Any, frame: Frame) -> Any:
     """Evaluates one step of a chain."""
     if isinstance(link, _Field):
         if type(value) is dict:
-            is_there, found = found_in(value, link.key)
-            if not is_there or (found is None and link.is_struct):
+            is_there, item = found_in(value, link.key)
+            if not is_there or (item is None and link.is_struct):
                 raise CelError(f"no such key: {escape(link.key) if link.is_struct else key_text(link.key)}")
         else:
-            found = index(value, link.key)
+            item = index(value, link.key)
     else:
         find, key = link(frame)
-        found = find(value, key)
-    if type(found) is Bad:
-        raise CelError(found.message)
-    return found
+        item = find(value, key)
+    if type(item) is Bad:
+        raise CelError(item.message)
+    return item
 
 
 def _chained(base: int | Step, path: Sequence[Step | _Field], cost: int) -> Step:
@@ -473,11 +473,11 @@ def _optional_chain(base: int | Step, links: list[Any], cost: int) -> Step:
                 value = _get(value, link, frame)
                 continue
             key = link(frame)[1] if is_dynamic else link.key
-            found = optional_index(value, key)
-            if not found.has_value or (found.value is None and not is_dynamic and link.is_struct):
+            item = optional_index(value, key)
+            if not item.has_value or (item.value is None and not is_dynamic and link.is_struct):
                 frame.cost -= len(links) - i
                 return NONE
-            value = found.value
+            value = item.value
             if type(value) is Bad:
                 raise CelError(value.message)
         return Optional(True, value)
@@ -760,9 +760,9 @@ def _or(optional: Step, other: Step, *, whole: bool) -> Step:
 
 def _listed(steps: list[Step]) -> Step:
     def build(frame: Frame) -> list[Any]:
-        found = [step(frame) for step in steps]
+        elements = [step(frame) for step in steps]
         frame.cost += LIST_CREATE
-        return found
+        return elements
 
     return build
 
@@ -852,13 +852,13 @@ def _collected(over: Step, loop: _Loop, numbers: list[int], steps: tuple[Step, S
     each = 2 if isinstance(body, Constant) else 2 + LIST_CREATE
 
     def collect(frame: Frame) -> list[Any]:
-        found = []
+        collected = []
         for _ in loop(over(frame), frame, numbers):
             if only is None or _holds(only(frame)):
-                found.append(body(frame))
+                collected.append(body(frame))
                 frame.cost += each
         frame.cost += 1
-        return found
+        return collected
 
     return collect
 
@@ -867,17 +867,17 @@ def _mapped(over: Step, numbers: list[int], steps: tuple[Step, Step | None], *, 
     body, only = steps
 
     def build(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        mapped: dict[Any, Any] = {}
         for _ in _pairs(over(frame), frame, numbers):
             if only is not None and not _holds(only(frame)):
                 continue
             value = body(frame)
             frame.cost += 2 if entries else 3
             for key, item in value.items() if entries else ((frame.variables[numbers[0]], value),):
-                if key in found:
-                    insert(found, key, item)
-                found[key] = item
+                if key in mapped:
+                    insert(mapped, key, item)
+                mapped[key] = item
         frame.cost += 1
-        return found
+        return mapped
 
     return build

@@ -116,7 +116,7 @@ def _comparisons() -> dict[str, Function]:
     def ordered(test: Function) -> Function:
         return lambda a, b: test(compared(a, b), 0)
 
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for name, test in tests.items():
         for kind in (
             "bool",
@@ -129,10 +129,10 @@ def _comparisons() -> dict[str, Function]:
             "timestamp",
             "duration",
         ):
-            found[f"{name}_{kind}"] = test
+            functions[f"{name}_{kind}"] = test
         for kind in ("int64_double", "uint64_double", "double", "double_int64", "double_uint64"):
-            found[f"{name}_{kind}"] = ordered(test)
-    return found
+            functions[f"{name}_{kind}"] = ordered(test)
+    return functions
 
 
 # ------------------------------------------------------------ conversions
@@ -258,10 +258,10 @@ def _clocks() -> dict[str, Function]:
         "getSeconds": "seconds",
         "getMilliseconds": "milliseconds",
     }
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for method, name in names.items():
-        found[f"timestamp_to_{name}"] = partial(here, method)
-        found[f"timestamp_to_{name}_{'' if name == 'seconds' else 'with_'}tz"] = partial(there, method)
+        functions[f"timestamp_to_{name}"] = partial(here, method)
+        functions[f"timestamp_to_{name}_{'' if name == 'seconds' else 'with_'}tz"] = partial(there, method)
     second = times.SECOND
     for name, unit in (
         ("hours", 3600 * second),
@@ -269,8 +269,8 @@ def _clocks() -> dict[str, Function]:
         ("seconds", second),
         ("milliseconds", 10**6),
     ):
-        found[f"duration_to_{name}"] = lambda a, unit=unit: _divided(a.ns, unit)
-    return found
+        functions[f"duration_to_{name}"] = lambda a, unit=unit: _divided(a.ns, unit)
+    return functions
 
 
 # ------------------------------------------------------------ collections
@@ -357,11 +357,11 @@ def _best(name: str, sign: int) -> Function:
     def best(items: list[Any]) -> Any:
         if not items:
             raise CelError(f"{name} called on empty list")
-        found = items[0]
+        winner = items[0]
         for item in items[1:]:
-            if _is_order(found, item, sign):
-                found = item
-        return found
+            if _is_order(winner, item, sign):
+                winner = item
+        return winner
 
     return best
 
@@ -376,10 +376,10 @@ def _last_index_of(items: list[Any], item: Any) -> int:
 
 def _sum(check: Callable[[Any], Any], zero: Any) -> Function:
     def total(items: list[Any]) -> Any:
-        found = zero
+        sum_so_far = zero
         for item in items:
-            found = check(found + item)
-        return found
+            sum_so_far = check(sum_so_far + item)
+        return sum_so_far
 
     return total
 
@@ -413,18 +413,18 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
         raise CelError("level must be non-negative")
     if depth == 0:
         return list(items)
-    found: list[Any] = []
+    flat: list[Any] = []
     for item in items:
-        found += _flatten(item, depth - 1) if isinstance(item, list) else [item]
-    return found
+        flat += _flatten(item, depth - 1) if isinstance(item, list) else [item]
+    return flat
 
 
 def _distinct(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for item in items:
-        if not contains(found, item):
-            found.append(item)
-    return found
+        if not contains(distinct, item):
+            distinct.append(item)
+    return distinct
 
 
 def insert(into: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
@@ -440,7 +440,7 @@ def _insert_all(into: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]
 
 
 def _lists() -> dict[str, Function]:
-    found: dict[str, Function] = {
+    functions: dict[str, Function] = {
         "list_a_index_of_int": _index_of,
         "list_a_last_index_of_int": _last_index_of,
         "list_int_sum_int": _sum(int64, 0),
@@ -458,13 +458,13 @@ def _lists() -> dict[str, Function]:
     }
     kinds = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
     for kind in kinds:
-        found[f"list_{kind}_is_sorted_bool"] = _is_sorted
-        found[f"list_{kind}_min_{kind}"] = _best("min", 1)
-        found[f"list_{kind}_max_{kind}"] = _best("max", -1)
+        functions[f"list_{kind}_is_sorted_bool"] = _is_sorted
+        functions[f"list_{kind}_min_{kind}"] = _best("min", 1)
+        functions[f"list_{kind}_max_{kind}"] = _best("max", -1)
         full = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}.get(kind, kind)
-        found[f"list_{full}_sort"] = lambda a: _sort_by(a, a)
-        found[f"list_{full}_sortByAssociatedKeys"] = _sort_by
-    return found
+        functions[f"list_{full}_sort"] = lambda a: _sort_by(a, a)
+        functions[f"list_{full}_sortByAssociatedKeys"] = _sort_by
+    return functions
 
 
 # -------------------------------------------------------------- optionals

@@ -58,8 +58,8 @@ class Quantity(Struct, frozen=True, eq=False):
         """Returns upstream's AsInt64, or None."""
         if not self.is_small or self.exponent < 0:
             return None
-        found = self.value * 10**self.exponent
-        return found if _is_int64(found) else None
+        number = self.value * 10**self.exponent
+        return number if _is_int64(number) else None
 
     def plus(self, other: "Quantity", sign: int) -> "Quantity":
         added = other.value * sign
@@ -91,27 +91,27 @@ _BINARY_DIGITS: Final = 14
 
 def _quantity(text: str) -> Quantity:
     try:
-        found = parse_quantity(text)
+        quantity = parse_quantity(text)
     except ValueError as error:
         raise CelError(str(error)) from None
     match = _WRITTEN.fullmatch(text.strip())
     assert match is not None
     whole, fraction, suffix = match[1] or "0", match[2] or "", match[3]
-    if found.family == "BinarySI":
+    if quantity.family == "BinarySI":
         step = _BINARY.index(suffix)
         if not fraction and len(whole) + 3 * step <= _BINARY_DIGITS:
-            return Quantity(int(found.amount))
-        capped = min(abs(found.amount), Fraction((1 << 63) - 1))
-        return _in_nanos(capped if found.amount > 0 else -capped)
+            return Quantity(int(quantity.amount))
+        capped = min(abs(quantity.amount), Fraction((1 << 63) - 1))
+        return _in_nanos(capped if quantity.amount > 0 else -capped)
     # How many digits stand behind the last one that is written.
     digits = int(whole + fraction)
     exponent = _BELOW.get(suffix, 0) - len(fraction)
     if digits:
-        size = abs(found.amount) / digits
+        size = abs(quantity.amount) / digits
         exponent = len(str(size.numerator)) - len(str(size.denominator))
     if len(whole) + len(fraction) <= _DIGITS and exponent >= _NANO:
-        return Quantity(digits if found.amount > 0 else -digits, exponent)
-    return _in_nanos(found.amount)
+        return Quantity(digits if quantity.amount > 0 else -digits, exponent)
+    return _in_nanos(quantity.amount)
 
 
 def _in_nanos(amount: Fraction) -> Quantity:
@@ -197,13 +197,13 @@ def _semver(text: str, normalize: bool = False) -> Semver:
     rest, plus, build = parts[2].partition("+")
     patch_text, dash, pre = rest.partition("-")
     patch = _version_number(patch_text, "Patch")
-    found = tuple(map(_pre_release, pre.split("."))) if dash else ()
+    identifiers = tuple(map(_pre_release, pre.split("."))) if dash else ()
     for piece in build.split(".") if plus else ():
         if not piece:
             raise CelError("Build meta data is empty")
         if not _PRE.fullmatch(piece):
             raise CelError(f"Invalid character(s) found in build meta data {go_quote(piece)}")
-    return Semver((major, minor, patch), found)
+    return Semver((major, minor, patch), identifiers)
 
 
 def _version_number(text: str, name: str) -> int:
@@ -415,8 +415,8 @@ def _url(text: str) -> URL:
     if problem := request_uri_problem(text):
         raise CelError(f"URL parse error during conversion from string: {problem}")
     body = text.partition("#")[0]
-    found = SCHEME.match(body)
-    scheme, rest = (found.group(1).lower(), body[found.end() :]) if found else ("", body)
+    match = SCHEME.match(body)
+    scheme, rest = (match.group(1).lower(), body[match.end() :]) if match else ("", body)
     rest, _, query = rest.partition("?")
     host = ""
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
@@ -433,14 +433,14 @@ def _escaped_path(url: URL) -> str:
 
 
 def _query(url: URL) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for pair in url.query.split("&"):
         if not pair or ";" in pair or ESCAPED.search(pair):
             continue
         key, _, value = pair.replace("+", " ").partition("=")
         plain = [unquote_to_bytes(part).decode(errors="replace") for part in (key, value)]
-        found.setdefault(plain[0], []).append(plain[1])
-    return found
+        parameters.setdefault(plain[0], []).append(plain[1])
+    return parameters
 
 
 _URLS: Final[dict[str, Function]] = {

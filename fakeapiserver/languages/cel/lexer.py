@@ -77,24 +77,24 @@ def tokens(source: str) -> tuple[list[Token], list[Issue]]:
 def _scan(source: str, issues: list[Issue]) -> Iterator[Token]:
     at = 0
     while at < len(source):
-        found = _TOKEN.match(source, at)
-        if found is None:
+        match = _TOKEN.match(source, at)
+        if match is None:
             end = _broken_end(source, at)
             shown = source[at:end].replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
             issues.append(Issue(at, f"Syntax error: token recognition error at: '{shown}'"))
             at = end
             continue
-        kind, text = str(found.lastgroup), found.group()
+        kind, text = str(match.lastgroup), match.group()
         if kind != "SPACE":
             yield Token(text if kind == "SYMBOL" or text in _WORDS else kind, text, at)
-        at = found.end()
+        at = match.end()
 
 
 def _broken_end(source: str, at: int) -> int:
     """Behind the character that fits no token."""
     for first, pattern in _BROKEN:
-        if source[at] == first and (found := pattern.match(source, at)):
-            return min(found.end() + 1, len(source))
+        if source[at] == first and (match := pattern.match(source, at)):
+            return min(match.end() + 1, len(source))
     return at + 1
 
 

@@ -81,9 +81,16 @@ def _fold(
 
 def _quantifier(kind: str, names: int) -> _Expander:
     def expander(at: int, target: Expr, args: list[Expr]) -> Expr:
-        found = _two(args[0], args[1]) if names == 2 else (_variable(args[0], "argument must be a simple name"), None)
+        variables = (
+            _two(args[0], args[1]) if names == 2 else (_variable(args[0], "argument must be a simple name"), None)
+        )
         return _fold(
-            at, target, found, _quantified(at, kind, args[names]), kind.replace("existsOne", "exists_one"), args[names]
+            at,
+            target,
+            variables,
+            _quantified(at, kind, args[names]),
+            kind.replace("existsOne", "exists_one"),
+            args[names],
         )
 
     return expander

@@ -71,8 +71,8 @@ def parse(source: str, *, binds: bool = False, macros: bool = True) -> Expr:
     if len(source) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
-    found, issues = tokens(source)
-    parser = _Parser(source, found, issues, binds, macros)
+    lexed, issues = tokens(source)
+    parser = _Parser(source, lexed, issues, binds, macros)
     tree: Expr | None = None
     try:
         tree = parser.start()
@@ -95,11 +95,11 @@ def _listed(kinds: tuple[str, ...]) -> str:
 
 
 class _Parser:
-    def __init__(self, source: str, found: list[Token], issues: list[Issue], binds: bool, macros: bool) -> None:
+    def __init__(self, source: str, lexed: list[Token], issues: list[Issue], binds: bool, macros: bool) -> None:
         self._source = source
         self._binds = binds
         self._macros = macros
-        self._tokens = found
+        self._tokens = lexed
         self._issues = issues
         self._next = 0
         self._depth = 0
@@ -229,9 +229,9 @@ class _Parser:
 
     def _binary(self, level: int) -> Expr:
         left = self._unary()
-        while (found := _OPERATORS.get(self._kind, 0)) >= level:
+        while (precedence := _OPERATORS.get(self._kind, 0)) >= level:
             operator = self._take()
-            right = self._binary(found + 1)
+            right = self._binary(precedence + 1)
             name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
             left = Call(operator.at, name, None, [left, right])
         return left

@@ -67,8 +67,8 @@ def _contained(args: _Args, _: Any) -> int:
 def _contains_address(extra: int, *, parses: bool) -> Cost:
     def cost(args: _Args, _: Any) -> int:
         size = size_of(args[0])
-        found = math.ceil(size * 2 * 0.1) + (math.ceil(size * 0.1) + 1 if extra else 0)
-        return found + (math.ceil(size_of(args[1]) * 0.1) if parses else 0)
+        contains_cost = math.ceil(size * 2 * 0.1) + (math.ceil(size * 0.1) + 1 if extra else 0)
+        return contains_cost + (math.ceil(size_of(args[1]) * 0.1) if parses else 0)
 
     return cost
 

@@ -53,22 +53,22 @@ def _legal(pattern: str) -> Any:
 
 
 def find(text: str, pattern: str) -> str:
-    found = _legal(pattern).search(text)
-    return "" if found is None else str(found.group())
+    match = _legal(pattern).search(text)
+    return "" if match is None else str(match.group())
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """Go's FindAllString: an empty match right behind another does not count."""
-    found: list[str] = []
+    matches: list[str] = []
     last_end = -1
     for match in _legal(pattern).finditer(text):
-        if 0 <= limit <= len(found):
+        if 0 <= limit <= len(matches):
             break
         if match.start() == match.end() == last_end:
             continue
-        found.append(match.group())
+        matches.append(match.group())
         last_end = match.end()
-    return found
+    return matches
 
 
 def char_at(text: str, at: int) -> str:

@@ -44,20 +44,20 @@ def duration_text(duration: Duration) -> str:
 def to_timestamp(text: str) -> Timestamp:
     """Parses RFC 3339."""
     wrong = CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
-    found = _RFC3339.fullmatch(text)
-    if found is None:
+    match = _RFC3339.fullmatch(text)
+    if match is None:
         raise wrong
-    zone = found.group(8)
+    zone = match.group(8)
     offset = 0 if zone == "Z" else (int(zone[1:3]) * 60 + int(zone[4:6])) * (-60 if zone[0] == "-" else 60)
     try:
-        moment = datetime.fromisoformat(found.group()[:19]).replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(match.group()[:19]).replace(tzinfo=UTC)
     except ValueError:
         raise wrong from None
     if abs(offset) >= 86400:
         raise wrong
     seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset
     try:
-        return checked_timestamp(seconds * SECOND + int((found.group(7) or "0")[:9].ljust(9, "0")), offset)
+        return checked_timestamp(seconds * SECOND + int((match.group(7) or "0")[:9].ljust(9, "0")), offset)
     except CelError:
         raise wrong from None
 

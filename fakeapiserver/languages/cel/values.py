@@ -96,10 +96,10 @@ class Lazy:
                 self._known[name] = self._find(name)
             except CelError as error:
                 self._known[name] = error
-        found = self._known[name]
-        if isinstance(found, CelError):
-            raise found
-        return found
+        value = self._known[name]
+        if isinstance(value, CelError):
+            raise value
+        return value
 
 
 class SetList(list[Any]):
@@ -180,9 +180,9 @@ _TYPES: Final[dict[type, Type]] = {
 
 
 def type_of(value: Any) -> Type:
-    found = _TYPES.get(type(value))
-    if found is not None:
-        return found
+    kind = _TYPES.get(type(value))
+    if kind is not None:
+        return kind
     declared: Type = value.cel_type  # a value of the library knows its own
     return declared
 

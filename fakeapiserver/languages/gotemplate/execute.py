@@ -75,9 +75,9 @@ class _Run:
                 case tree.Text(text):
                     self._write(text)
                 case tree.Action(pipe):
-                    found = self._pipe(pipe, dot, variables)
+                    value = self._pipe(pipe, dot, variables)
                     if not pipe.variables:
-                        self._write("<no value>" if found is None else shown(found))
+                        self._write("<no value>" if value is None else shown(value))
                 case tree.Branch():
                     self._branch(node, dot, variables)
                 case tree.Include():
@@ -104,19 +104,19 @@ class _Run:
 
     def _branch(self, node: tree.Branch, dot: Any, variables: Variables) -> None:
         mark = len(variables)
-        found = self._pipe(node.pipe, dot, variables)
+        value = self._pipe(node.pipe, dot, variables)
         if node.word == "range":
-            self._range(node, found, dot, variables)
-        elif truth(found):
-            self.walk(node.body, found if node.word == "with" else dot, variables)
+            self._range(node, value, dot, variables)
+        elif truth(value):
+            self.walk(node.body, value if node.word == "with" else dot, variables)
         else:
             self.walk(node.otherwise, dot, variables)
         del variables[mark:]
 
-    def _range(self, node: tree.Branch, found: Any, dot: Any, variables: Variables) -> None:
+    def _range(self, node: tree.Branch, value: Any, dot: Any, variables: Variables) -> None:
         names = node.pipe.variables
         mark = len(variables)
-        items = self._items(found, names)
+        items = self._items(value, names)
         ran = False
         try:
             for key, item in items:
@@ -132,18 +132,18 @@ class _Run:
         if not ran:
             self.walk(node.otherwise, dot, variables)
 
-    def _items(self, found: Any, names: Sequence[str]) -> Any:
-        if found is None or found is MISSING:
+    def _items(self, value: Any, names: Sequence[str]) -> Any:
+        if value is None or value is MISSING:
             return ()
-        if isinstance(found, list):
-            return enumerate(found)
-        if isinstance(found, dict):
-            return [(key, found[key]) for key in sorted(found)]
-        if isinstance(found, int) and not isinstance(found, bool):
+        if isinstance(value, list):
+            return enumerate(value)
+        if isinstance(value, dict):
+            return [(key, value[key]) for key in sorted(value)]
+        if isinstance(value, int) and not isinstance(value, bool):
             if len(names) > 1:
-                raise self._error(f"can't use {found} to iterate over more than one variable")
-            return ((MISSING, at) for at in range(found))
-        raise self._error(f"range can't iterate over {shown(found)}")
+                raise self._error(f"can't use {value} to iterate over more than one variable")
+            return ((MISSING, at) for at in range(value))
+        raise self._error(f"range can't iterate over {shown(value)}")
 
     def _set_range(self, pipe: tree.Pipe, key: Any, item: Any, variables: Variables) -> None:
         given = (key, item) if len(pipe.variables) > 1 else (item,)
@@ -270,12 +270,12 @@ class _Run:
     def _short_circuit(
         self, is_and: bool, arguments: Sequence[tree.Term], dot: Any, variables: Variables, final: Any
     ) -> Any:
-        found: Any = MISSING
+        result: Any = MISSING
         for argument in arguments:
-            found = self._argument(argument, "raw", dot, variables)
-            if truth(found) != is_and:
-                return found
-        return found if final is _ABSENT else final
+            result = self._argument(argument, "raw", dot, variables)
+            if truth(result) != is_and:
+                return result
+        return result if final is _ABSENT else final
 
     def _argument(self, argument: tree.Term, kind: str, dot: Any, variables: Variables) -> Any:
         if isinstance(argument, tree.Literal):

@@ -31,33 +31,33 @@ def _not(value: Raw) -> bool:
     return not truth(value)
 
 
-def _len(found: Raw) -> int:
-    if isinstance(found, str):
-        return len(found.encode())
-    if isinstance(found, list | dict):
-        return len(found)
-    if found is None or found is MISSING:
+def _len(value: Raw) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, list | dict):
+        return len(value)
+    if value is None or value is MISSING:
         raise TemplateError("len of nil pointer")
-    raise TemplateError(f"len of type {type_name(found)}")
+    raise TemplateError(f"len of type {type_name(value)}")
 
 
-def _index(found: Raw, *keys: Raw) -> Any:
-    if found is None or found is MISSING:
+def _index(value: Raw, *keys: Raw) -> Any:
+    if value is None or value is MISSING:
         raise TemplateError("index of untyped nil")
     for key in keys:
-        if isinstance(found, dict):
+        if isinstance(value, dict):
             if not isinstance(key, str) or isinstance(key, Number):
                 if key is None or key is MISSING:
                     raise TemplateError("value is nil; should be of type string")
                 raise TemplateError(f"value has type {type_name(key)}; should be string")
-            found = found.get(key)
-        elif isinstance(found, list | str) and not isinstance(found, Number):
-            found = found[_place(key, len(found))]
-        elif found is None:
+            value = value.get(key)
+        elif isinstance(value, list | str) and not isinstance(value, Number):
+            value = value[_place(key, len(value))]
+        elif value is None:
             raise TemplateError("index of nil pointer")
         else:
-            raise TemplateError(f"can't index item of type {type_name(found)}")
-    return found
+            raise TemplateError(f"can't index item of type {type_name(value)}")
+    return value
 
 
 def _place(key: Any, length: int, *, end: bool = False) -> int:
@@ -70,18 +70,18 @@ def _place(key: Any, length: int, *, end: bool = False) -> int:
     return key
 
 
-def _slice(found: Raw, *bounds: Raw) -> Any:
-    if not isinstance(found, list | str):
+def _slice(value: Raw, *bounds: Raw) -> Any:
+    if not isinstance(value, list | str):
         raise TemplateError(
-            "slice of untyped nil" if found in (None, MISSING) else f"can't slice item of type {type_name(found)}"
+            "slice of untyped nil" if value in (None, MISSING) else f"can't slice item of type {type_name(value)}"
         )
     if len(bounds) > 3:
         raise TemplateError(f"too many slice indexes: {len(bounds)}")
-    first = _place(bounds[0], len(found), end=True) if bounds else 0
-    last = _place(bounds[1], len(found), end=True) if len(bounds) > 1 else len(found)
+    first = _place(bounds[0], len(value), end=True) if bounds else 0
+    last = _place(bounds[1], len(value), end=True) if len(bounds) > 1 else len(value)
     if first > last:
         raise TemplateError(f"invalid slice index: {first} > {last}")
-    return found[first:last]
+    return value[first:last]
 
 
 def _print(*values: Raw) -> str:

@@ -139,7 +139,7 @@ def parse_tree(text: str, functions: Mapping[str, Function]) -> Tree:
 
 def _lex(text: str) -> list[Token]:
     """Tokens of texts (kind text) and of actions, each action closed by an `end`."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     at, line, trims = 0, 1, False
     while at < len(text):
         start = text.find("{{", at)
@@ -150,27 +150,27 @@ def _lex(text: str) -> list[Token]:
             piece = piece.lstrip(_SPACE)
         if start < 0:
             if piece:
-                found.append(Token("text", piece, begin))
+                tokens.append(Token("text", piece, begin))
             break
         at = start + 2
         if text[at : at + 1] == "-" and text[at + 1 : at + 2] in tuple(_SPACE):
             piece = piece.rstrip(_SPACE)
             at += 2
         if piece:
-            found.append(Token("text", piece, begin))
-        at, trims, line = _lex_action(text, at, line, found)
-    found.append(Token("eof", "", line))
-    return found
+            tokens.append(Token("text", piece, begin))
+        at, trims, line = _lex_action(text, at, line, tokens)
+    tokens.append(Token("eof", "", line))
+    return tokens
 
 
-def _lex_action(text: str, at: int, line: int, found: list[Token]) -> tuple[int, bool, int]:
+def _lex_action(text: str, at: int, line: int, tokens: list[Token]) -> tuple[int, bool, int]:
     """(behind it, whether it trims what follows, the line there)"""
-    count, last, commented = len(found), "", False
+    count, last, commented = len(tokens), "", False
     while True:
         if text.startswith("}}", at) or (text[at : at + 1] in tuple(_SPACE) and text.startswith("-}}", at + 1)):
             trims = not text.startswith("}}", at)
-            if len(found) > count or not commented:
-                found.append(Token("end", "}}", line))
+            if len(tokens) > count or not commented:
+                tokens.append(Token("end", "}}", line))
             return at + (4 if trims else 2), trims, line
         if text.startswith("-}}", at) and not last:
             return at + 3, True, line
@@ -189,16 +189,16 @@ def _lex_action(text: str, at: int, line: int, found: list[Token]) -> tuple[int,
         ):
             raise TemplateError(f"template: _:{line}: bad character {word[0]!r} in command")
         commented = commented or kind == "comment"
-        if kind == "comment" and len(found) > count:
+        if kind == "comment" and len(tokens) > count:
             raise TemplateError(f"template: _:{line}: unexpected comment in command")
         if (kind == "field" and last not in ("", "space", "operator")) or (
-            kind == "field" and last == "operator" and found[-1].text == ")"
+            kind == "field" and last == "operator" and tokens[-1].text == ")"
         ):
-            found.append(Token("chained", word, line))
+            tokens.append(Token("chained", word, line))
         elif kind not in ("space", "comment"):
-            found.append(Token(kind, word, line))
-        if kind == "space" and last and found[-1].kind != "space":
-            found.append(Token("space", " ", line))
+            tokens.append(Token(kind, word, line))
+        if kind == "space" and last and tokens[-1].kind != "space":
+            tokens.append(Token("space", " ", line))
         line += word.count("\n")
         last = "" if kind == "comment" else kind
         at = match.end()
@@ -242,9 +242,9 @@ class _Parser:
 
     def _next(self) -> Token:
         self._skip_space()
-        found = self._tokens[self._at]
+        token = self._tokens[self._at]
         self._at += 1
-        return found
+        return token
 
     def _peek(self) -> Token:
         self._skip_space()
@@ -255,17 +255,17 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._error("the template is nested too deep")
-        found: list[Node] = []
+        nodes: list[Node] = []
         while True:
             token = self._tokens[self._at]
             if token.kind == "eof":
                 if not top:
                     raise self._error("unexpected EOF")
                 self._depth -= 1
-                return found, ""
+                return nodes, ""
             if token.kind == "text":
                 self._at += 1
-                found.append(Text(token.text))
+                nodes.append(Text(token.text))
                 continue
             word = self._peek().text if self._peek().kind == "name" else ""
             if word in ("end", "else"):
@@ -273,10 +273,10 @@ class _Parser:
                 if word == "end":
                     self._close()
                 self._depth -= 1
-                return found, word
+                return nodes, word
             node = self._action(word, top=top)
             if node is not None:
-                found.append(node)
+                nodes.append(node)
 
     def _close(self) -> None:
         if self._next().kind != "end":
@@ -400,26 +400,26 @@ class _Parser:
         return [], False
 
     def _command(self, context: str) -> Sequence[Term]:
-        found: list[Term] = []
+        terms: list[Term] = []
         while True:
             self._skip_space()
-            found.append(self._operand(context))
+            terms.append(self._operand(context))
             token = self._tokens[self._at]
             if token.kind == "space":
                 token = self._peek()
                 if token.kind == "operator" and token.text == "|":
                     self._at += 1
                     self._need_command(context)
-                    return found
+                    return terms
                 if token.kind == "end" or token.text == ")":
-                    return found
+                    return terms
                 continue
             if token.kind == "operator" and token.text == "|":
                 self._at += 1
                 self._need_command(context)
-                return found
+                return terms
             if token.kind == "end" or (token.kind == "operator" and token.text == ")"):
-                return found
+                return terms
             raise self._error(f"unexpected <{token.text}> in operand")
 
     def _need_command(self, context: str) -> None:
@@ -479,10 +479,10 @@ class _Parser:
             return Literal(token.text == "true")
         if token.text == "nil":
             return Literal(None, is_nil=True)
-        found = self._functions.get(token.text)
-        if found is None:
+        function = self._functions.get(token.text)
+        if function is None:
             raise self._error(f'function "{token.text}" not defined')
-        return Call(found)
+        return Call(function)
 
     def _number(self, text: str) -> int | float:
         try:
@@ -495,7 +495,7 @@ class _Parser:
 
     def _fraction(self, text: str) -> float:
         try:
-            found = float(text)
+            number = float(text)
         except ValueError:
             raise self._error(f"bad number syntax: {text!r}") from None
-        return found
+        return number

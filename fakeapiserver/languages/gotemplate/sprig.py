@@ -285,10 +285,10 @@ def _until(count: int) -> list[Any]:
 def _until_step(start: int, stop: int, step: int) -> list[Any]:
     if (stop < start and step >= 0) or (stop >= start and step <= 0):
         return []
-    found = range(start, stop, step)
-    if len(found) > MAX_OUTPUT:
+    numbers = range(start, stop, step)
+    if len(numbers) > MAX_OUTPUT:
         raise TemplateError("until: the list becomes too long")
-    return [*found]
+    return [*numbers]
 
 
 def _seq(*bounds: int) -> str:
@@ -318,10 +318,10 @@ def _sub(one: Any, other: Any) -> int:
 
 
 def _mul(first: Any, *more: Any) -> int:
-    found = _to_int(first)
+    product = _to_int(first)
     for value in more:
-        found = _wrapped(found * _to_int(value))
-    return found
+        product = _wrapped(product * _to_int(value))
+    return product
 
 
 def _div(one: Any, other: Any) -> int:
@@ -354,20 +354,20 @@ def _round(value: Any, places: int, *on: float) -> float:
 
 def _decimals(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[..., Any]:
     def run(first: Any, *more: Any) -> float:
-        found = Decimal(repr(_to_float(first)))
+        number = Decimal(repr(_to_float(first)))
         for value in more:
             try:
-                found = operation(found, Decimal(repr(_to_float(value))))
+                number = operation(number, Decimal(repr(_to_float(value))))
             except (InvalidOperation, ZeroDivisionError):
                 raise TemplateError("decimal division by 0") from None
-        return float(found)
+        return float(number)
 
     return run
 
 
 def _addf(*values: Any) -> float:
-    found: float = _decimals(Decimal.__add__)(0, *values)
-    return found
+    total: float = _decimals(Decimal.__add__)(0, *values)
+    return total
 
 
 def _to_decimal(value: Any) -> int:
@@ -385,13 +385,13 @@ def _list(*values: Any) -> list[Any]:
 
 
 def _first(value: Any) -> Any:
-    found = _list_of(value, "first")
-    return found[0] if found else None
+    items = _list_of(value, "first")
+    return items[0] if items else None
 
 
 def _last(value: Any) -> Any:
-    found = _list_of(value, "last")
-    return found[-1] if found else None
+    items = _list_of(value, "last")
+    return items[-1] if items else None
 
 
 def _rest(value: Any) -> list[Any]:
@@ -415,11 +415,11 @@ def _reverse(value: Any) -> list[Any]:
 
 
 def _uniq(value: Any) -> list[Any]:
-    found: list[Any] = []
+    unique: list[Any] = []
     for item in _list_of(value, "uniq"):
-        if not _has(item, found):
-            found.append(item)
-    return found
+        if not _has(item, unique):
+            unique.append(item)
+    return unique
 
 
 def _without(value: Any, *gone: Any) -> list[Any]:
@@ -437,14 +437,14 @@ def _compact(value: Any) -> list[Any]:
 
 
 def _slice(value: Any, *bounds: Any) -> Any:
-    found = _list_of(value, "slice")
-    if not found:
+    items = _list_of(value, "slice")
+    if not items:
         return None
     start = _to_int(bounds[0]) if bounds else 0
-    end = _to_int(bounds[1]) if len(bounds) > 1 else len(found)
-    if not 0 <= start <= end <= len(found):
+    end = _to_int(bounds[1]) if len(bounds) > 1 else len(items)
+    if not 0 <= start <= end <= len(items):
         raise TemplateError("reflect.Value.Slice: slice index out of bounds")
-    return found[start:end]
+    return items[start:end]
 
 
 def _concat(*values: Any) -> list[Any]:
@@ -452,10 +452,10 @@ def _concat(*values: Any) -> list[Any]:
 
 
 def _chunk(size: int, value: Any) -> list[Any]:
-    found = _list_of(value, "chunk")
+    items = _list_of(value, "chunk")
     if size <= 0:
         raise TemplateError("runtime error: integer divide by zero")
-    return [found[at : at + size] for at in range(0, len(found), size)] or [[]]
+    return [items[at : at + size] for at in range(0, len(items), size)] or [[]]
 
 
 def _sort_alpha(value: Any) -> list[Any]:
@@ -466,10 +466,10 @@ def _sort_alpha(value: Any) -> list[Any]:
 
 
 def _dict(*values: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for at in range(0, len(values), 2):
-        found[shown(values[at])] = values[at + 1] if at + 1 < len(values) else ""
-    return found
+        entries[shown(values[at])] = values[at + 1] if at + 1 < len(values) else ""
+    return entries
 
 
 def _get(value: dict[str, Any], key: str) -> Any:
@@ -537,16 +537,16 @@ def _deep_copy(value: Any) -> Any:
 def _dig(*path: Any) -> Any:
     if len(path) < 3:
         raise TemplateError("dig needs at least three arguments")
-    *keys, default, found = path
+    *keys, default, value = path
     for key in keys:
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise TemplateError(
-                f"interface conversion: interface {{}} is {type_name(found)}, not map[string]interface {{}}"
+                f"interface conversion: interface {{}} is {type_name(value)}, not map[string]interface {{}}"
             )
-        if key not in found:
+        if key not in value:
             return default
-        found = found[key]
-    return found
+        value = value[key]
+    return value
 
 
 # --------------------------------------------------------------------- defaults
@@ -598,13 +598,13 @@ def _regex_match_softly(pattern: str, text: str) -> bool:
 
 
 def _regex_find(pattern: str, text: str) -> str:
-    found = _pattern(pattern).search(text)
-    return found.group() if found else ""
+    match = _pattern(pattern).search(text)
+    return match.group() if match else ""
 
 
 def _regex_find_all(pattern: str, text: str, count: int) -> list[Any]:
-    found = [match.group() for match in _pattern(pattern).finditer(text)]
-    return found if count < 0 else found[:count]
+    matches = [match.group() for match in _pattern(pattern).finditer(text)]
+    return matches if count < 0 else matches[:count]
 
 
 def _replaced(pattern: str, text: str, template: Callable[[Any], str]) -> str:
@@ -638,16 +638,16 @@ def _regex_replace_all_literal(pattern: str, text: str, replacement: str) -> str
 def _regex_split(pattern: str, text: str, count: int) -> list[Any]:
     if count == 0:
         return []
-    found: list[Any] = []
+    parts: list[Any] = []
     at = 0
     for match in _pattern(pattern).finditer(text):
-        if count > 0 and len(found) == count - 1:
+        if count > 0 and len(parts) == count - 1:
             break
         if match.end() == 0 or (match.start() == match.end() == len(text)):
             continue
-        found.append(text[at : match.start()])
+        parts.append(text[at : match.start()])
         at = match.end()
-    return [*found, text[at:]]
+    return [*parts, text[at:]]
 
 
 def _base(path: str) -> str:
@@ -656,8 +656,8 @@ def _base(path: str) -> str:
 
 
 def _clean(path: str) -> str:
-    found = posixpath.normpath(path) if path else "."
-    return found[1:] if found.startswith("//") else found
+    cleaned = posixpath.normpath(path) if path else "."
+    return cleaned[1:] if cleaned.startswith("//") else cleaned
 
 
 def _dir(path: str) -> str:
@@ -671,18 +671,18 @@ def _ext(path: str) -> str:
 
 def _url_parse(text: str) -> dict[str, Any]:
     try:
-        found = urlsplit(text)
+        url = urlsplit(text)
     except ValueError as error:
         raise TemplateError(f"unable to parse url: {error}") from None
-    userinfo, at, host = found.netloc.rpartition("@")
+    userinfo, at, host = url.netloc.rpartition("@")
     return {
-        "scheme": found.scheme,
+        "scheme": url.scheme,
         "host": host,
-        "hostname": found.hostname or "",
-        "path": found.path,
-        "query": found.query,
-        "opaque": "" if found.netloc or found.path.startswith("/") or not found.scheme else found.path,
-        "fragment": found.fragment,
+        "hostname": url.hostname or "",
+        "path": url.path,
+        "query": url.query,
+        "opaque": "" if url.netloc or url.path.startswith("/") or not url.scheme else url.path,
+        "fragment": url.fragment,
         "userinfo": userinfo if at else "",
     }
 

@@ -69,8 +69,8 @@ def _offset(form: str, at: datetime) -> str:
     colon = ":" if ":" in form else ""
     if len(form.replace(":", "")) == 3:
         return sign + hours
-    found = f"{sign}{hours}{colon}{minutes}"
-    return f"{found}{colon}{seconds % 60:02}" if len(form.replace(":", "")) == 7 else found
+    offset_text = f"{sign}{hours}{colon}{minutes}"
+    return f"{offset_text}{colon}{seconds % 60:02}" if len(form.replace(":", "")) == 7 else offset_text
 
 
 _NUMBERS: Final = {
@@ -100,32 +100,32 @@ def parsed(layout: str, text: str) -> Time:
     pattern += re.escape(layout[at:])
     failure = TemplateError(f'parsing time "{text}" as "{layout}": cannot parse')
     try:
-        found = re.fullmatch(pattern, text, re.A)
+        fields = re.fullmatch(pattern, text, re.A)
     except re.error:
         raise failure from None
-    if found is None:
+    if fields is None:
         raise failure
     try:
-        return Time(_moment(found.groupdict()))
+        return Time(_moment(fields.groupdict()))
     except ValueError:
         raise failure from None
 
 
-def _moment(found: Mapping[str, str | None]) -> float:
+def _moment(parts: Mapping[str, str | None]) -> float:
     def number(name: str, default: int) -> int:
-        text = found.get(name)
+        text = parts.get(name)
         return int(text) if text else default
 
     month = number("m", 1)
-    if name := (found.get("b") or found.get("B")):
+    if name := (parts.get("b") or parts.get("B")):
         month = _MONTHS.index(name[:3].lower()) + 1
     hour = number("H", 0)
-    if found.get("I"):
-        hour = number("I", 0) % 12 + (12 if (found.get("p") or "").lower() == "pm" else 0)
-    second = float((found.get("S") or "0").replace(",", "."))
-    year = number("Y", 0) or (number("y", 1) + (2000 if number("y", 1) < 69 else 1900) if found.get("y") else 1)
+    if parts.get("I"):
+        hour = number("I", 0) % 12 + (12 if (parts.get("p") or "").lower() == "pm" else 0)
+    second = float((parts.get("S") or "0").replace(",", "."))
+    year = number("Y", 0) or (number("y", 1) + (2000 if number("y", 1) < 69 else 1900) if parts.get("y") else 1)
     at = datetime(year, month, number("d", 1), hour, number("M", 0), int(second), tzinfo=UTC).timestamp()
-    zone = (found.get("z") or "Z").replace(":", "")
+    zone = (parts.get("z") or "Z").replace(":", "")
     if zone != "Z":
         at -= (int(zone[1:3]) * 3600 + int(zone[3:5] or 0) * 60) * (-1 if zone[0] == "-" else 1)
     return at + second % 1

@@ -229,9 +229,9 @@ def _formatted(verb: str, value: Any, flags: str, precision: int) -> str:
     if verb == "t" and isinstance(value, bool):
         return shown(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        found = _integer(verb, value, flags)
-        if found is not None:
-            return found
+        formatted = _integer(verb, value, flags)
+        if formatted is not None:
+            return formatted
     if isinstance(value, float) and verb in "eEfFgG":
         text = go_float(value, "f" if verb == "F" else verb, precision)
         return f"+{text}" if "+" in flags and value >= 0 else text

@@ -54,12 +54,12 @@ def _to_number(value: Any) -> Any:
     if not isinstance(value, str):
         raise _refuse("tonumber", value)
     try:
-        found = json.loads(value.strip())
+        number = json.loads(value.strip())
     except ValueError:
-        found = None
-    if value != value.strip() or kind(found) != "number":
+        number = None
+    if value != value.strip() or kind(number) != "number":
         raise JqError(f"tonumber cannot be applied to: {shown(value)}: invalid number")
-    return found
+    return number
 
 
 def _to_string(value: Any) -> str:
@@ -98,10 +98,10 @@ def _of_float(name: str, function: Callable[[float], float]) -> Function:
         if isinstance(number, int) and name in ("floor", "ceil", "round", "trunc", "fabs"):
             return abs(number) if name == "fabs" else number
         try:
-            found = function(float(number))
+            result = function(float(number))
         except (ValueError, OverflowError):
             return math.nan
-        return found
+        return result
 
     return run
 
@@ -140,10 +140,10 @@ def _join(value: Any, separator: Any) -> str:
 def _flatten(value: Any, depth: Any = 1e9) -> list[Any]:
     if _number("flatten", depth) < 0:
         raise JqError("flatten depth must not be negative")
-    found: list[Any] = []
+    flat: list[Any] = []
     for item in values.elements(value):
-        found.extend(_flatten(item, depth - 1) if isinstance(item, list) and depth > 0 else [item])
-    return found
+        flat.extend(_flatten(item, depth - 1) if isinstance(item, list) and depth > 0 else [item])
+    return flat
 
 
 def _indices(value: Any, wanted: Any) -> Any:
@@ -156,8 +156,8 @@ def _indices(value: Any, wanted: Any) -> Any:
 
 def _place(at: int) -> Function:
     def run(value: Any, wanted: Any) -> Any:
-        found = _indices(value, wanted)
-        return found[at] if found else None
+        places = _indices(value, wanted)
+        return places[at] if places else None
 
     return run
 
@@ -181,11 +181,11 @@ def _extreme(sign: int) -> Function:
 
 def _unique(value: Any, keys: Any = None) -> list[Any]:
     items = _array("unique", value)
-    return [found[0] for found in values.group(items, items if keys is None else keys)]
+    return [pair[0] for pair in values.group(items, items if keys is None else keys)]
 
 
 def _from_entries(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for entry in values.elements(value):
         key = None
         if not isinstance(entry, dict):
@@ -197,8 +197,8 @@ def _from_entries(value: Any) -> dict[str, Any]:
         item = next((entry[name] for name in ("value", "Value") if name in entry), None)
         if not isinstance(key, str):
             raise JqError(f"expected a string for object key but got: {shown(key)}")
-        found[key] = item
-    return found
+        entries[key] = item
+    return entries
 
 
 def _implode(value: Any) -> str:
@@ -219,7 +219,7 @@ def _matches(value: Any, pattern: Any, flags: Any, only_test: Any) -> Any:
     compiled = compile_pattern(f"(?{inline}){source}" if inline else source)
     if only_test:
         return compiled.search(text) is not None
-    found = []
+    matches = []
     names = {number: name for name, number in compiled.groupindex.items()}
     for match in compiled.finditer(text):
         captures = [
@@ -232,19 +232,19 @@ def _matches(value: Any, pattern: Any, flags: Any, only_test: Any) -> Any:
             for number in range(1, compiled.groups + 1)
         ]
         whole = match.group()
-        found.append({"offset": match.start(), "length": len(whole), "string": whole, "captures": captures})
+        matches.append({"offset": match.start(), "length": len(whole), "string": whole, "captures": captures})
         if "g" not in given:
             break
-    return found
+    return matches
 
 
 def _epoch(value: Any) -> Any:
     text = _text("fromdateiso8601", value)
     try:
-        found = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+        seconds = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:
         raise JqError(f"fromdateiso8601 cannot be applied to: {shown(value)}") from None
-    return found
+    return seconds
 
 
 def _broken_down(value: Any) -> list[Any]:
@@ -289,11 +289,11 @@ def _fail(value: Any, *given: Any) -> Any:
 
 def _splits(value: Any, pattern: Any, flags: Any) -> list[str]:
     text = _text("split", value)
-    found, at = [], 0
+    parts, at = [], 0
     for match in _matches(value, pattern, "g" + (flags or ""), False):
-        found.append(text[at : match["offset"]])
+        parts.append(text[at : match["offset"]])
         at = match["offset"] + match["length"]
-    return [*found, text[at:]]
+    return [*parts, text[at:]]
 
 
 def _transpose(value: Any) -> list[Any]:
@@ -480,8 +480,8 @@ def _now() -> Filter:
 
 def _path(body: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in paths_of(body, env, value):
-            yield [*found], made(path)
+        for place in paths_of(body, env, value):
+            yield [*place], made(path)
 
     return run
 
@@ -490,11 +490,11 @@ def _getpath(keys: Filter) -> Filter:
     """Can stand in a path, which a native function can't."""
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in outputs(keys, env, value):
+        for keys_output in outputs(keys, env, value):
             place = path
             if isinstance(path, tuple):
-                place = (*path, *_array("getpath", found))
-            yield _soft_path(value, found), place
+                place = (*path, *_array("getpath", keys_output))
+            yield _soft_path(value, keys_output), place
 
     return run
 
@@ -529,8 +529,8 @@ def _limit(count: Filter, body: Filter) -> Filter:
                 raise JqError(f"limit doesn't support negative count: {values.to_json(number)}")
             if left == 0:
                 continue
-            for found in body(env, value, path):
-                yield found
+            for output in body(env, value, path):
+                yield output
                 left -= 1
                 if left <= 0:
                     break
@@ -540,8 +540,8 @@ def _limit(count: Filter, body: Filter) -> Filter:
 
 def _first(body: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in body(env, value, path):
-            yield found
+        for output in body(env, value, path):
+            yield output
             return
 
     return run

@@ -72,8 +72,8 @@ class Env:
 
 def outputs(body: Filter, env: Env, value: Any) -> Iterator[Any]:
     """Without paths."""
-    for found, _ in body(env, value, None):
-        yield found
+    for output, _ in body(env, value, None):
+        yield output
 
 
 def made(path: Path) -> Path:
@@ -114,8 +114,8 @@ def variable(name: str) -> Filter:
 
 def pipe(first: Filter, second: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found, place in first(env, value, path):
-            yield from second(env, found, place)
+        for output, place in first(env, value, path):
+            yield from second(env, output, place)
 
     return run
 
@@ -153,9 +153,9 @@ def piece(term: Filter, start: Filter | None, end: Filter | None) -> Filter:
 def iterate(term: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         for container, place in term(env, value, path):
-            found = values.elements(container)
-            keys = sorted(container) if isinstance(container, dict) else range(len(found))
-            for key, item in zip(keys, found, strict=True):
+            items = values.elements(container)
+            keys = sorted(container) if isinstance(container, dict) else range(len(items))
+            for key, item in zip(keys, items, strict=True):
                 env.steps.take()
                 yield item, further(place, key)
 
@@ -190,12 +190,12 @@ def mapping(entries: Sequence[tuple[Filter, Filter]]) -> Filter:
         for key in outputs(key_of, env, value):
             if not isinstance(key, str):
                 raise JqError(f"expected a string for object key but got: {values.shown(key)}")
-            for found in outputs(value_of, env, value):
-                yield from objects(env, value, at + 1, {**known, key: found})
+            for output in outputs(value_of, env, value):
+                yield from objects(env, value, at + 1, {**known, key: output})
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in objects(env, value, 0, {}):
-            yield found, made(path)
+        for output in objects(env, value, 0, {}):
+            yield output, made(path)
 
     return run
 
@@ -212,10 +212,10 @@ def binary(operation: Callable[[Any, Any], Any], left: Filter, right: Filter) ->
 
 def negative(body: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in outputs(body, env, value):
-            if values.kind(found) != "number":
-                raise JqError(f"cannot negate: {values.shown(found)}")
-            yield -found, made(path)
+        for output in outputs(body, env, value):
+            if values.kind(output) != "number":
+                raise JqError(f"cannot negate: {values.shown(output)}")
+            yield -output, made(path)
 
     return run
 
@@ -238,10 +238,10 @@ def alternative(left: Filter, right: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         any_found = False
         try:
-            for found, place in left(env, value, path):
-                if values.truthy(found):
+            for output, place in left(env, value, path):
+                if values.truthy(output):
                     any_found = True
-                    yield found, place
+                    yield output, place
         except JqError:
             pass
         if not any_found:
@@ -252,8 +252,8 @@ def alternative(left: Filter, right: Filter) -> Filter:
 
 def condition(test: Filter, then: Filter, otherwise: Filter) -> Filter:
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in outputs(test, env, value):
-            yield from (then if values.truthy(found) else otherwise)(env, value, path)
+        for output in outputs(test, env, value):
+            yield from (then if values.truthy(output) else otherwise)(env, value, path)
 
     return run
 
@@ -262,10 +262,10 @@ def bound(source: Filter, patterns: Sequence[Callable[[Env, Any, Any], Iterator[
     """`source as $x ?// $y | body`."""
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        for found in outputs(source, env, value):
+        for output in outputs(source, env, value):
             for number, pattern in enumerate(patterns):
                 try:
-                    for inner in pattern(env, value, found):
+                    for inner in pattern(env, value, output):
                         yield from body(inner, value, path)
                     break
                 except JqError:
@@ -281,8 +281,8 @@ def reduction(
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         for state in start(env, value, path):
             reached = state
-            for found in outputs(source, env, value):
-                for inner in pattern(env, value, found):
+            for output in outputs(source, env, value):
+                for inner in pattern(env, value, output):
                     env.steps.take()
                     last = deque(update(inner, *reached), maxlen=1)
                     reached = last[0] if last else (None, made(path))
@@ -303,8 +303,8 @@ def running(
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         for state in start(env, value, path):
             reached = state
-            for found in outputs(source, env, value):
-                for inner in pattern(env, value, found):
+            for output in outputs(source, env, value):
+                for inner in pattern(env, value, output):
                     env.steps.take()
                     for following in update(inner, *reached):
                         reached = following
@@ -375,9 +375,9 @@ def _with_values(
     if not as_values:
         yield from callee.body(inner, value, path)
         return
-    for found in outputs(arguments[as_values[0]], env, value):
+    for output in outputs(arguments[as_values[0]], env, value):
         param = callee.params[as_values[0]]
-        named = inner.bind({param: found}).define({(param[1:], 0): Closure(literal(found), inner)})
+        named = inner.bind({param: output}).define({(param[1:], 0): Closure(literal(output), inner)})
         yield from _with_values(named, env, callee, arguments, as_values[1:], value, path)
 
 
@@ -388,8 +388,8 @@ def native(function: Callable[..., Any], arguments: Sequence[Filter]) -> Filter:
         if at < 0:
             yield known
             return
-        for found in outputs(arguments[at], env, value):
-            yield from combined(env, value, at - 1, (found, *known))
+        for output in outputs(arguments[at], env, value):
+            yield from combined(env, value, at - 1, (output, *known))
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         for given in combined(env, value, len(arguments) - 1, ()):
@@ -411,15 +411,15 @@ def updated(target: Filter, update: Filter) -> Filter:
     """`target |= update`; what update has no output for is deleted."""
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        found, gone = value, []
+        updated, gone = value, []
         for place in [*paths_of(target, env, value)]:
             env.steps.take()
-            for new in outputs(update, env, values.get_path(found, place)):
-                found = values.set_path(found, place, new)
+            for new in outputs(update, env, values.get_path(updated, place)):
+                updated = values.set_path(updated, place, new)
                 break
             else:
                 gone.append([*place])
-        yield values.delete_paths(found, gone) if gone else found, made(path)
+        yield values.delete_paths(updated, gone) if gone else updated, made(path)
 
     return run
 
@@ -429,10 +429,10 @@ def assigned(target: Filter, source: Filter, operation: Callable[[Any, Any], Any
 
     def run(env: Env, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         for new in outputs(source, env, value):
-            found = value
+            result = value
             for place in paths_of(target, env, value):
                 env.steps.take()
-                found = values.set_path(found, place, operation(values.get_path(found, place), new))
-            yield found, made(path)
+                result = values.set_path(result, place, operation(values.get_path(result, place), new))
+            yield result, made(path)
 
     return run

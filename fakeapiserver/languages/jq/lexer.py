@@ -45,8 +45,8 @@ class _Lexer:
         self._at = 0
 
     def all(self) -> tuple[Token, ...]:
-        found = tuple(self._until(closing=False))
-        return (*found, Token("end", "", self._at))
+        tokens = tuple(self._until(closing=False))
+        return (*tokens, Token("end", "", self._at))
 
     def _until(self, *, closing: bool) -> Iterator[Token]:
         """`closing`: up to the parenthesis that ends an interpolation."""
@@ -108,5 +108,5 @@ class _Lexer:
         if digits[0] not in "dD" or digits[1] not in "89abAB":
             digits = digits[:4]
         self._at += len(digits)
-        found: str = json.loads(f'"\\u{digits}"')
-        return "�" if len(found) == 1 and 0xD800 <= ord(found) < 0xE000 else found
+        character: str = json.loads(f'"\\u{digits}"')
+        return "�" if len(character) == 1 and 0xD800 <= ord(character) < 0xE000 else character

@@ -83,26 +83,26 @@ def compile_query(source: str) -> Query:
 def _prelude() -> dict[tuple[str, int], Callee]:
     """Functions that are written in the language itself."""
     env = Env({}, {}, Steps(0))
-    found: dict[tuple[str, int], Callee] = {}
+    callees: dict[tuple[str, int], Callee] = {}
     known: frozenset[tuple[str, int]] = frozenset()
     for text in builtins.PRELUDE:
         parser = _Parser(tokens(text), known)
         name, params, body = parser.definition()
         key = (name, len(params))
         known |= {key}
-        found[key] = filters.Function(params, body, env)
-    for key, callee in found.items():
+        callees[key] = filters.Function(params, body, env)
+    for key, callee in callees.items():
         assert isinstance(callee, filters.Function)
         # each knows those before it, and itself through the call
-        found[key] = callee._replace(env=Env({}, found, env.steps))
-    return found
+        callees[key] = callee._replace(env=Env({}, callees, env.steps))
+    return callees
 
 
 class _Parser:
     """`functions`: what is defined outside."""
 
-    def __init__(self, found: Sequence[Token], functions: frozenset[tuple[str, int]]) -> None:
-        self._tokens = found
+    def __init__(self, tokens: Sequence[Token], functions: frozenset[tuple[str, int]]) -> None:
+        self._tokens = tokens
         self._at = 0
         self._depth = 0
         self._functions = functions
@@ -118,9 +118,9 @@ class _Parser:
         return self._next.kind in ("operator", "name") and self._next.text in texts
 
     def _take(self) -> Token:
-        found = self._tokens[self._at]
+        token = self._tokens[self._at]
         self._at += 1
-        return found
+        return token
 
     def _took(self, *texts: str) -> bool:
         if self._is(*texts):
@@ -139,10 +139,10 @@ class _Parser:
     # --------------------------------------------------------------- queries
 
     def whole(self) -> Filter:
-        found = filters.identity if self._next.kind == "end" else self._query()
+        query = filters.identity if self._next.kind == "end" else self._query()
         if self._next.kind != "end":
             raise self._unexpected()
-        return found
+        return query
 
     def _query(self) -> Filter:
         self._depth += 1
@@ -168,8 +168,8 @@ class _Parser:
             body = self._pipe()
             self._variables = before_names
             return filters.label(name, body)
-        found = self._comma()
-        return filters.pipe(found, self._query()) if self._took("|") else found
+        filter_ = self._comma()
+        return filters.pipe(filter_, self._query()) if self._took("|") else filter_
 
     def _binding(self, source: Filter) -> Filter:
         names: set[str] = set()
@@ -209,10 +209,10 @@ class _Parser:
         return name, params, body
 
     def _comma(self) -> Filter:
-        found = self._alternative()
+        filter_ = self._alternative()
         while self._took(","):
-            found = filters.both(found, self._alternative())
-        return found
+            filter_ = filters.both(filter_, self._alternative())
+        return filter_
 
     def _alternative(self) -> Filter:
         left = self._update()
@@ -233,16 +233,16 @@ class _Parser:
         return filters.assigned(left, right, _ARITHMETIC[operator[0]])
 
     def _or(self) -> Filter:
-        found = self._and()
+        filter_ = self._and()
         while self._took("or"):
-            found = filters.conjunction(found, self._and(), stops_at=True)
-        return found
+            filter_ = filters.conjunction(filter_, self._and(), stops_at=True)
+        return filter_
 
     def _and(self) -> Filter:
-        found = self._comparison()
+        filter_ = self._comparison()
         while self._took("and"):
-            found = filters.conjunction(found, self._comparison(), stops_at=False)
-        return found
+            filter_ = filters.conjunction(filter_, self._comparison(), stops_at=False)
+        return filter_
 
     def _comparison(self) -> Filter:
         left = self._sum()
@@ -252,18 +252,18 @@ class _Parser:
         return filters.binary(lambda a, b: test(values.compare(a, b)), left, self._sum())
 
     def _sum(self) -> Filter:
-        found = self._product()
+        filter_ = self._product()
         while self._is("+", "-"):
             operation = _ARITHMETIC[self._take().text]
-            found = filters.binary(operation, found, self._product())
-        return found
+            filter_ = filters.binary(operation, filter_, self._product())
+        return filter_
 
     def _product(self) -> Filter:
-        found = self._unary()
+        filter_ = self._unary()
         while self._is("*", "/", "%"):
             operation = _ARITHMETIC[self._take().text]
-            found = filters.binary(operation, found, self._unary())
-        return found
+            filter_ = filters.binary(operation, filter_, self._unary())
+        return filter_
 
     def _unary(self) -> Filter:
         if self._took("-"):
@@ -274,23 +274,23 @@ class _Parser:
 
     def _postfix(self, *, binds: bool = True) -> Filter:
         """A term and what follows it. `binds`: also `as $x | body`."""
-        found = self._term()
+        filter_ = self._term()
         while True:
             if self._next.kind == "field":
-                found = filters.index(found, filters.literal(self._take().text[1:]))
+                filter_ = filters.index(filter_, filters.literal(self._take().text[1:]))
             elif self._took("."):
                 if self._next.kind == "string":
-                    found = filters.index(found, self._string(self._take(), ""))
+                    filter_ = filters.index(filter_, self._string(self._take(), ""))
                 elif not self._is("["):
                     raise self._unexpected()
             elif self._took("["):
-                found = self._bracket(found)
+                filter_ = self._bracket(filter_)
             elif self._took("?"):
-                found = filters.attempt(found, None)
+                filter_ = filters.attempt(filter_, None)
             elif binds and self._took("as"):
-                return self._binding(found)
+                return self._binding(filter_)
             else:
-                return found
+                return filter_
 
     def _bracket(self, term: Filter) -> Filter:
         if self._took("]"):
@@ -338,9 +338,9 @@ class _Parser:
             case "..":
                 return filters.call("recurse", [])
             case "(":
-                found = self._query()
+                filter_ = self._query()
                 self._expect(")")
-                return found
+                return filter_
             case "[":
                 if self._took("]"):
                     return filters.literal([])
@@ -447,7 +447,7 @@ class _Parser:
         if self._next.kind == "variable":
             name = self._take().text
             names.add(name)
-            return lambda env, value, found: iter([env.bind({name: found})])
+            return lambda env, value, output: iter([env.bind({name: output})])
         if self._took("["):
             items = [self._pattern(names)]
             while self._took(","):
@@ -515,14 +515,14 @@ class _Parser:
         return (key, self._entry_value()) if self._took(":") else (key, short)
 
     def _entry_value(self) -> Filter:
-        found = self._alternative()
+        filter_ = self._alternative()
         while self._took("|"):
-            found = filters.pipe(found, self._alternative())
-        return found
+            filter_ = filters.pipe(filter_, self._alternative())
+        return filter_
 
     def _string(self, token: Token, name: str) -> Filter:
         format_ = builtins.format_of(name or "@text")
-        found: Filter | None = None
+        filter_: Filter | None = None
         for part in token.parts:
             if isinstance(part, str):
                 piece = filters.literal(part)
@@ -531,9 +531,9 @@ class _Parser:
                 inner._variables = self._variables
                 inner._depth = self._depth
                 piece = filters.pipe(inner.whole(), filters.native(format_, []))
-            found = piece if found is None else filters.binary(values.add, found, piece)
-        assert found is not None
-        return found
+            filter_ = piece if filter_ is None else filters.binary(values.add, filter_, piece)
+        assert filter_ is not None
+        return filter_
 
 
 def _number(text: str) -> int | float:
@@ -544,33 +544,33 @@ def _number(text: str) -> int | float:
 
 def _after(unset: dict[str, None], pattern: Pattern) -> Pattern:
     """Sets the names of alternative patterns to null."""
-    return lambda env, value, found: pattern(env.bind(unset), value, found)
+    return lambda env, value, output: pattern(env.bind(unset), value, output)
 
 
 def _array_pattern(items: Sequence[Pattern]) -> Pattern:
-    def bind(env: Env, value: Any, found: Any, at: int = 0) -> Iterator[Env]:
-        if found is not None and not isinstance(found, list):
-            raise JqError(f"expected an array but got: {values.shown(found)}")
+    def bind(env: Env, value: Any, output: Any, at: int = 0) -> Iterator[Env]:
+        if output is not None and not isinstance(output, list):
+            raise JqError(f"expected an array but got: {values.shown(output)}")
         if at == len(items):
             yield env
             return
-        for inner in items[at](env, value, values.field(found, at)):
-            yield from bind(inner, value, found, at + 1)
+        for inner in items[at](env, value, values.field(output, at)):
+            yield from bind(inner, value, output, at + 1)
 
     return bind
 
 
 def _object_pattern(entries: Sequence[tuple[Filter, str, Pattern | None]]) -> Pattern:
-    def bind(env: Env, value: Any, found: Any, at: int = 0) -> Iterator[Env]:
+    def bind(env: Env, value: Any, output: Any, at: int = 0) -> Iterator[Env]:
         if at == len(entries):
             yield env
             return
         key_of, name, pattern = entries[at]
         for key in filters.outputs(key_of, env, value):
-            item = values.field(found, key)
+            item = values.field(output, key)
             named = env.bind({name: item}) if name else env
             inner = pattern(named, value, item) if pattern is not None else iter([named])
             for one in inner:
-                yield from bind(one, value, found, at + 1)
+                yield from bind(one, value, output, at + 1)
 
     return bind

@@ -67,8 +67,8 @@ def compare(one: Any, other: Any) -> int:
         return int(one > other) - int(one < other)
     if left == 5:
         for a, b in zip(one, other, strict=False):
-            if found := compare(a, b):
-                return found
+            if order := compare(a, b):
+                return order
         return (len(one) > len(other)) - (len(one) < len(other))
     if left == 6:
         keys = sorted(one)
@@ -124,11 +124,11 @@ def _repeated(text: str, times: float) -> str | None:
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(one)
+    merged = dict(one)
     for key, value in other.items():
-        before = found.get(key)
-        found[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return found
+        before = merged.get(key)
+        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def divide(one: Any, other: Any) -> Any:
@@ -254,9 +254,9 @@ def set_path(value: Any, path: Sequence[Any], new: Any) -> Any:
         return new
     key, rest = path[0], path[1:]
     if isinstance(key, str) and isinstance(value, dict | None):
-        found = dict(value or {})
-        found[key] = set_path(found.get(key), rest, new)
-        return found
+        copy = dict(value or {})
+        copy[key] = set_path(copy.get(key), rest, new)
+        return copy
     if kind(key) == "number" and isinstance(value, list | None):
         items = [*(value or ())]
         at = to_index(key)
@@ -325,12 +325,12 @@ def sort(items: Sequence[Any], keys: Sequence[Any]) -> list[Any]:
 
 def group(items: Sequence[Any], keys: Sequence[Any]) -> list[list[Any]]:
     """`items` by equal `keys`, in the order of the keys."""
-    found: list[list[Any]] = []
+    groups: list[list[Any]] = []
     last: Any = None
     for at in sorted(range(len(items)), key=lambda at: _Key(keys[at])):
-        if found and compare(last, keys[at]) == 0:
-            found[-1].append(items[at])
+        if groups and compare(last, keys[at]) == 0:
+            groups[-1].append(items[at])
         else:
-            found.append([items[at]])
+            groups.append([items[at]])
             last = keys[at]
-    return found
+    return groups

@@ -71,8 +71,8 @@ def new_status(spec: Object) -> Object:
 
 def waiting(status: Object, reason: str, message: str = "") -> Object:
     """The status of the container while it waits."""
-    found = {"reason": reason, **({"message": message} if message else {})}
-    return {**status, "state": {"waiting": found}, "ready": False, "started": False}
+    waiting_state = {"reason": reason, **({"message": message} if message else {})}
+    return {**status, "state": {"waiting": waiting_state}, "ready": False, "started": False}
 
 
 def is_sidecar(spec: Object) -> bool:

@@ -31,15 +31,17 @@ def changes(pod: Object, status: Object) -> Iterator[Told]:
     """Yields the events for the change of the pod's status to `status`."""
     old = pod.get("status") or {}
     for kind, statuses in _KINDS:
-        known = {found["name"]: found for found in old.get(statuses) or ()}
+        known = {container_status["name"]: container_status for container_status in old.get(statuses) or ()}
         specs = {spec["name"]: spec for spec in pod["spec"].get(kind) or ()}
-        for found in status.get(statuses) or ():
-            before = known.get(found["name"])
-            if before is None or before["state"] != found["state"]:
-                path = f"spec.{kind}{{{found['name']}}}"
-                if "running" in found["state"]:
-                    yield from begun(specs[found["name"]], path)
-                yield from _waits(pod, specs[found["name"]], found["state"].get("waiting") or {}, path)
+        for container_status in status.get(statuses) or ():
+            before = known.get(container_status["name"])
+            if before is None or before["state"] != container_status["state"]:
+                path = f"spec.{kind}{{{container_status['name']}}}"
+                if "running" in container_status["state"]:
+                    yield from begun(specs[container_status["name"]], path)
+                yield from _waits(
+                    pod, specs[container_status["name"]], container_status["state"].get("waiting") or {}, path
+                )
 
 
 def begun(spec: Object, path: str) -> Iterator[Told]:

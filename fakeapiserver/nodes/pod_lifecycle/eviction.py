@@ -57,7 +57,7 @@ def ranked(pods: Sequence[Object], pressure: Pressure, usage: Mapping[str, Usage
     name = pressure.resource
 
     def key(pod: Object) -> tuple[bool, int, float]:
-        used = sum(_amount(found.get(name)) for found in usage.get(pod["metadata"]["uid"], {}).values())
+        used = sum(_amount(amounts.get(name)) for amounts in usage.get(pod["metadata"]["uid"], {}).values())
         wanted = 0 if name == "pids" else pod_requests(pod).get(name, 0)
         exceeds = name != "pids" and used > wanted
         return not exceeds, pod["spec"].get("priority") or 0, -(used - wanted)

@@ -137,14 +137,16 @@ class _Pod:
         self._resizes = False
 
     def next(self) -> Next:
-        found = self._next()
+        following = self._next()
         recent = [one for one in self._happenings if self._memory.looked - _BLUR < one.at <= self._now]
         told = sorted((one for one in recent if one not in self._memory.told), key=lambda one: one.at)
         self._memory.looked = self._now
         self._memory.told = frozenset(one for one in recent if one.at > self._now - _BLUR)
         later = [one.at - self._now for one in self._happenings if one.at > self._now]
-        after = min([*later, *([] if found.after is None else [found.after])], default=None)
-        return Next(found.status, None if found.gone else after, found.gone, tuple(one.told for one in told))
+        after = min([*later, *([] if following.after is None else [following.after])], default=None)
+        return Next(
+            following.status, None if following.gone else after, following.gone, tuple(one.told for one in told)
+        )
 
     def _next(self) -> Next:
         deleted = bool(self._pod["metadata"].get("deletionTimestamp"))
@@ -205,9 +207,9 @@ class _Pod:
                 self._tell_resize(NORMAL, "ResizeCompleted", "Pod resize completed")
             return
         behaviours = [self._behaviour_of(name, True) for name in late]
-        error = next((found.resize_error for found in behaviours if found.resize_error), "")
+        error = next((behaviour.resize_error for behaviour in behaviours if behaviour.resize_error), "")
         since = self._now if started is None else seconds_of(started["lastTransitionTime"]) or self._now
-        left = since + max(found.resizes_after for found in behaviours) - self._now
+        left = since + max(behaviour.resizes_after for behaviour in behaviours) - self._now
         if started is None or left > 0:
             self._waits.append(max(left, 0.0))
             self._resizing[resizing.IN_PROGRESS] = ("", "")
@@ -243,9 +245,9 @@ class _Pod:
         given = self._memory.allocated.get(status["name"])
         if given is None:
             return status
-        found = {**status, "resources": given} if actual else dict(status)
-        found.pop("allocatedResources", None)
-        return {**found, "allocatedResources": given["requests"]} if given.get("requests") else found
+        resized = {**status, "resources": given} if actual else dict(status)
+        resized.pop("allocatedResources", None)
+        return {**resized, "allocatedResources": given["requests"]} if given.get("requests") else resized
 
     # --------------------------------------------------------------------- containers
 
@@ -548,13 +550,13 @@ class _Pod:
         """Returns when and how the running containers end if they are stopped at `begun_at`: sidecars after all
         others, the last one first.
         """
-        found: dict[str, Ending] = {}
+        endings: dict[str, Ending] = {}
         sidecars = [spec for spec in specs if self._kinds[spec["name"]] == "initContainers" and is_sidecar(spec)]
         turn = 0.0
         for spec in (*(spec for spec in specs if spec not in sidecars), *reversed(sidecars)):
             name = spec["name"]
             if spec in sidecars:
-                turn = max([turn, *(end.at for other, end in found.items() if self._kinds[other] == "containers")])
+                turn = max([turn, *(end.at for other, end in endings.items() if self._kinds[other] == "containers")])
             behaviour = self._behaviour_of(name, not self._is_init(spec))
             end = ending(spec, behaviour, begun_at, grace, turn)
             status = self._known.get(name)
@@ -564,10 +566,10 @@ class _Pod:
                     end = Ending(own, behaviour.exit_code(status["restartCount"]), end.hook_failed)
             if spec in sidecars:
                 turn = end.at
-            found[name] = end
+            endings[name] = end
             self._happens(begun_at, Told(NORMAL, "Killing", f"Stopping container {name}", self._path(spec)))
             self._hook_fails(spec, end)
-        return found
+        return endings
 
     def _stop(self, since: float) -> Stop | None:
         """Why the pod has to end now: it was deleted, its deadline has passed, or its node stops it. None: it goes on."""
@@ -600,17 +602,17 @@ class _Pod:
             return Next(None, left)
         if not self._known and not stop.reason:
             return Next(None, gone=deleted)
-        found = {
+        state = {
             kind: [
                 (spec, self._stopped_status(self._known.get(spec["name"]) or new_status(spec), ends)) for spec in specs
             ]
             for kind, specs in kinds.items()
         }
-        inits, mains = found["initContainers"], found["containers"]
+        inits, mains = state["initContainers"], state["containers"]
         has_begun = not inits or any("waiting" not in status["state"] for _, status in mains)
         if has_begun:
             mains = [(spec, lost(status) if "waiting" in status["state"] else status) for spec, status in mains]
-        self._ephemerals = [status for _, status in found["ephemeralContainers"]]
+        self._ephemerals = [status for _, status in state["ephemeralContainers"]]
         succeeded = not stop.reason and all(exit_code(status) == 0 for _, status in mains)
         shown = self._as_status(inits, mains, started, "Succeeded" if succeeded else "Failed", stop)
         return Next(shown.status, gone=deleted)
@@ -641,14 +643,17 @@ class _Pod:
             "podIPs": [{"ip": ip} for ip in self._place.pod_ips],
             "qosClass": self._old.get("qosClass", "BestEffort"),
             "conditions": pod_conditions(self._pod, inits, mains, phase, self._now, resizes=self._resizing, stop=stop),
-            "containerStatuses": sorted((found for _, found in mains), key=lambda found: str(found["name"])),
+            "containerStatuses": sorted(
+                (container_status for _, container_status in mains),
+                key=lambda container_status: str(container_status["name"]),
+            ),
         }
         if stop is not None and stop.reason:
             status |= {"reason": stop.reason, "message": stop.message}
         if generation := self._pod["metadata"].get("generation"):
             status["observedGeneration"] = generation
         if inits:
-            status["initContainerStatuses"] = [found for _, found in inits]
+            status["initContainerStatuses"] = [container_status for _, container_status in inits]
         if self._ephemerals:
             status["ephemeralContainerStatuses"] = self._ephemerals
         same = all(self._old.get(key) == value for key, value in status.items())

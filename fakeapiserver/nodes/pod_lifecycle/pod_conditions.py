@@ -55,7 +55,7 @@ def pod_conditions(
     """status.conditions of a pod in its new `phase`, at `now` (seconds since the epoch).
 
     `resizes`: the conditions of a resize that is under way -> reason and message. `stop`: why the kubelet ends the pod."""
-    old = {found["type"]: found for found in (pod.get("status") or {}).get("conditions") or ()}
+    old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
     made = [
         _Condition("PodReadyToStartContainers", phase not in TERMINAL),
         _initialized(inits, mains, phase, old),
@@ -70,23 +70,23 @@ def pod_conditions(
     if stop is not None and stop.condition:
         made.append(_Condition("DisruptionTarget", True, "TerminationByKubelet", stop.condition))
     generation = pod["metadata"].get("generation")
-    kinds = {found.kind for found in made} | _OURS
+    kinds = {condition.kind for condition in made} | _OURS
     return [
-        *(_written(found, old.get(found.kind), generation, now) for found in made),
+        *(_written(condition, old.get(condition.kind), generation, now) for condition in made),
         *(kept for kind, kept in old.items() if kind not in kinds),
     ]
 
 
-def _written(found: _Condition, old: Object | None, generation: int | None, now: float) -> Object:
-    value = "True" if found.holds else "False"
+def _written(condition: _Condition, old: Object | None, generation: int | None, now: float) -> Object:
+    value = "True" if condition.holds else "False"
     since = old["lastTransitionTime"] if old and old["status"] == value else rfc3339(now)
-    written: Object = {"type": found.kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
+    written: Object = {"type": condition.kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
     if generation:
         written["observedGeneration"] = generation
-    if found.reason:
-        written["reason"] = found.reason
-    if found.message:
-        written["message"] = found.message
+    if condition.reason:
+        written["reason"] = condition.reason
+    if condition.message:
+        written["message"] = condition.message
     return written
 
 
@@ -125,11 +125,11 @@ def _containers_ready(kind: str, inits: Containers, mains: Containers, phase: st
 
 
 def _ready(pod: Object, inits: Containers, mains: Containers, phase: str, old: Mapping[str, Object]) -> _Condition:
-    found = _containers_ready("Ready", inits, mains, phase)
-    if not found.holds:
-        return found
+    condition = _containers_ready("Ready", inits, mains, phase)
+    if not condition.holds:
+        return condition
     problems = [*_gate_problems(pod["spec"].get("readinessGates") or (), old)]
-    return _Condition("Ready", False, "ReadinessGatesNotReady", ", ".join(problems)) if problems else found
+    return _Condition("Ready", False, "ReadinessGatesNotReady", ", ".join(problems)) if problems else condition
 
 
 def _gate_problems(gates: Iterable[Object], old: Mapping[str, Object]) -> Iterator[str]:

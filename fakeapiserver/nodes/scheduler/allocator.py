@@ -89,13 +89,13 @@ class _Match(_Concerns):
     def admits(self, request: str, subrequest: str, device: Device) -> bool:
         if not self._is_about(request, subrequest):
             return True
-        found = attribute_of(device, self._attribute)
-        return found is not None and (not self._values or found == self._values[0])
+        value = attribute_of(device, self._attribute)
+        return value is not None and (not self._values or value == self._values[0])
 
     def add(self, request: str, subrequest: str, device: Device) -> None:
-        found = attribute_of(device, self._attribute)
-        if self._is_about(request, subrequest) and found is not None:
-            self._values.append(found)
+        value = attribute_of(device, self._attribute)
+        if self._is_about(request, subrequest) and value is not None:
+            self._values.append(value)
 
     def remove(self, request: str, subrequest: str, device: Device) -> None:
         if self._is_about(request, subrequest):
@@ -112,13 +112,13 @@ class _Distinct(_Concerns):
     def admits(self, request: str, subrequest: str, device: Device) -> bool:
         if not self._is_about(request, subrequest):
             return True
-        found = attribute_of(device, self._attribute)
-        return found is not None and found not in self._values.values()
+        value = attribute_of(device, self._attribute)
+        return value is not None and value not in self._values.values()
 
     def add(self, request: str, subrequest: str, device: Device) -> None:
-        found = attribute_of(device, self._attribute)
-        if self._is_about(request, subrequest) and found is not None:
-            self._values[request] = found
+        value = attribute_of(device, self._attribute)
+        if self._is_about(request, subrequest) and value is not None:
+            self._values[request] = value
 
     def remove(self, request: str, subrequest: str, device: Device) -> None:
         if self._is_about(request, subrequest):
@@ -155,8 +155,8 @@ class _Want(Struct, eq=False):
 
     @property
     def capacity(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = (self.spec.get("capacity") or {}).get("requests") or {}
-        return found
+        requests: Mapping[str, Any] = (self.spec.get("capacity") or {}).get("requests") or {}
+        return requests
 
 
 class _Given(Struct, eq=False):
@@ -277,11 +277,11 @@ class _Search:
 
     def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> _Want:
         about, name = f"claim {key_of(claim)}, request {subrequest or request}", spec["deviceClassName"]
-        found = self._allocator.classes.get_by_key(name)
-        if found is None:
+        device_class = self._allocator.classes.get_by_key(name)
+        if device_class is None:
             missing = f'deviceclass.resource.k8s.io "{name}" not found'
             raise AllocationFailed(f"{about}: could not retrieve device class {name}: {missing}")
-        want = _Want(request, subrequest, spec, found, spec.get("count") or 0)
+        want = _Want(request, subrequest, spec, device_class, spec.get("count") or 0)
         if spec.get("allocationMode") != _ALL:
             return want
         for pool in self._pools:
@@ -390,7 +390,7 @@ class _Search:
         if self._is_tainted(want, device):
             return None
         part = self._parts[number]
-        if not all(found.admits(want.request, want.subrequest, device) for found in part.constraints):
+        if not all(constraint.admits(want.request, want.subrequest, device) for constraint in part.constraints):
             if must:
                 raise AllocationFailed(
                     f"claim {key_of(part.claim)}, request {want.subrequest or want.request}: cannot add device {device.id} "
@@ -437,12 +437,12 @@ class _Search:
     def _counters_of(self, pool: Pool) -> Mapping[tuple[str, str], Fraction]:
         """Returns the counters that claims with devices leave."""
         if pool not in self._available:
-            found = {(of, name): amount for of, row in pool.counters.items() for name, amount in row.items()}
+            counters = {(of, name): amount for of, row in pool.counters.items() for name, amount in row.items()}
             for device, spec in (*((row.id, row.spec) for row in pool.devices), *pool.others):
                 if self._taken.has(device):
                     for of, name, amount in consumed_counters(spec):
-                        found[of, name] -= amount
-            self._available[pool] = found
+                        counters[of, name] -= amount
+            self._available[pool] = counters
         return self._available[pool]
 
     def _mark(self, number: int, given: _Given, sign: int) -> None:
@@ -460,8 +460,8 @@ class _Search:
             consumed = self._consumed.setdefault(device.pool, Counter())
             for of, name, amount in consumed_counters(device.spec):
                 consumed[of, name] += sign * amount  # type: ignore[assignment]
-        for found in part.constraints:
-            (found.add if sign > 0 else found.remove)(want.request, want.subrequest, device)
+        for constraint in part.constraints:
+            (constraint.add if sign > 0 else constraint.remove)(want.request, want.subrequest, device)
         if given.consumed is None:
             self._giving.setdefault(device.id, Counter())[number] += sign
             return
@@ -537,7 +537,7 @@ def _is_valid(amount: Fraction, policy: Object | None) -> bool:
 
 def _config(part: _Part) -> list[Object]:
     """Returns the configuration for drivers: of the classes, each once, then of the claim."""
-    found: list[Object] = []
+    config_rows: list[Object] = []
     of_class: dict[str, list[Object]] = {}
     chosen = [wants[part.chosen.get(i, 0)] for i, wants in enumerate(part.requests)]
     for want in chosen:
@@ -548,12 +548,12 @@ def _config(part: _Part) -> list[Object]:
             continue
         rows = want.device_class["spec"].get("config") or ()
         of_class[name] = [{**row, "source": "FromClass", "requests": [want.name]} for row in rows]
-        found += of_class[name]
+        config_rows += of_class[name]
     for row in (part.claim["spec"].get("devices") or {}).get("config") or ():
         named = row.get("requests") or ()
         times = sum(want.request in named or want.name in named for want in chosen) if named else 1
-        found += [{**row, "source": "FromClaim"}] * times
-    return found
+        config_rows += [{**row, "source": "FromClaim"}] * times
+    return config_rows
 
 
 def _node_selector(given: Sequence[_Given], node: Object) -> Object | None:

@@ -327,15 +327,17 @@ class Scheduler:
             message += " not found"
         elif refusals:
             freed = await self.devices.make_room(info, cycle.devices)
-            found = None
+            candidate = None
             why = preemption.ineligible(info, self._snapshot, refusals)
             if not why:
-                found, why = preemption.candidate(info, self._snapshot, refusals, self.binder.storage, cycle.devices)
-                nominated = found.node if found is not None else ""
-            if found is not None:
+                candidate, why = preemption.candidate(
+                    info, self._snapshot, refusals, self.binder.storage, cycle.devices
+                )
+                nominated = candidate.node if candidate is not None else ""
+            if candidate is not None:
                 # promised before anything is awaited, so that the victims' successors don't get their room
-                self._snapshot.nominate(info, found.node)
-                await self._preempt(info, found)
+                self._snapshot.nominate(info, candidate.node)
+                await self._preempt(info, candidate)
             else:
                 message += f" {freed}, preemption: {why}"
         if nominated == "":
@@ -353,10 +355,10 @@ class Scheduler:
         shown = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return f"0/{len(refusals)} nodes are available: {shown}."
 
-    async def _preempt(self, info: PodInfo, found: preemption.Candidate) -> None:
+    async def _preempt(self, info: PodInfo, candidate: preemption.Candidate) -> None:
         """Evicts the victims; the pod is tried again as they leave. No pod of lower priority gets the node's room."""
         uid = info.pod["metadata"]["uid"]
-        for victim in found.victims:
+        for victim in candidate.victims:
             metadata = victim.pod["metadata"]
             if metadata.get("deletionTimestamp"):
                 continue
@@ -370,9 +372,9 @@ class Scheduler:
                 if not is_not_found(error):
                     raise
                 continue
-            message = f"Preempted by pod {uid} on node {found.node}"
+            message = f"Preempted by pod {uid} on node {candidate.node}"
             self._recorder.event(victim.pod, "Normal", "Preempted", message)
-        for other in list(self._snapshot.nominated.get(found.node, {}).values()):
+        for other in list(self._snapshot.nominated.get(candidate.node, {}).values()):
             if other.priority < info.priority:
                 self._snapshot.withdraw(other.key)
                 await self._write(other.pod, {"nominatedNodeName": None})
@@ -420,8 +422,8 @@ def _generated_claims(pod: Object) -> object:
 
 def _nominated(pod: Object) -> str:
     """The node that others leave for it; "": none."""
-    found: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
-    return found
+    name: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
+    return name
 
 
 def _claims_of(pod: Object) -> Sequence[str]:

@@ -77,11 +77,11 @@ class PodDevices(Struct):
                 unavailable = True
         if self.allocator is not None:
             try:
-                found = self.allocator.allocate(node.node, self.unallocated)
+                outcome = self.allocator.allocate(node.node, self.unallocated)
             except Unallocatable as error:
                 return str(error)
             if not unavailable:
-                self.found[node.name] = found
+                self.found[node.name] = outcome
         return _UNAVAILABLE if unavailable else ""
 
     def _is_usable(self, claim: Object, allocation: Object, node: NodeInfo) -> bool:
@@ -96,9 +96,9 @@ class PodDevices(Struct):
     def scores(self) -> Mapping[str, float]:
         """Returns the scores of nodes: higher, the earlier the claims' choices."""
         return {
-            name: float(sum(map(score, self.unallocated, found)))
+            name: float(sum(map(score, self.unallocated, node_allocation)))
             + sum(score(claim, allocation) for claim in self.claims if (allocation := _allocation(claim)) is not None)
-            for name, found in self.found.items()
+            for name, node_allocation in self.found.items()
         }
 
 
@@ -152,20 +152,20 @@ class DeviceBinder:
 
     def devices_of(self, pod: Object) -> PodDevices:
         """Returns the pod's claims at the start of the filters."""
-        found = PodDevices(now=self._context.clock.now())
+        pod_devices = PodDevices(now=self._context.clock.now())
         if not pod["spec"].get("resourceClaims"):
-            return found
-        found.claims = self.claims_of(pod)
-        for claim in found.unallocated:
-            found.problem = self._problem(claim)
-            if found.problem:
-                found.claims = []
-                return found
-        if found.unallocated:
+            return pod_devices
+        pod_devices.claims = self.claims_of(pod)
+        for claim in pod_devices.unallocated:
+            pod_devices.problem = self._problem(claim)
+            if pod_devices.problem:
+                pod_devices.claims = []
+                return pod_devices
+        if pod_devices.unallocated:
             if self._slices is None:
                 self._slices = Slices(self.slices.indexer.list())
-            found.allocator = Allocator(self._slices, self._classes, self._taken, lambda: str(uuid.uuid4()))
-        return found
+            pod_devices.allocator = Allocator(self._slices, self._classes, self._taken, lambda: str(uuid.uuid4()))
+        return pod_devices
 
     def claims_of(self, pod: Object) -> list[Object]:
         """Returns the pod's existing claims."""
@@ -236,15 +236,15 @@ class DeviceBinder:
         raise AssertionError("the last try returns or raises")
 
     def _reserved(self, info: PodInfo, claim: Object, allocation: Object | None) -> Object:
-        found = allocation or _allocation(claim)
-        if found is None:
+        allocated = allocation or _allocation(claim)
+        if allocated is None:
             raise DevicesFailed(f"claim {key_of(claim)} got deallocated elsewhere in the meantime")
         metadata, status = info.pod["metadata"], claim.get("status") or {}
         consumer = {"resource": "pods", "name": metadata["name"], "uid": metadata["uid"]}
-        since = found.get("allocationTimestamp") or rfc3339(self._context.clock.now())
+        since = allocated.get("allocationTimestamp") or rfc3339(self._context.clock.now())
         status = {
             **status,
-            "allocation": {**found, "allocationTimestamp": since},
+            "allocation": {**allocated, "allocationTimestamp": since},
             "reservedFor": [*(status.get("reservedFor") or ()), consumer],
         }
         return {**claim, "status": status}
@@ -343,13 +343,13 @@ def _request(info: PodInfo) -> Request:
 
 
 def _allocation(claim: Object) -> Object | None:
-    found: Object | None = (claim.get("status") or {}).get("allocation")
-    return found
+    allocation: Object | None = (claim.get("status") or {}).get("allocation")
+    return allocation
 
 
 def _results(claim: Object) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = ((_allocation(claim) or {}).get("devices") or {}).get("results") or ()
-    return found
+    results: Sequence[Mapping[str, Any]] = ((_allocation(claim) or {}).get("devices") or {}).get("results") or ()
+    return results
 
 
 def _is_protected(claim: Object) -> bool:
@@ -370,15 +370,15 @@ def _is_bound(claim: Object) -> bool:
         place = row["driver"], row["pool"], row["device"]
         told: Mapping[str, Any] | None = next(
             (
-                found
-                for found in (claim.get("status") or {}).get("devices") or ()
-                if (found["driver"], found["pool"], found["device"]) == place
+                condition
+                for condition in (claim.get("status") or {}).get("devices") or ()
+                if (condition["driver"], condition["pool"], condition["device"]) == place
             ),
             None,
         )
         if told is None:
             return False
-        conditions = {found["type"]: found for found in told.get("conditions") or ()}
+        conditions = {condition["type"]: condition for condition in told.get("conditions") or ()}
         for name in row.get("bindingFailureConditions") or ():
             failed = conditions.get(name)
             if failed is not None and failed["status"] == "True":

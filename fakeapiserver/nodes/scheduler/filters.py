@@ -218,26 +218,26 @@ class Affinity:
 
 
 def pod_affinity(cycle: Cycle, node: NodeInfo) -> Refusal | None:
-    found, pod = cycle.affinity, cycle.pod
-    if found is None:
+    affinity, pod = cycle.affinity, cycle.pod
+    if affinity is None:
         return None
-    if not _is_near(cycle, found, node):
+    if not _is_near(cycle, affinity, node):
         return Refusal(("node(s) didn't match pod affinity rules",))
-    if any(found.far.get((term.topology_key, node.labels.get(term.topology_key, ""))) for term in pod.anti_affinity):
+    if any(affinity.far.get((term.topology_key, node.labels.get(term.topology_key, ""))) for term in pod.anti_affinity):
         return Refusal(("node(s) didn't match pod anti-affinity rules",), helped=True)
-    if any(node.labels.get(key) == value for key, value in found.unwanted):
+    if any(node.labels.get(key) == value for key, value in affinity.unwanted):
         return Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",), helped=True)
     return None
 
 
-def _is_near(cycle: Cycle, found: Affinity, node: NodeInfo) -> bool:
+def _is_near(cycle: Cycle, affinity: Affinity, node: NodeInfo) -> bool:
     terms = cycle.pod.affinity
     if any(term.topology_key not in node.labels for term in terms):
         return False
-    if all(found.near.get((term.topology_key, node.labels[term.topology_key])) for term in terms):
+    if all(affinity.near.get((term.topology_key, node.labels[term.topology_key])) for term in terms):
         return True
     # the first of a group that wants to be with itself may go anywhere
-    return not found.near and all(term.matches(cycle.pod, cycle.snapshot.namespaces) for term in terms)
+    return not affinity.near and all(term.matches(cycle.pod, cycle.snapshot.namespaces) for term in terms)
 
 
 FILTERS: Final[Sequence[Filter]] = (
@@ -285,12 +285,12 @@ def refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
 
 def _refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
     for ask in FILTERS:
-        found = ask(cycle, node)
-        if found is not None:
-            return found
+        refusal = ask(cycle, node)
+        if refusal is not None:
+            return refusal
     return None
 
 
 def _tolerations(pod: PodInfo) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = pod.pod["spec"].get("tolerations") or ()
-    return found
+    tolerations: Sequence[Mapping[str, Any]] = pod.pod["spec"].get("tolerations") or ()
+    return tolerations

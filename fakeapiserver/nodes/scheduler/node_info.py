@@ -123,18 +123,18 @@ class NodeInfo(Struct):
 
     @property
     def name(self) -> str:
-        found: str = self.node["metadata"]["name"]
-        return found
+        name: str = self.node["metadata"]["name"]
+        return name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.node["metadata"].get("labels") or {}
-        return found
+        labels: Mapping[str, str] = self.node["metadata"].get("labels") or {}
+        return labels
 
     @property
     def taints(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.node["spec"].get("taints") or ()
-        return found
+        taints: Sequence[Mapping[str, Any]] = self.node["spec"].get("taints") or ()
+        return taints
 
     def set_node(self, node: Object) -> None:
         """Replaces the node's object."""
@@ -161,17 +161,17 @@ class NodeInfo(Struct):
 
     def without(self, keys: Iterable[str]) -> "NodeInfo":
         """The same with these pods gone."""
-        found = self._copy()
+        copy = self._copy()
         for key in keys:
-            found.remove(key)
-        return found
+            copy.remove(key)
+        return copy
 
     def beside(self, pods: Iterable[PodInfo]) -> "NodeInfo":
         """The same with these pods on it too."""
-        found = self._copy()
+        copy = self._copy()
         for pod in pods:
-            found.add(pod)
-        return found
+            copy.add(pod)
+        return copy
 
     def _copy(self) -> "NodeInfo":
         return NodeInfo(self.node, dict(self.pods), dict(self.requested), dict(self.presumed), self.allocatable)
@@ -252,9 +252,9 @@ class Snapshot:
 
     def with_node(self, node: NodeInfo) -> "Snapshot":
         """The same with this one in its place, for a look at what would be."""
-        found = Snapshot()
-        found.nodes = {**self.nodes, node.name: node}
-        found.namespaces, found.wishing, found.nominated = self.namespaces, self.wishing, self.nominated
+        snapshot = Snapshot()
+        snapshot.nodes = {**self.nodes, node.name: node}
+        snapshot.namespaces, snapshot.wishing, snapshot.nominated = self.namespaces, self.wishing, self.nominated
         here = {key for key, pod in node.pods.items() if pod.anti_affinity}
-        found.avoiding = self.avoiding if here <= self.avoiding else self.avoiding | here
-        return found
+        snapshot.avoiding = self.avoiding if here <= self.avoiding else self.avoiding | here
+        return snapshot

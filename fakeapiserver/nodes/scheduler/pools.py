@@ -65,26 +65,26 @@ class Slices:
         self._of_node: dict[str, list[Object]] = {}
         self._shared: list[Object] = []
         self._of_pool: dict[tuple[str, str], list[Object]] = {}
-        for found in slices:
-            spec = found["spec"]
+        for resource_slice in slices:
+            spec = resource_slice["spec"]
             if spec.get("nodeName") and not spec.get("sharedCounters"):
-                self._of_node.setdefault(spec["nodeName"], []).append(found)
+                self._of_node.setdefault(spec["nodeName"], []).append(resource_slice)
             else:
-                self._shared.append(found)
-            self._of_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(found)
+                self._shared.append(resource_slice)
+            self._of_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(resource_slice)
 
     def pools_for(self, node: Object) -> Sequence[Pool]:
         """Sorted by name; those whose devices have to be bound come last."""
         newest: dict[tuple[str, str], list[Object]] = {}
-        for found in (*self._of_node.get(node["metadata"]["name"], ()), *self._shared):
-            if not _is_for(found["spec"], node):
+        for candidate in (*self._of_node.get(node["metadata"]["name"], ()), *self._shared):
+            if not _is_for(candidate["spec"], node):
                 continue
-            pool = found["spec"]["pool"]
-            known = newest.setdefault((found["spec"]["driver"], pool["name"]), [])
+            pool = candidate["spec"]["pool"]
+            known = newest.setdefault((candidate["spec"]["driver"], pool["name"]), [])
             if known and pool["generation"] > known[0]["spec"]["pool"]["generation"]:
                 known.clear()
             if not known or pool["generation"] == known[0]["spec"]["pool"]["generation"]:
-                known.append(found)
+                known.append(candidate)
         pools = [pool for key in sorted(newest) if (pool := self._pool(key, newest[key])) is not None]
         return sorted(pools, key=lambda pool: pool.has_binding_conditions)
 
@@ -93,11 +93,11 @@ class Slices:
         wanted = slices[0]["spec"]["pool"]
         everything = slices
         if len(slices) != wanted["resourceSliceCount"]:
-            generations = [found["spec"]["pool"]["generation"] for found in self._of_pool[key]]
+            generations = [resource_slice["spec"]["pool"]["generation"] for resource_slice in self._of_pool[key]]
             if max(generations) > wanted["generation"]:
                 return None
             pairs = zip(self._of_pool[key], generations, strict=True)
-            everything = [found for found, generation in pairs if generation == wanted["generation"]]
+            everything = [resource_slice for resource_slice, generation in pairs if generation == wanted["generation"]]
             if len(everything) != wanted["resourceSliceCount"]:
                 return Pool(*key, INCOMPLETE)
         return _built(key, sorted(slices, key=_name), everything)
@@ -107,19 +107,21 @@ def _built(key: tuple[str, str], slices: Sequence[Object], everything: Sequence[
     pool = Pool(*key)
     names: set[str] = set()
     devices: list[Device] = []
-    for found in slices:
-        for row in found["spec"].get("sharedCounters") or ():
+    for resource_slice in slices:
+        for row in resource_slice["spec"].get("sharedCounters") or ():
             if row["name"] in pool.counters:
                 pool.problem = INVALID
             pool.counters[row["name"]] = _amounts(row)
-        for row in _devices(found) if not found["spec"].get("sharedCounters") else ():
+        for row in _devices(resource_slice) if not resource_slice["spec"].get("sharedCounters") else ():
             if row["name"] in names:
                 pool.problem = INVALID
             names.add(row["name"])
-            devices.append(Device(DeviceID(*key, row["name"]), row, found, pool))
-    ours = {_name(found) for found in slices}
-    others = [row for found in everything if _name(found) not in ours for row in _devices(found)]
-    for row in (*(row for found in slices for row in _devices(found)), *others):
+            devices.append(Device(DeviceID(*key, row["name"]), row, resource_slice, pool))
+    ours = {_name(resource_slice) for resource_slice in slices}
+    others = [
+        row for resource_slice in everything if _name(resource_slice) not in ours for row in _devices(resource_slice)
+    ]
+    for row in (*(row for resource_slice in slices for row in _devices(resource_slice)), *others):
         for consumed in row.get("consumesCounters") or ():
             known = pool.counters.get(consumed["counterSet"])
             if known is None or not known.keys() >= consumed["counters"].keys():
@@ -129,13 +131,13 @@ def _built(key: tuple[str, str], slices: Sequence[Object], everything: Sequence[
     return pool
 
 
-def _name(found: Object) -> str:
-    name: str = found["metadata"]["name"]
+def _name(resource_slice: Object) -> str:
+    name: str = resource_slice["metadata"]["name"]
     return name
 
 
-def _devices(found: Object) -> Sequence[Object]:
-    devices: Sequence[Object] = found["spec"].get("devices") or ()
+def _devices(resource_slice: Object) -> Sequence[Object]:
+    devices: Sequence[Object] = resource_slice["spec"].get("devices") or ()
     return devices
 
 

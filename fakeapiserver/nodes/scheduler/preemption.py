@@ -51,7 +51,7 @@ def candidate(
 ) -> tuple[Candidate | None, str]:
     """Returns the node with the least important victims, or the text of the event if no node has any."""
     total = len(snapshot.nodes)
-    found, hopeless, spared = [], 0, 0
+    candidates, hopeless, spared = [], 0, 0
     for name, why in refusals.items():
         if not why.helped:
             hopeless += 1
@@ -60,9 +60,9 @@ def candidate(
         if victims is None:
             spared += 1
         else:
-            found.append(Candidate(name, victims))
-    if found:
-        return min(found, key=_cost), ""
+            candidates.append(Candidate(name, victims))
+    if candidates:
+        return min(candidates, key=_cost), ""
     reasons = []
     if spared:
         reasons.append(f"{spared} No preemption victims found for incoming pod")
@@ -77,10 +77,10 @@ def _is_victim(pod: Object) -> bool:
     return is_terminating(pod) and why is not None and why["status"] == "True" and why["reason"] == PREEMPTED["reason"]
 
 
-def _cost(found: Candidate) -> tuple[int, int, int, str]:
+def _cost(candidate: Candidate) -> tuple[int, int, int, str]:
     """Less is better: the highest priority that would suffer, their sum, how many."""
-    priorities = [victim.priority for victim in found.victims]
-    return max(priorities), sum(priorities), len(priorities), found.node
+    priorities = [victim.priority for victim in candidate.victims]
+    return max(priorities), sum(priorities), len(priorities), candidate.node
 
 
 def _victims(pod: PodInfo, node: NodeInfo, fits: Callable[[NodeInfo], bool]) -> Sequence[PodInfo] | None:

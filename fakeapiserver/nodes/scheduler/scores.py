@@ -70,11 +70,11 @@ def _preferred_affinity(pod: PodInfo, node: NodeInfo) -> float:
 
 def _spread(pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Mapping[str, float]:
     """Soft constraints: rather where fewer are."""
-    found = spreads(pod, snapshot, "ScheduleAnyway")
-    if not found:
+    constraints = spreads(pod, snapshot, "ScheduleAnyway")
+    if not constraints:
         return {}
     counts = {
-        node.name: float(sum(spread.counts.get(node.labels.get(spread.key, ""), 0) for spread in found))
+        node.name: float(sum(spread.counts.get(node.labels.get(spread.key, ""), 0) for spread in constraints))
         for node in nodes
     }
     return _reversed(counts)

@@ -66,7 +66,7 @@ class VolumeBinder:
         ]
         classes, csi_nodes, csi_drivers, capacities, attachments = (informer.indexer for informer in self.others)
         self._nodes = context.informer(NODES).indexer
-        add_indexer(self.others[-1], _BY_NODE, lambda found: [found["spec"].get("nodeName", "")])
+        add_indexer(self.others[-1], _BY_NODE, lambda pod: [pod["spec"].get("nodeName", "")])
         self.storage = Storage(
             Assumed(self.claims.indexer),
             Assumed(self.volumes.indexer),
@@ -99,12 +99,12 @@ class VolumeBinder:
             if not waiting:
                 self._of_claim.pop(claim, None)
 
-    def begin(self, request: Request, info: PodInfo, node: str, found: PodVolumes) -> Binding:
+    def begin(self, request: Request, info: PodInfo, node: str, pod_volumes: PodVolumes) -> Binding:
         """Assumes the volumes, so that no other pod gets them."""
-        volumes, claims = self.storage.assume(found, node)
+        volumes, claims = self.storage.assume(pod_volumes, node)
         binding = self._bindings[request] = Binding(info, node, self._clock.monotonic() + TIMEOUT)
-        binding.static = {key_of(claim): volume for (claim, _), volume in zip(found.static, volumes, strict=True)}
-        binding.dynamic = {key_of(claim): claim for claim in (*found.dynamic, *claims)}
+        binding.static = {key_of(claim): volume for (claim, _), volume in zip(pod_volumes.static, volumes, strict=True)}
+        binding.dynamic = {key_of(claim): claim for claim in (*pod_volumes.dynamic, *claims)}
         for claim in (*binding.static, *binding.dynamic):
             self._of_claim.setdefault(claim, set()).add(request)
         return binding

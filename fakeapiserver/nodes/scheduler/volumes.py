@@ -120,21 +120,21 @@ class Storage(Struct, frozen=True):
     # ------------------------------------------------------------------------ before all nodes
 
     def claims_of(self, info: PodInfo, nodes: Iterable[NodeInfo]) -> PodClaims:
-        pod, found = info.pod, PodClaims()
+        pod, claims = info.pod, PodClaims()
         rows = [row for row in pod["spec"].get("volumes") or () if claim_name(pod, row)]
         if not rows:
-            return found
-        found.problem = (
-            self._restrictions(info, rows, nodes, found)
-            or self._bindings(info, rows, found)
-            or self._topologies(info, rows, found)
+            return claims
+        claims.problem = (
+            self._restrictions(info, rows, nodes, claims)
+            or self._bindings(info, rows, claims)
+            or self._topologies(info, rows, claims)
         )
-        return found
+        return claims
 
     def _claim(self, info: PodInfo, row: Object) -> Object | None:
         return self.claims.get_by_key(f"{info.namespace}/{claim_name(info.pod, row)}")
 
-    def _restrictions(self, info: PodInfo, rows: Sequence[Object], nodes: Iterable[NodeInfo], found: PodClaims) -> str:
+    def _restrictions(self, info: PodInfo, rows: Sequence[Object], nodes: Iterable[NodeInfo], claims: PodClaims) -> str:
         once = set()
         for row in rows:
             if row.get("ephemeral") is not None:
@@ -144,14 +144,14 @@ class Storage(Struct, frozen=True):
                 return _not_found(claim_name(info.pod, row))
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 once.add(claim["metadata"]["name"])
-        found.once_in_use = bool(once) and any(
+        claims.once_in_use = bool(once) and any(
             other.namespace == info.namespace and not once.isdisjoint(other.claims)
             for node in nodes
             for other in node.pods.values()
         )
         return ""
 
-    def _bindings(self, info: PodInfo, rows: Sequence[Object], found: PodClaims) -> str:
+    def _bindings(self, info: PodInfo, rows: Sequence[Object], pod_claims: PodClaims) -> str:
         claims = []
         for row in rows:
             name, claim = claim_name(info.pod, row), self._claim(info, row)
@@ -162,23 +162,23 @@ class Storage(Struct, frozen=True):
         immediate = False
         for claim in claims:
             if is_fully_bound(claim):
-                found.bound.append(claim)
+                pod_claims.bound.append(claim)
             elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
-                found.delayed.append(claim)
+                pod_claims.delayed.append(claim)
             else:
                 immediate = True
         if immediate:
             return "pod has unbound immediate PersistentVolumeClaims"
-        found.delayed.sort(key=requested_storage)
-        for name in {class_of(claim) for claim in found.delayed}:
-            found.candidates[name] = [volume for volume in self.volumes.list() if class_of(volume) == name]
+        pod_claims.delayed.sort(key=requested_storage)
+        for name in {class_of(claim) for claim in pod_claims.delayed}:
+            pod_claims.candidates[name] = [volume for volume in self.volumes.list() if class_of(volume) == name]
         return ""
 
     def _is_delayed(self, claim: Object) -> bool:
-        found = self.classes.get_by_key(class_of(claim))
-        return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+        storage_class = self.classes.get_by_key(class_of(claim))
+        return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
-    def _topologies(self, info: PodInfo, rows: Sequence[Object], found: PodClaims) -> str:
+    def _topologies(self, info: PodInfo, rows: Sequence[Object], claims: PodClaims) -> str:
         for row in rows:
             claim = None if row.get("ephemeral") is not None else self._claim(info, row)
             if claim is None or not claim["spec"].get("volumeName"):
@@ -188,7 +188,7 @@ class Storage(Struct, frozen=True):
                 return f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
             for key, value in labels_of(volume).items():
                 if key in _TOPOLOGY and all(value.split("__")):
-                    found.topologies.append((key, frozenset(value.split("__"))))
+                    claims.topologies.append((key, frozenset(value.split("__"))))
         return ""
 
     # --------------------------------------------------------------------------- for each node
@@ -232,7 +232,7 @@ class Storage(Struct, frozen=True):
 
     def _csi_volumes(self, info: PodInfo) -> set[tuple[str, str]]:
         """Returns (driver, handle) of a pod's volumes; missing volumes get a substitute for the handle."""
-        found = set()
+        csi_volumes = set()
         for row in info.pod["spec"].get("volumes") or () if info.has_claims else ():
             claim = self._claim(info, row) if claim_name(info.pod, row) else None
             if claim is None:
@@ -241,10 +241,10 @@ class Storage(Struct, frozen=True):
             if volume is None:
                 storage_class = self.classes.get_by_key(class_of(claim))
                 if storage_class is not None:
-                    found.add((storage_class["provisioner"], key_of(claim)))
+                    csi_volumes.add((storage_class["provisioner"], key_of(claim)))
             elif (source := volume["spec"].get("csi")) is not None:
-                found.add((source["driver"], source["volumeHandle"]))
-        return found
+                csi_volumes.add((source["driver"], source["volumeHandle"]))
+        return csi_volumes
 
     def binding(self, claims: PodClaims, node: NodeInfo) -> Sequence[str]:
         """Why the claims can't be had on the node; nothing if they can, then `claims.found` says which volumes."""
@@ -257,11 +257,11 @@ class Storage(Struct, frozen=True):
             if not matches_affinity(volume, node.node):
                 reasons.append(_AFFINITY)
                 break
-        found, problem = self._find(claims, node) if claims.delayed else (PodVolumes(), "")
+        pod_volumes, problem = self._find(claims, node) if claims.delayed else (PodVolumes(), "")
         reasons += [problem] if problem else []
         reasons += [_GONE] if gone else []
         if not reasons:
-            claims.found[node.name] = found
+            claims.found[node.name] = pod_volumes
         return reasons
 
     def _find(self, claims: PodClaims, node: NodeInfo) -> tuple[PodVolumes, str]:
@@ -318,12 +318,12 @@ class Storage(Struct, frozen=True):
 
     # ------------------------------------------------------------------------ when it is decided
 
-    def assume(self, found: PodVolumes, node: str) -> tuple[Sequence[Object], Sequence[Object]]:
+    def assume(self, pod_volumes: PodVolumes, node: str) -> tuple[Sequence[Object], Sequence[Object]]:
         """(volumes, claims) as they are to be written."""
-        volumes = [_bound(volume, claim) for claim, volume in found.static]
+        volumes = [_bound(volume, claim) for claim, volume in pod_volumes.static]
         claims = [
             _annotated(claim, SELECTED_NODE, node)
-            for claim in found.dynamic
+            for claim in pod_volumes.dynamic
             if annotations_of(claim).get(SELECTED_NODE) != node
         ]
         for volume in volumes:

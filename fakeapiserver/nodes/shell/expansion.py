@@ -22,13 +22,13 @@ _GLOB: Final = re.compile(r"[*?\[]")
 
 def expanded(shell: "Shell", words: Sequence[Word]) -> Generator[Event, str, list[str]]:
     """The fields of several words."""
-    found: list[str] = []
+    fields: list[str] = []
     for word in words:
-        found += yield from _fields(shell, word)
-        if len(found) > _MAX_WORDS:
+        fields += yield from _fields(shell, word)
+        if len(fields) > _MAX_WORDS:
             raise NotFollowed(f"more than {_MAX_WORDS} words")
-    shell.count(sum(map(len, found)) // STEP_TEXT)
-    return found
+    shell.count(sum(map(len, fields)) // STEP_TEXT)
+    return fields
 
 
 def _fields(shell: "Shell", word: Word) -> Generator[Event, str, list[str]]:

@@ -65,10 +65,10 @@ _UNSUPPORTED: Final = frozenset(("case", "function", "select"))
 def parse(script: str) -> Node:
     """The tree of a script. NotFollowed: it has something that isn't understood."""
     parser = _Parser(script.replace("\\\n", ""))
-    found = parser.sequence(())
+    node = parser.sequence(())
     if not parser.at_end:
         raise NotFollowed(f"the syntax at {parser.rest!r}")
-    return found
+    return node
 
 
 class _Parser:
@@ -124,10 +124,10 @@ class _Parser:
         while self._keyword() == "!":
             self._take("!")
             is_negated = not is_negated
-        found = self._command()
+        node = self._command()
         redirects = self._redirects()
-        found = Redirected(found, redirects) if redirects else found
-        return Not(found) if is_negated else found
+        node = Redirected(node, redirects) if redirects else node
+        return Not(node) if is_negated else node
 
     def _command(self) -> Node:
         self._skip_blanks()
@@ -200,8 +200,8 @@ class _Parser:
         redirects: list[Redirect] = []
         while True:
             self._skip_blanks()
-            if found := self._redirects():
-                redirects += found
+            if leading := self._redirects():
+                redirects += leading
             elif not words and (assignment := self._assignment()) is not None:
                 assignments.append(assignment)
             elif (word := self._word()) is not None:
@@ -224,12 +224,12 @@ class _Parser:
         return match[0], (self._word() if at_value else None) or Word(())
 
     def _redirects(self) -> tuple[Redirect, ...]:
-        found: list[Redirect] = []
+        redirects: list[Redirect] = []
         while True:
             self._skip_blanks()
             match = _REDIRECT.match(self._text, self._at)
             if match is None:
-                return tuple(found)
+                return tuple(redirects)
             operator = match[3] or match[2]
             if operator in ("<<", "<>", "<&"):
                 raise NotFollowed(f"{operator!r}")
@@ -238,7 +238,7 @@ class _Parser:
             if target is None:
                 raise NotFollowed(f"the redirection at {self.rest!r}")
             descriptor = int(match[1]) if match[1] else 0 if operator == "<" else 1
-            found.append(Redirect(descriptor, ">" if operator == ">|" else operator, target))
+            redirects.append(Redirect(descriptor, ">" if operator == ">|" else operator, target))
 
     # ------------------------------------------------------------------------- words
 
@@ -272,11 +272,11 @@ class _Parser:
     def _until(self, end: str) -> str:
         """The text up to `end`, which is passed over."""
         begin = self._at + 1
-        found = self._text.find(end, begin)
-        if found < 0:
+        position = self._text.find(end, begin)
+        if position < 0:
             raise NotFollowed(f"a {end} without its end")
-        self._at = found + 1
-        return self._text[begin:found]
+        self._at = position + 1
+        return self._text[begin:position]
 
     def _quoted(self, end: str) -> list[Part]:
         """Parses the parts up to the closing double quote."""

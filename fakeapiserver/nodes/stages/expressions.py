@@ -32,8 +32,8 @@ class Subject:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.obj["metadata"]
-        return found
+        metadata: Mapping[str, Any] = self.obj["metadata"]
+        return metadata
 
     @property
     def for_jq(self) -> Any:
@@ -64,7 +64,7 @@ def query(source: str) -> Values:
 
     def run(subject: Subject) -> list[Any] | None:
         try:
-            return [found for found in compiled.run(subject.for_jq, subject.now) if found is not None]
+            return [value for value in compiled.run(subject.for_jq, subject.now) if value is not None]
         except JqError:
             return None
 
@@ -79,7 +79,7 @@ def requirement(key: str, operator: str, values: Sequence[str]) -> Condition:
             raise StageError("for 'in', 'notin' operators, values set can't be empty")
         known = frozenset(values)
         wanted = operator == "In"
-        return lambda subject: any(_text(found) in known for found in ask(subject) or ()) == wanted
+        return lambda subject: any(_text(value) in known for value in ask(subject) or ()) == wanted
     if operator in ("Exists", "DoesNotExist"):
         if values:
             raise StageError("values set must be empty for exists and does not exist")
@@ -102,10 +102,10 @@ def _evaluated(source: str) -> Callable[[Subject], Any]:
         raise StageError(f"CEL {source!r}: {' '.join(str(error).split())}") from None
 
     def run(subject: Subject) -> Any:
-        found = program.evaluate({"self": subject.obj})
-        if found.error:
-            raise StageError(f"CEL {source!r}: {found.error}")
-        return found.value
+        result = program.evaluate({"self": subject.obj})
+        if result.error:
+            raise StageError(f"CEL {source!r}: {result.error}")
+        return result.value
 
     return run
 
@@ -115,10 +115,10 @@ def condition(source: str) -> Condition:
     ask = _evaluated(source)
 
     def run(subject: Subject) -> bool:
-        found = ask(subject)
-        if not isinstance(found, bool):
+        value = ask(subject)
+        if not isinstance(value, bool):
             raise StageError(f"CEL {source!r} gives no bool")
-        return found
+        return value
 
     return run
 
@@ -135,8 +135,8 @@ def whole_number(default: int, given: Mapping[str, Any] | None) -> Callable[[Sub
     ask = query(_jq_of(given))
 
     def run(subject: Subject) -> int | None:
-        found = ask(subject)
-        first = found[0] if found else default
+        value = ask(subject)
+        first = value[0] if value else default
         if isinstance(first, str):
             return _parsed(first)
         return int(first) if isinstance(first, float) else default
@@ -158,11 +158,11 @@ def _cel_number(source: str) -> Callable[[Subject], int | None]:
     ask = _evaluated(source)
 
     def run(subject: Subject) -> int:
-        found = ask(subject)
-        if isinstance(found, Duration):
-            return found.ns
-        if isinstance(found, int | float):
-            return int(found)
+        value = ask(subject)
+        if isinstance(value, Duration):
+            return value.ns
+        if isinstance(value, int | float):
+            return int(value)
         raise StageError(f"CEL {source!r} gives no number")
 
     return run
@@ -181,8 +181,8 @@ def seconds(milliseconds: int | None, given: Mapping[str, Any] | None) -> Callab
     ask = query(_jq_of(given))
 
     def run(subject: Subject) -> float | None:
-        found = ask(subject)
-        first = found[0] if found else None
+        value = ask(subject)
+        first = value[0] if value else None
         if not isinstance(first, str):
             return default
         if not first:
@@ -201,24 +201,24 @@ def _cel_seconds(source: str) -> Callable[[Subject], float | None]:
     ask = _evaluated(source)
 
     def run(subject: Subject) -> float:
-        found = ask(subject)
-        if isinstance(found, str):
+        value = ask(subject)
+        if isinstance(value, str):
             try:
-                return parse_duration(found)
+                return parse_duration(value)
             except ValueError as error:
                 raise StageError(f"CEL {source!r}: {error}") from None
-        if isinstance(found, Duration):
-            return found.ns / 1e9
-        if isinstance(found, int | float) and not isinstance(found, bool):
-            return found / 1e9  # nanoseconds, as Go has them
+        if isinstance(value, Duration):
+            return value.ns / 1e9
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value / 1e9  # nanoseconds, as Go has them
         raise StageError(f"CEL {source!r} gives no duration")
 
     return run
 
 
 def _cel_of(given: Mapping[str, Any]) -> str | None:
-    found = given.get("cel")
-    return None if found is None else str(found.get("expression", ""))
+    expression = given.get("cel")
+    return None if expression is None else str(expression.get("expression", ""))
 
 
 def _jq_of(given: Mapping[str, Any]) -> str:

@@ -138,14 +138,14 @@ def _named(calls: Mapping[str, Callable[..., Any]]) -> dict[str, Function]:
 
 def host_addresses(node: Object) -> list[str]:
     """Internal ones before external ones, one of each family (upstream: getNodeHostIPs)."""
-    found: list[str] = []
+    addresses: list[str] = []
     rows = (node.get("status") or {}).get("addresses") or ()
     for kind in ("InternalIP", "ExternalIP"):
         for row in rows:
             if row.get("type") == kind and _is_address(row.get("address", "")):
-                found.append(row["address"])
-    other = [address for address in found[1:] if (":" in address) != (":" in found[0])]
-    return found[:1] + other[:1]
+                addresses.append(row["address"])
+    other = [address for address in addresses[1:] if (":" in address) != (":" in addresses[0])]
+    return addresses[:1] + other[:1]
 
 
 def _is_address(text: str) -> bool:

@@ -98,17 +98,17 @@ class _NodeAddresses:
 
     def of_node(self, name: str) -> list[str]:
         state = self._simulation.nodes.get(name)
-        found = self._nodes.indexer.get_by_key(name)
-        addresses = host_addresses(found) if found is not None else []
+        node_object = self._nodes.indexer.get_by_key(name)
+        addresses = host_addresses(node_object) if node_object is not None else []
         if not addresses and state is not None:
             return [simulated.address_of(state.number)]
         return addresses
 
     def of_pod(self, node: str, uid: str) -> list[str]:
-        found = self._nodes.indexer.get_by_key(node)
-        if found is None:
+        node_object = self._nodes.indexer.get_by_key(node)
+        if node_object is None:
             return []
-        spec = found.get("spec") or {}
+        spec = node_object.get("spec") or {}
         cidrs = spec.get("podCIDRs") or [spec.get("podCIDR") or _DEFAULT_CIDR]
         known = [*self.known.get(uid, ()), *[""] * len(cidrs)]
         return [self._simulation.addresses.of(uid, cidr, known[at]) for at, cidr in enumerate(cidrs)]
@@ -137,21 +137,21 @@ class Player:
     async def set_stages(self, stages: Mapping[ResourceRef, Sequence[Stage]]) -> Sequence[ResourceRef]:
         """Sets the stages to play; returns the resources that the server doesn't have yet."""
         unserved, wanted = [], {}
-        for ref, found in stages.items():
+        for ref, stages_of_ref in stages.items():
             try:
-                wanted[ref] = (await self._resource(ref), found)
+                wanted[ref] = (await self._resource(ref), stages_of_ref)
             except NoMatchError:
                 unserved.append(ref)
         for key, kind in [*self._kinds.items()]:
             if kind.ref not in wanted:
                 await self._stop(key, kind)
-        for ref, (gvr, found) in wanted.items():
+        for ref, (gvr, stages_of_ref) in wanted.items():
             key = _key_of(gvr)
             known = self._kinds.get(key)
             if known is None:
-                await self._start(key, _Kind(ref, gvr, self._context.running_informer(gvr, whole=True), found))
-            elif [*map(_version_of, known.stages)] != [*map(_version_of, found)]:
-                known.stages = found
+                await self._start(key, _Kind(ref, gvr, self._context.running_informer(gvr, whole=True), stages_of_ref))
+            elif [*map(_version_of, known.stages)] != [*map(_version_of, stages_of_ref)]:
+                known.stages = stages_of_ref
                 self._look_again_at(known)
         self._simulation.set_staged(frozenset(ref.kind for ref in wanted if ref in (POD, NODE)))
         return unserved
@@ -295,9 +295,9 @@ class Player:
                 for action in stage.actions(stage.steps[at], subject, functions):
                     if deleted and not isinstance(action, SendEvent):
                         break
-                    found = await self._act(kind, subject.obj, action)
+                    outcome = await self._act(kind, subject.obj, action)
                     deleted = deleted or isinstance(action, Delete)
-                    changed = None if deleted else found or changed
+                    changed = None if deleted else outcome or changed
         except StageError as error:
             log.warning("%s, for %s %s", error, kind.ref.kind, key_of(subject.obj))
         except (StatusError, TransportError, TimeoutError) as error:
@@ -338,8 +338,8 @@ class Player:
             case Patch(body, patch_type, subresource, user):
                 resource = self._resource_client(kind.gvr, metadata.get("namespace", ""), user)
                 parts = [subresource] if subresource else []
-                found = await resource.patch(metadata["name"], body, *parts, patch_type=patch_type)
-                return found if found["metadata"]["resourceVersion"] != metadata["resourceVersion"] else None
+                patched = await resource.patch(metadata["name"], body, *parts, patch_type=patch_type)
+                return patched if patched["metadata"]["resourceVersion"] != metadata["resourceVersion"] else None
             case Apply():
                 await self._apply(action, metadata.get("namespace", ""))
         return None
@@ -404,17 +404,17 @@ def _version_of(stage: Stage) -> tuple[str, str]:
 
 def _reference(obj: Object, ref: ResourceRef) -> Object:
     metadata = obj["metadata"]
-    found = {"kind": ref.kind, "uid": metadata["uid"], "name": metadata["name"]}
+    reference = {"kind": ref.kind, "uid": metadata["uid"], "name": metadata["name"]}
     if ref not in (POD, NODE):
-        found["apiVersion"] = ref.api_version
+        reference["apiVersion"] = ref.api_version
     if metadata.get("namespace"):
-        found["namespace"] = metadata["namespace"]
-    return found
+        reference["namespace"] = metadata["namespace"]
+    return reference
 
 
 def grouped(stages: Iterable[Stage]) -> dict[ResourceRef, list[Stage]]:
     """By the resource they are for."""
-    found: dict[ResourceRef, list[Stage]] = {}
+    groups: dict[ResourceRef, list[Stage]] = {}
     for stage in stages:
-        found.setdefault(stage.ref, []).append(stage)
-    return found
+        groups.setdefault(stage.ref, []).append(stage)
+    return groups

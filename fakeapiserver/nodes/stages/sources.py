@@ -155,7 +155,7 @@ class _Following:
         metadata = obj["metadata"]
         name, version = metadata["name"], metadata.get("resourceVersion", "")
         try:
-            found = read_stage(obj, player.functions_of)
+            stage = read_stage(obj, player.functions_of)
         except StageError as error:
             if self._complained.get(name) != version:
                 self._complained[name] = version
@@ -169,7 +169,7 @@ class _Following:
                 self._context.recorder("kwok_controller").event(reference, "Warning", "InvalidStage", str(error)[:1000])
             return None
         self._complained.pop(name, None)
-        return found
+        return stage
 
 
 class _Leases:

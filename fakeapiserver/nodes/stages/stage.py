@@ -189,10 +189,10 @@ def template_data(obj: Object, ref: ResourceRef) -> Object:
             return Number(yaml.encode(value).decode().strip())
         return value
 
-    found: Object = numbers(obj)
+    data: Object = numbers(obj)
     if ref in (POD, NODE):
-        return {key: value for key, value in found.items() if key not in ("apiVersion", "kind")}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, **found}
+        return {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
+    return {"apiVersion": ref.api_version, "kind": ref.kind, **data}
 
 
 def _finalizer_operations(known: Sequence[str], wanted: _Finalizers) -> list[Object]:
@@ -325,8 +325,8 @@ def _expression(expression: Mapping[str, Any]) -> Condition:
 def _steps(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """`steps`, or what the older `next` says in their words."""
     if spec.get("steps"):
-        found: Sequence[Mapping[str, Any]] = spec["steps"]
-        return found
+        stage_steps: Sequence[Mapping[str, Any]] = spec["steps"]
+        return stage_steps
     following = spec.get("next") or {}
     steps: list[Mapping[str, Any]] = [
         {part: following[part]} for part in ("event", "finalizers") if following.get(part) is not None

@@ -25,9 +25,9 @@ class ParamAccess(Guard):
     def __init__(self, resource: str, authorizer: Authorizer, objects: ObjectReader, resource_of: ResourceOf) -> None:
         self.resource, self.authorizer, self.objects, self.resource_of = resource, authorizer, objects, resource_of
 
-    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
-        if found or _MASTERS in request.user.groups or request.subresource:
-            return found
+    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, errors: ErrorList) -> ErrorList:
+        if errors or _MASTERS in request.user.groups or request.subresource:
+            return errors
         spec, before = obj["spec"], None if old is None else old["spec"]
         if self.resource.endswith("bindings"):
             same = before is not None and all(before.get(key) == spec.get(key) for key in ("paramRef", "policyName"))

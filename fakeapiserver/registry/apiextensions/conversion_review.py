@@ -146,11 +146,11 @@ def _meta_text(obj: Object, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _restored(obj: Object, found: Object) -> Object:
+def _restored(obj: Object, converted: Object) -> Object:
     """The original's metadata with the converted object's labels and annotations. ValueError."""
-    if "metadata" not in found:
+    if "metadata" not in converted:
         raise ValueError("missing metadata in converted object")
-    answered = found["metadata"]
+    answered = converted["metadata"]
     if not isinstance(answered, dict):
         raise ValueError(f"invalid metadata of type {_GO_TYPES[type(answered)]} in converted object")
     original = obj.get("metadata") or {}

@@ -84,7 +84,7 @@ class CustomKind:
         try:
             self._metadata.decode(msgspec.json.decode(msgspec.json.encode(meta, order="deterministic")))
         except ValueError as error:
-            return _LONG_NUMBER.sub(lambda found: f"number {go_float(float(found[1]))} ", str(error))
+            return _LONG_NUMBER.sub(lambda match: f"number {go_float(float(match[1]))} ", str(error))
         return ""
 
     def settle(self, obj: Object, empties: "Empties") -> None:

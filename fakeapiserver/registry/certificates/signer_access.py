@@ -16,9 +16,9 @@ class SignerAccess(Guard):
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
-    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
-        if found or old is None or request.subresource != "status":
-            return found
+    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, errors: ErrorList) -> ErrorList:
+        if errors or old is None or request.subresource != "status":
+            return errors
         if (obj.get("status") or {}) == (old.get("status") or {}):
             return []
         signer: str = old["spec"]["signerName"]

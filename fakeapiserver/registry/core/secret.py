@@ -96,6 +96,6 @@ def _json_errors(key: str, data: dict[str, str]) -> ErrorList:
     return [field.invalid(_DATA.key(key), "<secret contents redacted>", problem)] if problem else []
 
 
-def _mismatch(found: object) -> str:
-    kind = {str: "string", bool: "bool", list: "array"}.get(type(found), "number")
+def _mismatch(value: object) -> str:
+    kind = {str: "string", bool: "bool", list: "array"}.get(type(value), "number")
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"

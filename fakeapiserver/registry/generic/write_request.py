@@ -69,9 +69,9 @@ class Guard:
     async def check(self, request: WriteRequest, obj: Object, old: Object | None) -> None:
         """Called before the object is prepared and validated; `old` is None on create. StatusError refuses the write."""
 
-    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
-        """All errors in the object; `found` are those of validation."""
-        return found
+    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, errors: ErrorList) -> ErrorList:
+        """All errors in the object; `errors` are those of validation."""
+        return errors
 
 
 class Allocation(Protocol):

@@ -33,7 +33,9 @@ class ClaimAccess(Guard):
         self._objects, self._authorizer = objects, authorizer
         self._label = _LABEL if version >= "v1.34" else _LABEL_OF_1_33
 
-    async def errors(self, request: WriteRequest, obj: Object, old: Object | None, found: ErrorList) -> ErrorList:
+    async def errors(
+        self, request: WriteRequest, obj: Object, old: Object | None, errors_so_far: ErrorList
+    ) -> ErrorList:
         of_status = request.subresource == "status"
         errors = self._admin_errors(obj, old, status=of_status)
         if self._authorizer is not None and of_status:
@@ -41,7 +43,7 @@ class ClaimAccess(Guard):
             errors += await self._binding_errors(request, self._authorizer, status, before)
             if status.get("allocation") is not None:
                 errors += await self._driver_errors(request, self._authorizer, status, before)
-        return errors + found
+        return errors + errors_so_far
 
     def _admin_errors(self, obj: Object, old: Object | None, *, status: bool) -> ErrorList:
         path = _asked(obj, old, status=status)

@@ -63,8 +63,8 @@ class Aggregator:
 
     def for_path(self, path: str) -> RemoteService | MetricsAPIs | None:
         """Returns the APIService whose server answers a request, or None for this server."""
-        if (found := self.api_services.for_path(path)) is not None:
-            return found
+        if (service := self.api_services.for_path(path)) is not None:
+            return service
         if self._metrics_apis.answers(path):
             return self._metrics_apis
         if path.startswith("/openapi/v3/") and self._scopes.table.remote_openapi:

@@ -115,7 +115,7 @@ class APIServices:
             if new is not None:
                 priorities[_group_version(new)] = _priority(new)
                 available[new["metadata"]["name"]] = is_available(new)
-                remote |= {found.name: found for found in _remote(new)}
+                remote |= {service.name: service for service in _remote(new)}
         self._priorities, self._available, self._remote = priorities, available, dict(sorted(remote.items()))
         self._generation, self._revision = self.generation, self._objects.revision
 
@@ -123,7 +123,7 @@ class APIServices:
 def is_available(obj: FrozenObject) -> bool:
     """Whether its condition says so."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    return any(found.get("type") == AVAILABLE and found.get("status") == "True" for found in conditions)
+    return any(condition.get("type") == AVAILABLE and condition.get("status") == "True" for condition in conditions)
 
 
 def service_of(obj: FrozenObject) -> ServiceReference | None:

@@ -65,22 +65,22 @@ class Availability:
         if service is None:
             await self._tell(name, LOCAL)
             return None
-        found = self._unreachable(service) or await self._discovery(service)
-        await self._tell(name, found)
-        if found.reason == "FailedDiscoveryCheck":
-            raise Retry(found.message)
+        condition = self._unreachable(service) or await self._discovery(service)
+        await self._tell(name, condition)
+        if condition.reason == "FailedDiscoveryCheck":
+            raise Retry(condition.message)
         return RESYNC
 
     def _unreachable(self, service: RemoteService) -> Condition | None:
         """Returns the condition that follows from the stored Service and its endpoints, or None."""
         namespace, name, port = service.service.namespace, service.service.name, service.service.port
         place = f"service/{name} in {go_quote(namespace)}"
-        found = self._objects.get("services", namespace, name)
-        if found is None:
+        service_object = self._objects.get("services", namespace, name)
+        if service_object is None:
             return Condition("False", "ServiceNotFound", f"{place} is not present")
-        if found["spec"].get("type") != "ClusterIP":
+        if service_object["spec"].get("type") != "ClusterIP":
             return None
-        served = next((item for item in found["spec"].get("ports") or () if item.get("port") == port), None)
+        served = next((item for item in service_object["spec"].get("ports") or () if item.get("port") == port), None)
         if served is None:
             return Condition("False", "ServicePortError", f"{place} is not listening on port {port}")
         slices = list(slices_of(self._objects, namespace, name))
@@ -128,7 +128,7 @@ class Availability:
             return f"failing or missing response from {url}: bad status from {url}: {answer.status}"
         return ""
 
-    async def _tell(self, name: str, found: Condition) -> None:
+    async def _tell(self, name: str, condition: Condition) -> None:
         """Writes the condition, if that makes a difference."""
         scope = self._scope
         assert scope.store is not None
@@ -136,7 +136,7 @@ class Availability:
 
         def transform(current: Object | None) -> Object:
             assert current is not None
-            return with_condition(current, found, now)
+            return with_condition(current, condition, now)
 
         stored = scope.store.storage.get_now(scope.store.key("", name))
         if stored is None:
@@ -151,11 +151,11 @@ class Availability:
             await scope.store.write(request, transform)
         except StatusError as error:
             raise Retry(str(error)) from None
-        if is_available(obj) and found.status != "True":
-            self._unavailable[name, found.reason] += 1
+        if is_available(obj) and condition.status != "True":
+            self._unavailable[name, condition.reason] += 1
 
 
-def with_condition(obj: Mapping[str, Any], found: Condition, now: str) -> Object:
+def with_condition(obj: Mapping[str, Any], condition: Condition, now: str) -> Object:
     """The object with the condition Available; since when it holds changes with its status only."""
     status = dict(obj.get("status") or {})
     conditions = [dict(item) for item in status.get("conditions") or ()]
@@ -163,14 +163,14 @@ def with_condition(obj: Mapping[str, Any], found: Condition, now: str) -> Object
     if known is None:
         known = {"type": AVAILABLE, "status": "", "lastTransitionTime": now}
         conditions.append(known)
-    elif known.get("status") != found.status:
+    elif known.get("status") != condition.status:
         known["lastTransitionTime"] = now
-    known.update(status=found.status, reason=found.reason, message=found.message)
+    known.update(status=condition.status, reason=condition.reason, message=condition.message)
     return {**obj, "status": {**status, "conditions": conditions}}
 
 
-def _has_endpoint(found: Mapping[str, Any], port_name: str) -> bool:
+def _has_endpoint(endpoint_slice: Mapping[str, Any], port_name: str) -> bool:
     """A ready endpoint, and the port's number."""
-    ready = any(is_ready(endpoint) for endpoint in found.get("endpoints") or ())
-    ports = found.get("ports") or ()
+    ready = any(is_ready(endpoint) for endpoint in endpoint_slice.get("endpoints") or ())
+    ports = endpoint_slice.get("ports") or ()
     return ready and any(port.get("name") == port_name and port.get("port") is not None for port in ports)

@@ -92,9 +92,9 @@ class Controllers:
 
     def _recheck(self, namespace: str, name: str) -> None:
         """Whatever the Service leads to may have come or gone."""
-        for found in self._services.remote.values():
-            if (found.service.namespace, found.service.name) == (namespace, name):
-                self._availability.add(found.name)
+        for service in self._services.remote.values():
+            if (service.service.namespace, service.service.name) == (namespace, name):
+                self._availability.add(service.name)
 
     async def _follow(self, resource: GroupResource, changed: Callable[[Object], None]) -> None:
         """Calls `changed` with every object that exists and with every one that changes."""

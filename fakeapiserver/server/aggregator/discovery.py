@@ -65,12 +65,12 @@ class DiscoveryManager:
             self._withdraw(name)
             return None
         try:
-            found: Document | None = (await self._versions(service)).get(service.gv)
+            version_document: Document | None = (await self._versions(service)).get(service.gv)
             fresh, failure = True, ""
         except (TransportError, LookupError, ValueError) as error:
-            found, fresh, failure = None, False, str(error)
+            version_document, fresh, failure = None, False, str(error)
         if self._services.remote.get(name) is not None:  # it may have gone meanwhile
-            resources = (found or {}).get("resources")
+            resources = (version_document or {}).get("resources")
             document = {
                 "version": service.gv.version,
                 **({"resources": resources} if resources else {}),
@@ -82,9 +82,9 @@ class DiscoveryManager:
         self.mark_dirty(name)
         return REFRESH
 
-    def _set(self, gv: GroupVersion, found: RemoteVersion) -> None:
-        if self._published.get(gv) != found:
-            self._published[gv] = found
+    def _set(self, gv: GroupVersion, version: RemoteVersion) -> None:
+        if self._published.get(gv) != version:
+            self._published[gv] = version
             self._publish(dict(self._published))
 
     def _withdraw(self, name: str) -> None:
@@ -151,21 +151,21 @@ def _listed(document: Document) -> Iterator[tuple[GroupVersion, Document]]:
 def resources_of(rows: Iterable[Document]) -> list[Document]:
     """The rows of an APIResourceList as aggregated discovery shows them, subresources below theirs. ValueError where a
     subresource has another scope."""
-    found: dict[str, Document] = {}
+    resources: dict[str, Document] = {}
     for row in rows:
         if "/" not in row["name"]:
             told = {"resource": row["name"], "scope": _scope(row), "singularResource": row.get("singularName", "")}
-            found[row["name"]] = _resource({**row, **told}, {"responseKind": row})
+            resources[row["name"]] = _resource({**row, **told}, {"responseKind": row})
     for row in rows:
         name, slash, subresource = row["name"].partition("/")
         if not slash:
             continue
-        parent = found.setdefault(name, _resource({"resource": name, "scope": _scope(row)}, {}))
+        parent = resources.setdefault(name, _resource({"resource": name, "scope": _scope(row)}, {}))
         if parent["scope"] != _scope(row):
             raise ValueError(f"the scopes of {name} and {row['name']} do not match")
         told = {"subresource": subresource, "responseKind": row if row.get("kind") else None, "verbs": row.get("verbs")}
         parent.setdefault("subresources", []).append(_subresource(told))
-    return list(found.values())
+    return list(resources.values())
 
 
 def _scope(row: Document) -> str:

@@ -114,14 +114,14 @@ class Proxy:
 
     def _identity(self, user: UserInfo) -> Headers:
         """Returns the caller's identity in the headers that an aggregated server trusts."""
-        found = [(b"x-remote-user", _value(user.name))]
+        headers = [(b"x-remote-user", _value(user.name))]
         if user.uid and self._tells_uids:
-            found.append((b"x-remote-uid", _value(user.uid)))
-        found += [(b"x-remote-group", _value(group)) for group in user.groups]
+            headers.append((b"x-remote-uid", _value(user.uid)))
+        headers += [(b"x-remote-group", _value(group)) for group in user.groups]
         for key, values in user.extra.items():
             name = f"x-remote-extra-{quote(key, safe=_TOKEN)}".encode()
-            found += [(name, _value(value)) for value in values]
-        return found
+            headers += [(name, _value(value)) for value in values]
+        return headers
 
     async def _forward(self, request: Request, target: Target, end: float | None) -> Response:
         read = asyncio.Event()
@@ -167,10 +167,10 @@ def bundle_problem(service: RemoteService) -> str:
 def redirected(value: bytes, target: Target) -> bytes:
     """Returns the target of a redirect: on the server that it comes from, if it names no other."""
     authority = target.authority.encode()
-    found = _URL.fullmatch(value)
-    if found is None or found["host"] not in (None, b"", authority) or not found["rest"].startswith(b"/"):
+    match = _URL.fullmatch(value)
+    if match is None or match["host"] not in (None, b"", authority) or not match["rest"].startswith(b"/"):
         return value
-    return b"https://" + authority + found["rest"]
+    return b"https://" + authority + match["rest"]
 
 
 # ------------------------------------------------------------------ what is said

@@ -238,7 +238,7 @@ def _patience(timeout: str) -> float:
 
 def router(server: Controlled) -> APIRouter:
     """Its paths, without the prefix."""
-    found = APIRouter()
+    routes = APIRouter()
 
     def controllers() -> "ControllerManager":
         if server.controllers is None:
@@ -253,7 +253,7 @@ def router(server: Controlled) -> APIRouter:
     def time_now() -> Time:
         return Time(now=rfc3339(clock().now()), stopped=clock().stopped)
 
-    @found.get("/controllers")
+    @routes.get("/controllers")
     async def list_controllers() -> list[ControllerState]:
         """Every controller there is."""
         manager = controllers()
@@ -262,7 +262,7 @@ def router(server: Controlled) -> APIRouter:
             for name, mode in manager.modes.items()
         ]
 
-    @found.put("/controllers/{name}")
+    @routes.put("/controllers/{name}")
     async def set_controller(name: str, wanted: ControllerMode) -> ControllerState:
         """Lets a controller run, waits for steps, or ends it."""
         manager = controllers()
@@ -270,13 +270,13 @@ def router(server: Controlled) -> APIRouter:
             await manager.set_mode(name, wanted.mode)
         return ControllerState(name=name, mode=wanted.mode)
 
-    @found.post("/controllers/{name}/step")
+    @routes.post("/controllers/{name}/step")
     async def step_controller(name: str) -> Stepped:
         """Lets a controller in mode step do what there is to do now."""
         with refused():
             return Stepped(requests=await controllers().step(name))
 
-    @found.post("/settle")
+    @routes.post("/settle")
     async def settle(
         timeout: Annotated[str, Query(description="A duration such as 500ms, 30s, 2m; ten minutes at most")] = "30s",
     ) -> Settled:
@@ -285,12 +285,12 @@ def router(server: Controlled) -> APIRouter:
             await controllers().settle(_patience(timeout))
         return Settled(moving=[])
 
-    @found.get("/clock")
+    @routes.get("/clock")
     async def get_clock() -> Time:
         """Returns the cluster's time."""
         return time_now()
 
-    @found.put("/clock")
+    @routes.put("/clock")
     async def set_clock(change: TimeChange) -> Time:
         """Stops, starts or moves the clock on."""
         with refused():
@@ -305,8 +305,8 @@ def router(server: Controlled) -> APIRouter:
             raise HTTPException(404, "there are no simulated nodes here: start the server with --nodes=3")
         return server.simulation
 
-    found.include_router(_nodes(simulation))
-    return found
+    routes.include_router(_nodes(simulation))
+    return routes
 
 
 def nodes_control(simulation: "Simulation") -> FastAPI:
@@ -323,48 +323,48 @@ def nodes_control(simulation: "Simulation") -> FastAPI:
 
 def _nodes(simulation: "Callable[[], Simulation]") -> APIRouter:
     """The paths about simulated nodes."""
-    found = APIRouter()
+    routes = APIRouter()
 
-    @found.get("/nodes")
+    @routes.get("/nodes")
     async def list_nodes() -> list[SimulatedNode]:
         """The simulated nodes."""
         return [SimulatedNode(name=state.name, runs=state.runs) for state in simulation().nodes.values()]
 
-    @found.put("/nodes/{name}")
+    @routes.put("/nodes/{name}")
     async def set_node(name: str, change: NodeChange) -> SimulatedNode:
         """Pulls a node's plug, or puts it back."""
         with refused():
             simulation().set_running(name, change.runs)
         return SimulatedNode(name=name, runs=change.runs)
 
-    @found.put("/nodes/{name}/pressure", status_code=204)
+    @routes.put("/nodes/{name}/pressure", status_code=204)
     async def press_node(name: str, pressure: NodePressure) -> None:
         """Makes a node short of a resource: its condition becomes true, and pods are evicted."""
         with refused():
             simulation().press(name, pressure.resource, pressure.evicts)
 
-    @found.delete("/nodes/{name}/pressure", status_code=204)
+    @routes.delete("/nodes/{name}/pressure", status_code=204)
     async def relieve_node(name: str) -> None:
         """Relieves a node of all pressure; its conditions become false five minutes later."""
         with refused():
             simulation().relieve(name)
 
-    @found.put("/nodes/{name}/shutdown", status_code=204)
+    @routes.put("/nodes/{name}/shutdown", status_code=204)
     async def shut_node_down(name: str, shutdown: NodeShutdown) -> None:
         """A node ends its pods, critical ones last, and is off then."""
         with refused():
             simulation().shut_down(name, shutdown.grace, shutdown.critical_grace)
 
-    @found.post("/scripts", status_code=201, response_model_exclude_unset=True)
+    @routes.post("/scripts", status_code=201, response_model_exclude_unset=True)
     async def add_script(script: Script) -> Script:
         """Says what containers do, of pods that are there already too."""
         with refused():
             simulation().script(**script.changes())
         return script
 
-    @found.delete("/scripts", status_code=204)
+    @routes.delete("/scripts", status_code=204)
     async def clear_scripts() -> None:
         """Removes all scripts."""
         simulation().clear_scripts()
 
-    return found
+    return routes

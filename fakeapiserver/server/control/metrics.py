@@ -70,22 +70,22 @@ class ExternalMetric(Body):
 
 def router(server: Controlled) -> APIRouter:
     """Its paths, without the prefix."""
-    found = APIRouter(prefix="/metrics")
+    routes = APIRouter(prefix="/metrics")
     apis = server.metrics_apis
 
-    @found.get("")
+    @routes.get("")
     async def get_served() -> Served:
         """Returns the metrics APIs that are served."""
         return Served(served=[*apis.served])
 
-    @found.put("")
+    @routes.put("")
     async def set_served(wanted: Served) -> Served:
         """Serves these metrics APIs, and no others."""
         with refused():
             await apis.serve(wanted.served)
         return Served(served=[*apis.served])
 
-    @found.post("/pods", status_code=201)
+    @routes.post("/pods", status_code=201)
     async def set_pods(said: PodUsage) -> PodUsage:
         """Says what pods use, those that come later too."""
         with refused():
@@ -93,7 +93,7 @@ def router(server: Controlled) -> APIRouter:
             apis.values.set_pod(**said.model_dump())
         return said
 
-    @found.post("/nodes", status_code=201)
+    @routes.post("/nodes", status_code=201)
     async def set_nodes(said: NodeUsage) -> NodeUsage:
         """Says what nodes use."""
         with refused():
@@ -101,23 +101,23 @@ def router(server: Controlled) -> APIRouter:
             apis.values.set_node(**said.model_dump())
         return said
 
-    @found.post("/custom", status_code=201)
+    @routes.post("/custom", status_code=201)
     async def set_custom(said: CustomMetric) -> CustomMetric:
         """Gives objects a metric."""
         with refused():
             apis.set_custom(**said.model_dump())
         return said
 
-    @found.post("/external", status_code=201)
+    @routes.post("/external", status_code=201)
     async def set_external(said: ExternalMetric) -> ExternalMetric:
         """Gives a metric a value."""
         with refused():
             apis.set_external(**said.model_dump())
         return said
 
-    @found.delete("", status_code=204)
+    @routes.delete("", status_code=204)
     async def clear() -> None:
         """Forgets all values; the APIs stay."""
         apis.clear()
 
-    return found
+    return routes

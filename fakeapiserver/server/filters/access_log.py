@@ -119,13 +119,13 @@ class AccessLog:
         from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
 
         rules = {role["metadata"].get("namespace", ""): role["rules"] for role in roles(wanted, "", names=names)}
-        found = []
+        unearned = []
         for grant in grants:
             owned = [*rules.get("", ()), *(rules.get(grant.namespace, ()) if grant.namespace else ())]
             if rules_cover(owned, grant.rules):
                 access = Access(grant.user, grant.verb, _RBAC, grant.resource, "", grant.namespace, grant.name)
-                found.append(access)
-        return found
+                unearned.append(access)
+        return unearned
 
 
 class _Beside(Struct, frozen=True):
@@ -157,8 +157,8 @@ def roles(wanted: Iterable[Access], name: str, *, names: bool) -> Iterable[Objec
     for access in _needed([_as_told(access, names) for access in wanted]):
         by_namespace[access.namespace].append(access)
     for namespace in sorted(by_namespace):
-        found = by_namespace[namespace]
-        rules = [*_resource_rules(found), *_path_rules(found)]
+        roles_there = by_namespace[namespace]
+        rules = [*_resource_rules(roles_there), *_path_rules(roles_there)]
         if namespace:
             meta = {"name": name, "namespace": namespace}
             yield {"apiVersion": _API_VERSION, "kind": "Role", "metadata": meta, "rules": rules}
@@ -173,13 +173,13 @@ def _as_told(access: Access, names: bool) -> Access:
 
 def _needed(wanted: Iterable[Access]) -> list[Access]:
     """Without what follows from the rest: what is allowed everywhere is so in a namespace, and for any name for one."""
-    found = dict.fromkeys(wanted)
+    needed = dict.fromkeys(wanted)
 
     def follows(a: Access) -> bool:
         wider = {a._replace(namespace=namespace, name=name) for namespace in ("", a.namespace) for name in ("", a.name)}
-        return any(other != a and other in found for other in wider)
+        return any(other != a and other in needed for other in wider)
 
-    return [access for access in found if not follows(access)]
+    return [access for access in needed if not follows(access)]
 
 
 def _resource_rules(wanted: Iterable[Access]) -> Iterable[Object]:
@@ -190,8 +190,8 @@ def _resource_rules(wanted: Iterable[Access]) -> Iterable[Object]:
             resource = f"{a.resource}/{a.subresource}" if a.subresource else a.resource
             verbs[a.group, a.name, resource].add(a.verb)
     together: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for (group, name, resource), found in sorted(verbs.items()):
-        together[group, name, tuple(sorted(found))].append(resource)
+    for (group, name, resource), allowed in sorted(verbs.items()):
+        together[group, name, tuple(sorted(allowed))].append(resource)
     for (group, name, found_verbs), resources in together.items():
         rule: Object = {"apiGroups": [group], "resources": resources, "verbs": list(found_verbs)}
         yield rule | ({"resourceNames": [name]} if name else {})
@@ -203,8 +203,8 @@ def _path_rules(wanted: Iterable[Access]) -> Iterable[Object]:
         if a.path:
             verbs[a.path].add(a.verb)
     together: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for path, found in sorted(verbs.items()):
-        together[tuple(sorted(found))].append(path)
+    for path, allowed in sorted(verbs.items()):
+        together[tuple(sorted(allowed))].append(path)
     for found_verbs, paths in together.items():
         yield {"nonResourceURLs": paths, "verbs": list(found_verbs)}
 

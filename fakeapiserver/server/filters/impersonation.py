@@ -108,12 +108,14 @@ class Impersonation:
 
 def _wanted(headers: list[tuple[bytes, bytes]]) -> UserInfo:
     """The user the headers ask for; one without a name where they name none."""
-    found = [(name, value.decode("utf-8", "replace")) for name, value in headers if name.startswith(_PREFIX)]
-    name = next((value for header, value in found if header == b"impersonate-user"), "")
-    uid = next((value for header, value in found if header == b"impersonate-uid"), "")
-    groups = tuple(value for header, value in found if header == b"impersonate-group")
+    impersonation_headers = [
+        (name, value.decode("utf-8", "replace")) for name, value in headers if name.startswith(_PREFIX)
+    ]
+    name = next((value for header, value in impersonation_headers if header == b"impersonate-user"), "")
+    uid = next((value for header, value in impersonation_headers if header == b"impersonate-uid"), "")
+    groups = tuple(value for header, value in impersonation_headers if header == b"impersonate-group")
     extra: dict[str, tuple[str, ...]] = {}
-    for header, value in found:
+    for header, value in impersonation_headers:
         if header.startswith(_EXTRA):
             key = path_unescape(header.removeprefix(_EXTRA).decode("latin-1"))
             extra[key] = (*extra.get(key, ()), value)

@@ -152,10 +152,12 @@ class RequestingContext(ssl.SSLContext):
         """
         from cryptography.x509 import load_pem_x509_certificates
 
-        found = {authority.subject.public_bytes(): authority for authority in load_pem_x509_certificates(client_ca)}
-        for subject in found.keys() - self.announced:
-            self.openssl.add_client_ca(found[subject])
-        self.announced |= found.keys()
+        authorities = {
+            authority.subject.public_bytes(): authority for authority in load_pem_x509_certificates(client_ca)
+        }
+        for subject in authorities.keys() - self.announced:
+            self.openssl.add_client_ca(authorities[subject])
+        self.announced |= authorities.keys()
 
     def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:
         return TLSConnection(self, incoming, outgoing)

@@ -35,12 +35,12 @@ _OWNER: Final = "(metrics)"
 
 def named(names: Iterable[str]) -> Collection[str]:
     """`*` is all. ValueError for a name that none has."""
-    found: list[str] = []
+    versions: list[str] = []
     for name in names:
         if name != "*" and name not in VERSIONS:
             raise ValueError(f"metrics are {', '.join(VERSIONS)} or *, not {name!r}")
-        found += VERSIONS if name == "*" else [name]
-    return [name for name in VERSIONS if name in found]
+        versions += VERSIONS if name == "*" else [name]
+    return [name for name in VERSIONS if name in versions]
 
 
 class MetricsAPIs:
@@ -63,7 +63,7 @@ class MetricsAPIs:
         self.served = named(names)
         versions = [version for name in self.served for version in VERSIONS[name]]
         self._groups = {f"/apis/{version}": (version, self._made(version)) for version in versions}
-        for version in (version for found in VERSIONS.values() for version in found):
+        for version in (version for group_versions in VERSIONS.values() for version in group_versions):
             wanted = version in versions
             self._scopes.table.set_priority(version, _priority(version) if wanted else None)
         self._publish()

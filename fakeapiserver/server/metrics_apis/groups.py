@@ -64,32 +64,32 @@ class ResourceMetrics:
         info = request.info
         if info.subresource or info.rest or info.resource not in ("nodes", "pods"):
             raise new_generic_not_found()
-        kind, found = (
+        kind, items = (
             ("NodeMetrics", self._nodes()) if info.resource == "nodes" else ("PodMetrics", self._pods(request))
         )
         accept = negotiate(request.header(b"accept"), custom=True)
         if info.name and info.verb == "get":
-            chosen = next((obj for obj in found if obj["metadata"]["name"] == info.name), None)
+            chosen = next((obj for obj in items if obj["metadata"]["name"] == info.name), None)
             if chosen is None:
                 name = f"{info.namespace}/{info.name}" if info.namespace else info.name
                 raise new_not_found(GroupResource(self._version.group, kind.lower()), name)
             return self._told(request, accept, kind, [chosen], single=True)
         options = list_options(request.query)
         wanted, fields = options.label_selector or EVERYTHING, options.field_selector
-        found = [
+        items = [
             obj
-            for obj in found
+            for obj in items
             if wanted.matches(obj["metadata"].get("labels") or {}) and (fields is None or fields.matches(_fields(obj)))
         ]
-        return self._told(request, accept, kind, found, single=False)
+        return self._told(request, accept, kind, items, single=False)
 
-    def _told(self, request: Request, accept: Accept, kind: str, found: list[Object], *, single: bool) -> Response:
+    def _told(self, request: Request, accept: Accept, kind: str, items: list[Object], *, single: bool) -> Response:
         if accept.as_kind == "Table":
-            return respond.encoded(request, _table(found, accept.as_version), accept)
+            return respond.encoded(request, _table(items, accept.as_version), accept)
         if single:
-            return respond.encoded(request, {"kind": kind, "apiVersion": str(self._version), **found[0]}, accept)
+            return respond.encoded(request, {"kind": kind, "apiVersion": str(self._version), **items[0]}, accept)
         head = {"kind": f"{kind}List", "apiVersion": str(self._version), "metadata": {}}
-        return respond.encoded(request, {**head, "items": found}, accept)
+        return respond.encoded(request, {**head, "items": items}, accept)
 
     def _pods(self, request: Request) -> list[Object]:
         """Returns the metrics of the pods for which values are known."""
@@ -100,24 +100,24 @@ class ResourceMetrics:
             if one is None:
                 raise new_not_found(GroupResource("", "pods"), request.info.name)
             pods = [one]
-        found = []
+        items = []
         for pod in pods:
             containers = self._values.of_pod(pod)
             if containers is not None:
                 told = [{"name": container.name, "usage": _shown(container.usage)} for container in containers]
-                found.append({**self._head(pod), "containers": told})
-        return found
+                items.append({**self._head(pod), "containers": told})
+        return items
 
     def _nodes(self) -> list[Object]:
         on: dict[str, list[Object]] = {}
         for pod in self._objects.list("pods"):
             on.setdefault(pod["spec"].get("nodeName") or "", []).append(pod)
-        found = []
+        items = []
         for node in self._objects.list("nodes"):
             usage = self._values.of_node(node, on.get(node["metadata"]["name"], ()))
             if usage is not None:
-                found.append({**self._head(node), "usage": _shown(usage)})
-        return found
+                items.append({**self._head(node), "usage": _shown(usage)})
+        return items
 
     def _head(self, obj: Object) -> Object:
         now, metadata = rfc3339(self._clock.now()), obj["metadata"]
@@ -154,12 +154,12 @@ class CustomMetrics:
         else:
             resource, name, metric, namespace = info.resource, info.name, info.subresource, info.namespace
         if name == "*":
-            found = self._of_all(metric, resource, namespace, _selector(request, "labelSelector"), series)
+            values = self._of_all(metric, resource, namespace, _selector(request, "labelSelector"), series)
         else:
-            found = {name: self._of_one(metric, resource, namespace, name, series)}
+            values = {name: self._of_one(metric, resource, namespace, name, series)}
         items = [
             self._item(resource, namespace, name, metric, value, series)
-            for name, value in found.items()
+            for name, value in values.items()
             if value is not None
         ]
         if not items:
@@ -235,7 +235,7 @@ class ExternalMetrics:
         info = request.info
         if (info.name and info.named_path) or info.subresource or not info.namespace:
             raise new_generic_not_found()
-        found = self._values.external(info.resource, info.namespace, _selector(request, "labelSelector"))
+        external_series = self._values.external(info.resource, info.namespace, _selector(request, "labelSelector"))
         now = rfc3339(self._clock.now())
         items = [
             {
@@ -244,7 +244,7 @@ class ExternalMetrics:
                 "timestamp": now,
                 "value": str(series.value),
             }
-            for series in found
+            for series in external_series
         ]
         head = {"kind": "ExternalMetricValueList", "apiVersion": str(self._version), "metadata": {}}
         return respond.encoded(request, {**head, "items": items}, negotiate(request.header(b"accept"), custom=True))
@@ -270,15 +270,19 @@ def _selector(request: Request, parameter: str) -> Selector:
 def _label_selector(selector: Selector) -> Object | None:
     """Returns the selector as a metav1.LabelSelector, or None if it selects everything."""
     operators = {"in": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
-    equal = {found.key: found.values[0] for found in selector.requirements if found.operator in ("=", "==")}
+    equal = {
+        requirement.key: requirement.values[0]
+        for requirement in selector.requirements
+        if requirement.operator in ("=", "==")
+    }
     others = [
         {
-            "key": found.key,
-            "operator": operators[found.operator],
-            **({"values": [*found.values]} if found.values else {}),
+            "key": requirement.key,
+            "operator": operators[requirement.operator],
+            **({"values": [*requirement.values]} if requirement.values else {}),
         }
-        for found in selector.requirements
-        if found.operator in operators
+        for requirement in selector.requirements
+        if requirement.operator in operators
     ]
     return {**({"matchLabels": equal} if equal else {}), **({"matchExpressions": others} if others else {})} or None
 
@@ -292,9 +296,9 @@ def _fields(obj: Object) -> Mapping[str, str]:
     return {"metadata.name": metadata["name"], "metadata.namespace": metadata.get("namespace", "")}
 
 
-def _table(found: Sequence[Object], version: str) -> Object:
+def _table(items: Sequence[Object], version: str) -> Object:
     """Returns the objects as the table that `kubectl get` prints."""
-    usages = [_total(obj) for obj in found]
+    usages = [_total(obj) for obj in items]
     names = sorted(usages[0]) if usages else []
     column = {"type": "string", "description": "", "priority": 0}
     columns = [_NAME, *({"name": name, "format": "quantity", **column} for name in names)]
@@ -307,7 +311,7 @@ def _table(found: Sequence[Object], version: str) -> Object:
                 "metadata": obj["metadata"],
             },
         }
-        for obj, usage in zip(found, usages, strict=True)
+        for obj, usage in zip(items, usages, strict=True)
     ]
     window = {"name": "Window", "format": "duration", **column}
     return {

@@ -147,8 +147,8 @@ class Values(Struct):
 
     def clear(self) -> None:
         """Removes all values that were set."""
-        for found in (self._pods, self._nodes, self._custom):
-            found.clear()
+        for table in (self._pods, self._nodes, self._custom):
+            table.clear()
         self._external.clear()
 
     # ------------------------------------------------------------------------------- looking
@@ -165,9 +165,9 @@ class Values(Struct):
         usages: dict[str, Usage] = {name: {} for name in names}
         for resource in resources:
             for place, name in enumerate(names):
-                found = _used(rules, pod, resource, name, place, len(names))
-                if found is not None:
-                    usages[name][resource] = found
+                pod_usage = _used(rules, pod, resource, name, place, len(names))
+                if pod_usage is not None:
+                    usages[name][resource] = pod_usage
         return [ContainerUsage(name, usage) for name, usage in usages.items()]
 
     def of_node(self, node: FrozenObject, pods: Iterable[FrozenObject]) -> Usage | None:
@@ -186,11 +186,11 @@ class Values(Struct):
 
     def of_object(self, metric: str, resource: str, obj: FrozenObject, series: Selector) -> Quantity | None:
         """A custom metric of it: the series that `series` selects, together. None: it has none."""
-        found: dict[tuple[tuple[str, str], ...], Quantity | None] = {}
+        by_labels: dict[tuple[tuple[str, str], ...], Quantity | None] = {}
         for rule in self._custom:
             if (rule.metric, rule.resource) == (metric, resource) and rule.where.matches(obj):
-                found[tuple(sorted(rule.labels.items()))] = rule.value
-        chosen = [value for key, value in found.items() if value is not None and series.matches(dict(key))]
+                by_labels[tuple(sorted(rule.labels.items()))] = rule.value
+        chosen = [value for key, value in by_labels.items() if value is not None and series.matches(dict(key))]
         return _sum(chosen) if chosen else None
 
     def custom_metrics(self) -> Sequence[tuple[str, str]]:
@@ -204,12 +204,12 @@ class Values(Struct):
 
     def external(self, metric: str, namespace: str, series: Selector) -> Sequence[Series]:
         """Returns the series of an external metric. A value for the namespace takes precedence over a value for all namespaces."""
-        found: dict[tuple[tuple[str, str], ...], Quantity] = {}
+        by_labels: dict[tuple[tuple[str, str], ...], Quantity] = {}
         for where in ("", namespace):
-            found |= {
+            by_labels |= {
                 key: value for (place, name, key), value in self._external.items() if (place, name) == (where, metric)
             }
-        return [Series(dict(key), found[key]) for key in sorted(found) if series.matches(dict(key))]
+        return [Series(dict(key), by_labels[key]) for key in sorted(by_labels) if series.matches(dict(key))]
 
     def external_metrics(self) -> Sequence[str]:
         """The names of all that were set, in order."""
@@ -245,11 +245,11 @@ def _part(amount: Quantity, place: int, parts: int) -> Quantity:
 
 def _containers(spec: FrozenObject) -> Iterable[str]:
     """Yields the containers that run as long as the pod does."""
-    for found in spec["containers"]:
-        yield found["name"]
-    for found in spec.get("initContainers") or ():
-        if found.get("restartPolicy") == "Always":
-            yield found["name"]
+    for container in spec["containers"]:
+        yield container["name"]
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            yield container["name"]
 
 
 def _sum(amounts: Sequence[Quantity]) -> Quantity:

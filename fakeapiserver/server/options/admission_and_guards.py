@@ -128,7 +128,7 @@ def admission(
         named = {"enable-admission-plugins", "disable-admission-plugins"} & set(config.given)
         enable, disable = exactly(config.admission_control, others_are_named=bool(named))
     elif disable is None:
-        accounts = any(found.name == _ACCOUNTS for found in selected(config.controllers))
+        accounts = any(controller.name == _ACCOUNTS for controller in selected(config.controllers))
         disable = () if accounts or _SERVICE_ACCOUNT in enable else (_SERVICE_ACCOUNT,)
     chain, warning = new_chain(initializer, enable, disable)
     if warning:

@@ -35,13 +35,13 @@ def read_admission_configuration(path: Path | None) -> dict[str, Object]:
         document = _KIND.decode(data)
     except ValueError as error:
         raise ValueError(f"failed to apply admission: failed to read plugin config: {error}") from None
-    found: dict[str, Object] = {}
+    configurations: dict[str, Object] = {}
     for plugin in document.get("plugins") or ():
         if plugin.get("configuration") is not None:
-            found.setdefault(plugin.get("name", ""), plugin["configuration"])
+            configurations.setdefault(plugin.get("name", ""), plugin["configuration"])
         elif plugin.get("path"):
-            found.setdefault(plugin.get("name", ""), _read(path.parent / plugin["path"]))
-    return found
+            configurations.setdefault(plugin.get("name", ""), _read(path.parent / plugin["path"]))
+    return configurations
 
 
 def _read(path: Path) -> Object:

@@ -139,8 +139,8 @@ def _structured(config: Config, clock: Clock, background: list[Background], inst
 
     disallowed = config.service_account_issuer
 
-    def issuers(found: Object, algorithms: Sequence[str] = ALGORITHMS) -> list[JWTAuthenticator]:
-        return [JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in found.get("jwt") or ()]
+    def issuers(document: Object, algorithms: Sequence[str] = ALGORITHMS) -> list[JWTAuthenticator]:
+        return [JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in document.get("jwt") or ()]
 
     if path is None:
         algorithms = config.oidc_signing_algs or ("RS256",)
@@ -191,11 +191,11 @@ def _allows_anonymous(config: Config) -> bool:
 
 def _anonymous(decoded: Object, otherwise: Anonymous | None) -> Anonymous | None:
     """Returns the anonymous authenticator of the file, or by default that of the flag."""
-    found = decoded.get("anonymous")
-    if found is None:
+    anonymous = decoded.get("anonymous")
+    if anonymous is None:
         return otherwise
-    paths = [condition.get("path") or "" for condition in found.get("conditions") or ()]
-    return Anonymous(paths) if found.get("enabled") else None
+    paths = [condition.get("path") or "" for condition in anonymous.get("conditions") or ()]
+    return Anonymous(paths) if anonymous.get("enabled") else None
 
 
 def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
@@ -323,7 +323,7 @@ def _overlap(one: Path, other: Path) -> bool:
     from cryptography.x509 import load_pem_x509_certificates
 
     try:
-        found, others = (load_pem_x509_certificates(path.read_bytes()) for path in (one, other))
+        own, others = (load_pem_x509_certificates(path.read_bytes()) for path in (one, other))
     except (OSError, ValueError):
         return False
-    return any(certificate in others for certificate in found)
+    return any(certificate in others for certificate in own)

@@ -88,6 +88,6 @@ def from_flags(config: Config) -> Object:
     if config.oidc_ca_file is not None:
         issuer["certificateAuthority"] = read_file(config.oidc_ca_file).decode("utf-8", "replace")
     rules = [{"claim": claim, "requiredValue": value} for claim, value in config.oidc_required_claim.items()]
-    found = {"jwt": [{"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}]}
-    check(found)
-    return found
+    document = {"jwt": [{"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}]}
+    check(document)
+    return document

@@ -92,7 +92,7 @@ def authorization(
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
     builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
     rows = authorization_config.read(data)
-    found = Reloadable(builder.union(rows))
+    reloadable = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
     reloads = ConfigReloads("authorization", instruments, clock)
     reloads.loaded(data)
@@ -100,13 +100,13 @@ def authorization(
     async def reload(content: bytes) -> None:
         """Applies a changed file; an invalid one is logged and ignored."""
         try:
-            found.current = builder.union(authorization_config.read(content, needed))
+            reloadable.current = builder.union(authorization_config.read(content, needed))
             reloads.succeeded(content)
         except (ValueError, OSError) as error:
             reloads.failed()
             log.error("the authorization configuration %s stays as it was: %s", path, error)
 
-    return Authorization(found, (WatchedFile(path, data, reload).run,))
+    return Authorization(reloadable, (WatchedFile(path, data, reload).run,))
 
 
 def _check_flags(config: Config) -> None:
@@ -167,14 +167,14 @@ class _Builder(Struct):
 
     def union(self, rows: "Sequence[AuthorizerConfiguration]") -> Union:
         """ValueError and OSError."""
-        found: list[tuple[str, str, Authorizer]] = []
+        authorizers: list[tuple[str, str, Authorizer]] = []
         for row in rows:
             try:
                 mode = self._mode(row.type) if row.webhook is None else self._webhook(row.webhook, row.name)
-                found.append((row.type, row.name, mode))
+                authorizers.append((row.type, row.name, mode))
             except (ValueError, OSError) as error:
                 raise ValueError(f"invalid authorization config: {error}") from error
-        return _union(found, self.decisions)
+        return _union(authorizers, self.decisions)
 
     def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
         return _webhook(settings, name, self.clock, self.instruments)

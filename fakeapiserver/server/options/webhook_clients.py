@@ -43,12 +43,12 @@ class _Changing:
         self._last: Credential | None = None
 
     async def current(self) -> Identity:
-        found = self._last = await self._source.current()
-        certificate = found.certificate
+        identity = self._last = await self._source.current()
+        certificate = identity.certificate
         return Identity(
             certificate.certificate if certificate is not None else self._own.certificate,
             certificate.key if certificate is not None else self._own.key,
-            found.authorization or self._own.authorization,
+            identity.authorization or self._own.authorization,
             self._own.user_agent,
         )
 

@@ -42,9 +42,9 @@ async def page(request: Request) -> Response | None:
     if path == _FLAGS or path.startswith(f"{_FLAGS}/"):
         return Response(200, _INDEX, "text/html; charset=utf-8")
     if path == _PROFILES:
-        found = b'<a href="/debug/pprof/">Found</a>.\n\n' if request.method in ("GET", "HEAD") else b""
-        kind = "text/html; charset=utf-8" if found else ""
-        return Response(302, found if request.method == "GET" else b"", kind, [(b"location", b"/debug/pprof/")])
+        body = b'<a href="/debug/pprof/">Found</a>.\n\n' if request.method in ("GET", "HEAD") else b""
+        kind = "text/html; charset=utf-8" if body else ""
+        return Response(302, body if request.method == "GET" else b"", kind, [(b"location", b"/debug/pprof/")])
     if path.startswith(f"{_PROFILES}/") and path != f"{_PROFILES}/":
         response = respond.text(404, "Unknown profile\n")
         response.headers.append((b"x-go-pprof", b"1"))

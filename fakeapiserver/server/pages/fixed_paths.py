@@ -128,8 +128,8 @@ class FixedPaths:
         self._table.register(self._registered())
         if first == "openapi":
             return await self._openapi_handler.answer(request) or _nobody()
-        found = answer(request) if answer is not None else None
-        return found if found is not None else _nobody()
+        response = answer(request) if answer is not None else None
+        return response if response is not None else _nobody()
 
     async def _control(self, request: Request) -> Response:
         """The test control, a FastAPI application; its answers are small, so they are collected."""

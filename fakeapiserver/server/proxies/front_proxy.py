@@ -94,7 +94,7 @@ class ClusterAuthenticationTrust:
         key = scope.store.key(NAMESPACE, NAME)
         while True:
             watcher = self._scopes.storage.watch(
-                scope.store.collection(NAMESPACE), predicate=lambda found: found.key == key
+                scope.store.collection(NAMESPACE), predicate=lambda stored: stored.key == key
             )
             try:
                 while (events := await watcher.next_batch(_INTERVAL)) is not None:
@@ -162,13 +162,13 @@ def _united(existing: str, required: str, now: float) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import load_pem_x509_certificates
 
-    found = [
+    certificates = [
         certificate
         for text in (existing, required)
         if text
         for certificate in load_pem_x509_certificates(text.encode())
     ]
-    valid = [certificate for certificate in found if certificate.not_valid_after_utc.timestamp() > now]
+    valid = [certificate for certificate in certificates if certificate.not_valid_after_utc.timestamp() > now]
     return "".join(dict.fromkeys(certificate.public_bytes(Encoding.PEM).decode() for certificate in valid))
 
 

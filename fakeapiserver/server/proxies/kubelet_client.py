@@ -74,15 +74,15 @@ class KubeletClient:
     def check_addresses(self, node: Object) -> None:
         """StatusError 500: none is of a type that is wanted."""
         known = (node.get("status") or {}).get("addresses") or ()
-        if not any(found["type"] in self._address_types for found in known):
-            shown = " ".join(f"{{{found['type']} {found['address']}}}" for found in known)
+        if not any(row["type"] in self._address_types for row in known):
+            shown = " ".join(f"{{{row['type']} {row['address']}}}" for row in known)
             raise status_error(500, "", f"no preferred addresses found; known addresses: [{shown}]")
 
     def address(self, node: Object) -> tuple[str, int]:
         """Host and port; without an address no host."""
         status = node.get("status") or {}
         port = status.get("daemonEndpoints", {}).get("kubeletEndpoint", {}).get("Port") or _PORT
-        known = {found["type"]: found["address"] for found in reversed(status.get("addresses") or ())}
+        known = {row["type"]: row["address"] for row in reversed(status.get("addresses") or ())}
         return next((known[kind] for kind in self._address_types if kind in known), ""), port
 
     def authority(self, node: Object) -> str:
@@ -135,14 +135,14 @@ class KubeletClient:
             url = go_quote(f"https://{target.authority}{path}")
             # for SPDY only the connection's error is reported
             raise KubeletError(500, f"error sending request: Post {url}: {error.__cause__ or error}") from None
-        found = _by_name(answered)
-        if status != SWITCHING or not kubelet_streams.speaks_spdy(found):
+        answered_headers = _by_name(answered)
+        if status != SWITCHING or not kubelet_streams.speaks_spdy(answered_headers):
             try:
-                text = await kubelet_streams.refusal(connection, found)
+                text = await kubelet_streams.refusal(connection, answered_headers)
             finally:
                 connection.close()
             raise KubeletError(500, f"unable to upgrade connection: {text}")
-        return await kubelet_streams.run(connection, found.get("x-stream-protocol-version", ""), streams)
+        return await kubelet_streams.run(connection, answered_headers.get("x-stream-protocol-version", ""), streams)
 
     async def tunnel(self, request: Request, node: Object, path: str, protocols: Sequence[str]) -> Response:
         """SPDY to the kubelet, inside of a WebSocket to the client, who offers `protocols` to be spoken in it. StatusError 500."""
@@ -155,11 +155,11 @@ class KubeletClient:
             raise status_error(500, "", str(error)) from None
         if status != SWITCHING:
             return relayed(connection, status, answered)
-        found = _by_name(answered)
-        if not kubelet_streams.speaks_spdy(found):
+        answered_headers = _by_name(answered)
+        if not kubelet_streams.speaks_spdy(answered_headers):
             connection.close()
             return respond.text(500, "unable to upgrade: missing upgrade headers in response\n")
-        spoken = found.get("x-stream-protocol-version", "").strip()
+        spoken = answered_headers.get("x-stream-protocol-version", "").strip()
         accepted = accept(
             request, lambda socket: kubelet_streams.tunnel(connection, socket), (f"{TUNNEL}{spoken}" if spoken else "",)
         )

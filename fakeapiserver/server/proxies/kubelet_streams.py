@@ -44,8 +44,8 @@ async def refusal(connection: Connection, headers: Object) -> str:
                 body += data
     text = body.decode("utf-8", "replace").strip()
     with suppress(ValueError):
-        if isinstance(found := json.loads(text), dict):
-            messages = [found.get(key) for key in ("message", "error")]
+        if isinstance(status := json.loads(text), dict):
+            messages = [status.get(key) for key in ("message", "error")]
             return next((word for word in messages if isinstance(word, str) and word.strip()), text).strip()
     return text or "empty server response"
 

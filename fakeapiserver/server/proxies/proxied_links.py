@@ -90,25 +90,25 @@ class Links(Struct, frozen=True):
     def page(self, html: bytes) -> bytes:
         """With its links rewritten; those that are no URLs stay."""
         text = html.decode("utf-8", "surrogateescape")
-        found, at = [], 0
+        parts, at = [], 0
         while (begin := text.find("<", at)) >= 0:
-            found.append(text[at:begin])
+            parts.append(text[at:begin])
             name = _NAME.match(text, begin)
             if name is None:
                 other = _OTHER.match(text, begin)
                 at = other.end() if other is not None else begin + 1
-                found.append(text[begin:at])
+                parts.append(text[begin:at])
                 continue
             tag = _tag(text, name[1].lower(), name.end())
             if tag is None:  # the page ends within it
                 at = len(text)
             elif text[begin + 1] == "/":
                 at = tag.end
-                found.append(text[begin:at])
+                parts.append(text[begin:at])
             else:
                 at = _end_of_text(text, tag)
-                found += [self._rewritten(tag), text[tag.end : at]]
-        return "".join([*found, text[at:]]).encode("utf-8", "surrogateescape")
+                parts += [self._rewritten(tag), text[tag.end : at]]
+        return "".join([*parts, text[at:]]).encode("utf-8", "surrogateescape")
 
     def _rewritten(self, tag: "_Tag") -> str:
         links, attributes = _LINKS.get(tag.name, frozenset()), []
@@ -161,8 +161,8 @@ def _tag(text: str, name: str, at: int) -> _Tag | None:
 
 
 def _spaced(text: str, at: int) -> int:
-    found = _SPACES.match(text, at)
-    return found.end() if found is not None else at
+    match = _SPACES.match(text, at)
+    return match.end() if match is not None else at
 
 
 def _end_of_text(text: str, tag: _Tag) -> int:

@@ -120,8 +120,8 @@ def _head(request: Request, path: str, query: str, own: Headers, foreign: Header
 
 def _upgrade_headers(request: Request) -> Headers:
     """Returns the client's headers, with Go's user agent if the client sent no user agent."""
-    found = [(name, value) for name, value in reverse_proxy.credential_free(request.headers) if name != b"trailer"]
-    return found if request.header(b"user-agent") else [(b"user-agent", b"Go-http-client/1.1"), *found]
+    headers = [(name, value) for name, value in reverse_proxy.credential_free(request.headers) if name != b"trailer"]
+    return headers if request.header(b"user-agent") else [(b"user-agent", b"Go-http-client/1.1"), *headers]
 
 
 # -------------------------------------------------------------------- the answer

@@ -51,12 +51,12 @@ def credential_free(headers: Headers, own: frozenset[bytes] = frozenset(), prefi
 
 def handed_on(request: Request, headers: Headers) -> Headers:
     """The headers that go to the next server, with how the body is framed."""
-    found = without_hops(headers)
+    forwarded = without_hops(headers)
     if any(name == b"te" and b"trailers" in value.lower() for name, value in headers):
-        found.append((b"te", b"trailers"))
+        forwarded.append((b"te", b"trailers"))
     if request.header(b"transfer-encoding"):
-        found.append((b"transfer-encoding", b"chunked"))
-    return found
+        forwarded.append((b"transfer-encoding", b"chunked"))
+    return forwarded
 
 
 async def upgraded(request: Request, transport: Transport, target: Target, head: bytes) -> Response:

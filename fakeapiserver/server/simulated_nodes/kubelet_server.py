@@ -48,8 +48,8 @@ class KubeletServer:
                 text = resource_metrics(self._stats(node), self._clock.now())
                 return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
             case ["stats", "summary"]:
-                found = summary(self._stats(node), self._clock.now())
-                return respond.answer(request, json.dumps(found).encode(), "application/json")
+                stats = summary(self._stats(node), self._clock.now())
+                return respond.answer(request, json.dumps(stats).encode(), "application/json")
             case ["containerLogs", namespace, name, container]:
                 return await self._logs(request, namespace, name, container)
             case ["exec" | "attach" as kind, namespace, name, container]:

@@ -58,12 +58,12 @@ class NodeStats(Struct, frozen=True):
 
 def node_stats(name: str, started: float, pods: Iterable[Object], behaviours: Behaviours, values: Values) -> NodeStats:
     """The usage of a node and its pods now."""
-    found = tuple(_pod_stats(pod, behaviours, values) for pod in pods)
+    pods_stats = tuple(_pod_stats(pod, behaviours, values) for pod in pods)
     own = values.of_node({"metadata": {"name": name}}, ()) or {}
     usage = {resource: float(quantity.amount) for resource, quantity in own.items()}
     for resource in {"cpu", _MEMORY, _STORAGE, _PIDS}:
-        usage[resource] = usage.get(resource, 0.0) + sum(pod.total(resource) for pod in found)
-    return NodeStats(name, started, usage, found)
+        usage[resource] = usage.get(resource, 0.0) + sum(pod.total(resource) for pod in pods_stats)
+    return NodeStats(name, started, usage, pods_stats)
 
 
 def _pod_stats(pod: Object, behaviours: Behaviours, values: Values) -> PodStats:
@@ -169,15 +169,19 @@ def resource_metrics(stats: NodeStats, now: float) -> str:
     time, bytes_ = "Cumulative cpu time consumed by the {} in core-seconds", "Current working set of the {} in bytes"
     families = {
         "container_cpu_usage_seconds_total": _Family(
-            "counter", time.format("container"), [(row, _core_seconds(found, now)) for row, found in containers]
+            "counter",
+            time.format("container"),
+            [(row, _core_seconds(container_stats, now)) for row, container_stats in containers],
         ),
         "container_memory_working_set_bytes": _Family(
-            "gauge", bytes_.format("container"), [(row, found.usage.get(_MEMORY, 0.0)) for row, found in containers]
+            "gauge",
+            bytes_.format("container"),
+            [(row, container_stats.usage.get(_MEMORY, 0.0)) for row, container_stats in containers],
         ),
         "container_start_time_seconds": _Family(
             "gauge",
             "Start time of the container since unix epoch in seconds",
-            [(row, found.started) for row, found in containers],
+            [(row, container_stats.started) for row, container_stats in containers],
         ),
         "node_cpu_usage_seconds_total": _Family("counter", time.format("node"), [("", stats.usage["cpu"] * seconds)]),
         "node_memory_working_set_bytes": _Family("gauge", bytes_.format("node"), [("", stats.usage[_MEMORY])]),

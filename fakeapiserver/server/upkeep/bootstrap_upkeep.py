@@ -164,13 +164,13 @@ class BootstrapUpkeep:
         if spec == current["spec"] and annotation is updates:
             return
 
-        def revised(found: Object | None) -> Object:
-            assert found is not None
-            meta = metadata(found)
+        def revised(stored_object: Object | None) -> Object:
+            assert stored_object is not None
+            meta = metadata(stored_object)
             if annotation is not updates:
                 shown = "true" if updates else "false"
                 meta = {**meta, "annotations": {**(meta.get("annotations") or {}), _AUTO_UPDATE: shown}}
-            return {**found, "metadata": meta, "spec": spec}
+            return {**stored_object, "metadata": meta, "spec": spec}
 
         await store.write(WriteRequest(scope.kind, SERVER, _PRODUCER, "", name), revised)
 
@@ -200,13 +200,13 @@ class BootstrapUpkeep:
             if self._scopes.store_for(resource) is not None
         }
         of_kind = {(str(kind.group), kind.kind): resource for kind, resource in kinds.items()}
-        found: dict[GroupResource, dict[str, Object]] = {}
+        objects: dict[GroupResource, dict[str, Object]] = {}
         for obj in self._objects():
             group = obj["apiVersion"].rpartition("/")[0]
             resource = of_kind.get((group, obj["kind"]))
             if resource is not None:
-                found.setdefault(resource, {})[metadata(obj)["name"]] = obj
-        return found
+                objects.setdefault(resource, {})[metadata(obj)["name"]] = obj
+        return objects
 
 
 def _is_own_service(event: Event) -> bool:

@@ -100,12 +100,12 @@ class IdentityLease:
         assert scope.store is not None
 
         def renewed(current: Object | None) -> Object:
-            found = current or {
+            lease = current or {
                 "kind": scope.gvk.kind,
                 "apiVersion": str(scope.gvk.group_version),
                 "metadata": {"name": self.name, "namespace": _NAMESPACE},
             }
-            return self._lease(found, self._scopes.clock.now())
+            return self._lease(lease, self._scopes.clock.now())
 
         request = WriteRequest(scope.kind, _USER, _COMPONENT, _NAMESPACE, self.name)
         try:
@@ -128,17 +128,17 @@ class IdentityLease:
         assert scope is not None
         return scope
 
-    def _lease(self, found: Object, now: float) -> dict[str, Any]:
-        meta = metadata(found)
+    def _lease(self, lease: Object, now: float) -> dict[str, Any]:
+        meta = metadata(lease)
         labels = {**(meta.get("labels") or {}), _IDENTITY: _COMPONENT, _HOSTNAME: self._hostname}
         annotations = {**(meta.get("annotations") or {}), _PEER_ADDRESS: self._address()}
         spec = {
-            **(found.get("spec") or {}),
+            **(lease.get("spec") or {}),
             "holderIdentity": self._holder,
             "leaseDurationSeconds": _DURATION,
             "renewTime": rfc3339_micro(now),
         }
-        return {**found, "metadata": {**meta, "labels": labels, "annotations": annotations}, "spec": spec}
+        return {**lease, "metadata": {**meta, "labels": labels, "annotations": annotations}, "spec": spec}
 
 
 def _is_expired(spec: Object, now: float) -> bool:

@@ -117,9 +117,9 @@ class ServiceIPRepair:
 
     async def _sync_service(self, service: Object) -> None:
         meta = metadata(service)
-        found = self._objects.get("services", meta["namespace"], meta["name"])
-        for ip in _addresses(found) if found is not None else ():
-            await self._sync_service_address(found or {}, ip)
+        stored = self._objects.get("services", meta["namespace"], meta["name"])
+        for ip in _addresses(stored) if stored is not None else ():
+            await self._sync_service_address(stored or {}, ip)
 
     async def _sync_service_address(self, service: Object, ip: str) -> None:
         meta, family = metadata(service), family_of(ip)
@@ -157,35 +157,35 @@ class ServiceIPRepair:
 
     async def _sync_address(self, address: Object) -> None:
         name = metadata(address)["name"]
-        found = self._objects.get(IP_ADDRESSES, "", name)
-        if found is None or (metadata(found).get("labels") or {}).get(MANAGED_BY) != ALLOCATOR:
+        stored = self._objects.get(IP_ADDRESSES, "", name)
+        if stored is None or (metadata(stored).get("labels") or {}).get(MANAGED_BY) != ALLOCATOR:
             return
-        parent = found["spec"]["parentRef"]
-        if not _is_of_service(found):
+        parent = stored["spec"]["parentRef"]
+        if not _is_of_service(stored):
             await self._clean_up(
-                found,
+                stored,
                 "IPAddressNotAllocated",
                 f"IPAddress {name} appears to have been modified, not referencing a Service",
             )
             return
-        service, age = self._parent(found), self._age(found)
+        service, age = self._parent(stored), self._age(stored)
         where = f"{parent.get('namespace', '')}/{parent.get('name', '')}"
         if service is None:
             if age > _CREATION:
                 note = f"IPAddress: {name} for Service {where} appears to have leaked: cleaning up"
-                await self._clean_up(found, "IPAddressNotAllocated", note)
+                await self._clean_up(stored, "IPAddressNotAllocated", note)
             else:
-                self._later(_CREATION - age + 1, self._sync_address, found)
+                self._later(_CREATION - age + 1, self._sync_address, stored)
             return
         if name in _addresses(service):
             return
         if service["spec"]["type"] == "ExternalName" and age < _CREATION:
-            self._later(_CREATION - age, self._sync_address, found)
+            self._later(_CREATION - age, self._sync_address, stored)
         elif age < _UPDATE:
-            self._later(_UPDATE, self._sync_address, found)
+            self._later(_UPDATE, self._sync_address, stored)
         else:
             note = f"IPAddress: {name} for Service {where} has a wrong reference; cleaning up"
-            await self._clean_up(found, "IPAddressWrongReference", note)
+            await self._clean_up(stored, "IPAddressWrongReference", note)
 
     async def _clean_up(self, address: Object, reason: str, note: str) -> None:
         await self._tell(address, reason, "IPAddressAllocation", note)

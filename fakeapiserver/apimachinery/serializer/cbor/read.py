@@ -62,9 +62,9 @@ def decode_map(data: bytes) -> dict[str, Any] | None:
     check_well_formed(data)
     reader = Reader(data)
     reader.enter()
-    found = reader.tagged(lambda: _map(reader))
-    assert not isinstance(found, str)
-    return found
+    document = reader.tagged(lambda: _map(reader))
+    assert not isinstance(document, str)
+    return document
 
 
 def _map(reader: "Reader") -> dict[str, Any] | None:
@@ -160,22 +160,22 @@ class Reader:
             self.later = before
 
     def array(self, read: Callable[[], T]) -> list[T | None]:
-        found: list[T | None] = []
+        items: list[T | None] = []
         first: DecodeError | None = None
         for _ in self.members():
             at = self.at
             try:
-                found.append(read())
+                items.append(read())
             except DecodeError as error:
                 first = first or error
                 self.pass_item(at)
         if first is not None:
             raise first
-        return found
+        return items
 
     def map(self, read: Callable[[], T], key_type: str = "string", *, keeps: bool = False) -> dict[str, T | None]:
         """A map with text keys. Go reads keys into one variable, so that a null is the key before; with `keeps` values too."""
-        found: dict[str, T | None] = {}
+        entries: dict[str, T | None] = {}
         key, value = "", None
         first: DecodeError | None = None
         members = self.members()
@@ -196,13 +196,13 @@ class Reader:
                 self.pass_item(at)
                 continue
             value = value if keeps and got is None else got
-            if key in found:
+            if key in entries:
                 self.to_end(members)
                 raise duplicate(key, index)
-            found[key] = value
+            entries[key] = value
         if first is not None:
             raise first
-        return found
+        return entries
 
     def key(self, go_type: str) -> str | None:
         """A text as a map's key; None for null."""

@@ -80,9 +80,9 @@ def head(data: bytes, at: int) -> tuple[int, int, int, int]:
 
 def _whole_items(data: bytes, at: int, end: int) -> re.Match[bytes]:
     """The items of one byte each from `at` on, at most up to `end`."""
-    found = _WHOLE.match(data, at, end)
-    assert found is not None  # none are some
-    return found
+    match = _WHOLE.match(data, at, end)
+    assert match is not None  # none are some
+    return match
 
 
 def end_of(data: bytes, at: int) -> int:

@@ -52,13 +52,13 @@ def unwrap(data: bytes) -> tuple[str, str, bytes]:
         raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     if len(data) == len(MAGIC):
         raise DecodeError("empty body")
-    found: dict[str, bytes] = {}
+    parts: dict[str, bytes] = {}
     for (name, _, _), value in _fields(data[len(MAGIC) :], _ENVELOPE, "Unknown"):
         if name == "typeMeta":
-            found |= {part: text for (part, _, _), text in _fields(value, _TYPE_META, "TypeMeta")}
+            parts |= {part: text for (part, _, _), text in _fields(value, _TYPE_META, "TypeMeta")}
         else:
-            found[name] = value
-    return _text(found.get("apiVersion", b"")), _text(found.get("kind", b"")), found.get("raw", b"")
+            parts[name] = value
+    return _text(parts.get("apiVersion", b"")), _text(parts.get("kind", b"")), parts.get("raw", b"")
 
 
 def decode_message(raw: bytes, name: str, messages: Messages) -> Object:
@@ -175,17 +175,17 @@ def _go_name(json_name: str, kind: str) -> str:
 # ---------------------------------------------------------------------- messages
 
 
-def _message(data: bytes, name: str, messages: Messages, depth: int, found: Object) -> Any:
+def _message(data: bytes, name: str, messages: Messages, depth: int, fields: Object) -> Any:
     special = _SPECIAL.get(name)
     if special is None:
-        return _plain(data, name, messages, depth, found)
+        return _plain(data, name, messages, depth, fields)
     return special(_plain(data, name, messages, depth, {}, keep_zeros=True), data)
 
 
 def _plain(
-    data: bytes, name: str, messages: Messages, depth: int, found: Object, *, keep_zeros: bool = False
+    data: bytes, name: str, messages: Messages, depth: int, fields: Object, *, keep_zeros: bool = False
 ) -> Object:
-    """A message by its table, put into `found`: a field that comes twice is merged, as protobuf has it."""
+    """A message by its table, put into `fields`: a field that comes twice is merged, as protobuf has it."""
     if depth > MAX_DEPTH:
         raise DecodeError("the message is nested too deeply")
     short = _TIMESTAMPS.get(name) or name.rpartition(".")[2]
@@ -194,24 +194,24 @@ def _plain(
         if label == "map":
             within, start, end = value
             key, item = _map_entry(within, start, end, kind, messages, depth)
-            found.setdefault(json_name, {})[key] = item
+            fields.setdefault(json_name, {})[key] = item
         elif label == "repeated":
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, {})
-            found.setdefault(json_name, []).append(item)
+            fields.setdefault(json_name, []).append(item)
         elif not json_name:
-            _plain(value, kind, messages, depth + 1, found)
+            _plain(value, kind, messages, depth + 1, fields)
         else:
             if scalar and not value and not (label or keep_zeros):
-                found.pop(json_name, None)  # a zero by value
+                fields.pop(json_name, None)  # a zero by value
                 continue
-            before = found.get(json_name)
+            before = fields.get(json_name)
             into = before if isinstance(before, dict) else {}
             item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, into)
             if label or item or keep_zeros or (not scalar and (item == "" or (value and item is not None))):
-                found[json_name] = item
+                fields[json_name] = item
             else:
-                found.pop(json_name, None)
-    return found
+                fields.pop(json_name, None)
+    return fields
 
 
 def _map_entry(data: bytes, at: int, end: int, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
@@ -249,8 +249,8 @@ def _real(form: str) -> Callable[[bytes], float]:
     unpack = struct.Struct(form).unpack
 
     def read(value: bytes) -> float:
-        found: float = unpack(value)[0]
-        return int(found) if found.is_integer() else found
+        number: float = unpack(value)[0]
+        return int(number) if number.is_integer() else number
 
     return read
 
@@ -314,8 +314,8 @@ def _quantity(fields: Object, data: bytes) -> str:
 
 
 def _int_or_string(fields: Object, data: bytes) -> int | str:
-    found: int | str = fields.get("strVal", "") if fields.get("type") == 1 else fields.get("intVal", 0)
-    return found
+    value: int | str = fields.get("strVal", "") if fields.get("type") == 1 else fields.get("intVal", 0)
+    return value
 
 
 def _owned_fields(fields: Object, data: bytes) -> Any:

@@ -33,10 +33,10 @@ class Encoder:
 
     def message(self, name: str) -> Write:
         """The function that encodes objects as this message."""
-        found = self._writers.get(name)
-        if found is None:
-            found = self._writers[name] = _Message(self, self._messages[name])
-        return found
+        write = self._writers.get(name)
+        if write is None:
+            write = self._writers[name] = _Message(self, self._messages[name])
+        return write
 
     def repeated(self, name: str, field: str) -> Callable[[bytes], bytes]:
         """The function that writes one encoded message as an item of a repeated field: ("…PodList", "items")."""

@@ -21,12 +21,12 @@ def varint(value: int) -> bytes:
     if 0 <= value < 128:
         return _BYTES[value]
     value &= _MASK
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def tag(number: int, wire: int) -> bytes:

@@ -212,8 +212,8 @@ def _shown_port(protocol: str, port: int) -> Object:
     return internal_form({"protocol": protocol, "port": port}, "ServicePort")
 
 
-def _hint_errors(found: Mapping[str, str]) -> ErrorList:
-    mode, hints = found.get(_MODE), found.get(_HINTS)
+def _hint_errors(annotations: Mapping[str, str]) -> ErrorList:
+    mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
     if mode is None or hints is None or mode == hints:
         return []
     detail = f"must match annotations[{_HINTS}] when both are specified"

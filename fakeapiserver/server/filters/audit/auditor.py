@@ -137,11 +137,11 @@ class AuditContext:
         if stage == "ResponseComplete":
             self.event.annotations |= self._last_annotations
         try:
-            found = self.event.at(stage, self.event.received if received else self._clock.now())
+            event_object = self.event.at(stage, self.event.received if received else self._clock.now())
         except ValueError:
             self._counts.lost("log", 1, "its request object is no JSON")
             return False
-        return all([await backend.process([found]) for backend in self._backends])
+        return all([await backend.process([event_object]) for backend in self._backends])
 
 
 class Auditor:
@@ -300,14 +300,14 @@ def _taken_over(
 def _attempted(request: Request) -> str:
     """Describes the credentials that a client has sent (upstream: getAuthMethods), for requests that can't be answered with a Status."""
     authorization = request.header(b"authorization").strip()
-    found = ["basic"] if _BASIC(authorization) else []
+    methods = ["basic"] if _BASIC(authorization) else []
     if " " in authorization and authorization.split(" ")[0].lower() == "bearer":
-        found.append("bearer")
+        methods.append("bearer")
     if request.param("access_token").strip():
-        found.append("access_token")
+        methods.append("access_token")
     if (request.scope.get("extensions", {}).get("tls") or {}).get("client_cert_der"):
-        found.append("x509")
-    return f"Authentication failed, attempted: {', '.join(found)}" if found else _NO_CREDENTIALS
+        methods.append("x509")
+    return f"Authentication failed, attempted: {', '.join(methods)}" if methods else _NO_CREDENTIALS
 
 
 def _not_stored(request: Request) -> Response:

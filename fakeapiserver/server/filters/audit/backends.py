@@ -150,14 +150,14 @@ class LogFile:
 
 def clean_up(path: Path, rotation: Rotation) -> None:
     """Removes the files that were put aside and are too many or too old by their names, and compresses the others."""
-    kept = found = backups(path)  # listed once: a file that is put aside meanwhile is the next one's
+    kept = files = backups(path)  # listed once: a file that is put aside meanwhile is the next one's
     if rotation.max_backups:
         names = sorted({file.name.removesuffix(_COMPRESSED) for file in kept}, reverse=True)[: rotation.max_backups]
         kept = [file for file in kept if file.name.removesuffix(_COMPRESSED) in names]
     if rotation.max_age:
         oldest = datetime.now(UTC).timestamp() - rotation.max_age * _DAY
         kept = [file for file in kept if (stamp := _stamp_of(file, path)) is not None and stamp >= oldest]
-    for file in found:
+    for file in files:
         if file not in kept:
             file.unlink(missing_ok=True)
         elif rotation.compress and file.suffix != _COMPRESSED:
@@ -166,8 +166,8 @@ def clean_up(path: Path, rotation: Rotation) -> None:
 
 def backups(path: Path) -> list[Path]:
     """Returns the backups of a log, oldest first."""
-    found = [file for file in path.parent.iterdir() if _stamp_of(file, path) is not None and file.is_file()]
-    return sorted(found, key=lambda file: file.name)
+    files = [file for file in path.parent.iterdir() if _stamp_of(file, path) is not None and file.is_file()]
+    return sorted(files, key=lambda file: file.name)
 
 
 def _stamp_of(file: Path, log_file: Path) -> float | None:
@@ -177,10 +177,10 @@ def _stamp_of(file: Path, log_file: Path) -> float | None:
     if not name.startswith(start) or not name.endswith(end):
         return None
     try:
-        found = datetime.strptime(name[len(start) : len(name) - len(end)], _STAMP)
+        stamp = datetime.strptime(name[len(start) : len(name) - len(end)], _STAMP)
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC).timestamp()
+    return stamp.replace(tzinfo=UTC).timestamp()
 
 
 def _compress(file: Path) -> None:
@@ -238,8 +238,8 @@ class Webhook(_Immediate):
 
     async def process(self, events: Sequence[Object]) -> bool:
         items = [{key: value for key, value in one.items() if key not in _TYPE} for one in events]
-        found = {"kind": "EventList", "apiVersion": API_VERSION, "metadata": {}, "items": items}
-        body, pause = encode(found) + b"\n", self._initial_backoff
+        event_list = {"kind": "EventList", "apiVersion": API_VERSION, "metadata": {}, "items": items}
+        body, pause = encode(event_list) + b"\n", self._initial_backoff
         for step in range(1, _STEPS + 1):
             try:
                 await self._send(body)

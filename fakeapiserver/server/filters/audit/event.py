@@ -78,29 +78,29 @@ class Event:
 
     def at(self, stage: str, time: float) -> Object:
         """The event as it is written down, fields in upstream's order. ValueError where an object is no JSON."""
-        found = self._same.copy()
-        found["stage"] = stage
+        event_object = self._same.copy()
+        event_object["stage"] = stage
         if self.impersonated_user is not None:
-            found["impersonatedUser"] = _user(self.impersonated_user)
+            event_object["impersonatedUser"] = _user(self.impersonated_user)
         if self.constraint:
-            found["authenticationMetadata"] = {"impersonationConstraint": self.constraint}
+            event_object["authenticationMetadata"] = {"impersonationConstraint": self.constraint}
         if self.source_ips:
-            found["sourceIPs"] = self.source_ips
+            event_object["sourceIPs"] = self.source_ips
         if self.user_agent:
-            found["userAgent"] = self.user_agent
+            event_object["userAgent"] = self.user_agent
         if self.object_ref is not None:
-            found["objectRef"] = self.object_ref
+            event_object["objectRef"] = self.object_ref
         if self.response_status is not None:
-            found["responseStatus"] = self.response_status
+            event_object["responseStatus"] = self.response_status
         if self.request_object is not None:
-            found["requestObject"] = _in_one_line(self.request_object)
+            event_object["requestObject"] = _in_one_line(self.request_object)
         if self.response_object is not None:
-            found["responseObject"] = _in_one_line(self.response_object)
-        found["requestReceivedTimestamp"] = self._received
-        found["stageTimestamp"] = self._received if time == self.received else rfc3339_micro(time)
+            event_object["responseObject"] = _in_one_line(self.response_object)
+        event_object["requestReceivedTimestamp"] = self._received
+        event_object["stageTimestamp"] = self._received if time == self.received else rfc3339_micro(time)
         if self.annotations:
-            found["annotations"] = dict(sorted(self.annotations.items()))
-        return found
+            event_object["annotations"] = dict(sorted(self.annotations.items()))
+        return event_object
 
     def complete_reference(self, obj: Object) -> None:
         """Completes the object's reference from its body."""
@@ -115,7 +115,7 @@ class Event:
 def object_reference(attributes: Attributes) -> Object | None:
     if not attributes.resource_request:
         return None
-    found = {
+    reference = {
         "resource": attributes.resource,
         "namespace": attributes.namespace,
         "name": attributes.name,
@@ -123,24 +123,24 @@ def object_reference(attributes: Attributes) -> Object | None:
         "apiVersion": attributes.api_version,
         "subresource": attributes.subresource,
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in reference.items() if value}
 
 
 def status_of(status: Object | None, code: int) -> Object:
     """An answer's status: of a Status the fields that are bounded, of anything else the code only."""
-    found: Object = {name: status[name] for name in _STATUS if name in status} if status else {}
-    return {"metadata": {}, **found, "code": code}
+    status_object: Object = {name: status[name] for name in _STATUS if name in status} if status else {}
+    return {"metadata": {}, **status_object, "code": code}
 
 
 @lru_cache(1024)
 def source_ips(forwarded_for: str, real_ip: str, peer: str) -> tuple[str, ...]:
     """Every address that a request says it has come from, its connection's last."""
-    found = [address for part in forwarded_for.split(",") if (address := _address(part.strip()))]
-    if (real := _address(real_ip)) and real not in found:
-        found.append(real)
-    if (own := _address(peer)) and (not found or found[-1] != own):
-        found.append(own)
-    return tuple(found)
+    addresses = [address for part in forwarded_for.split(",") if (address := _address(part.strip()))]
+    if (real := _address(real_ip)) and real not in addresses:
+        addresses.append(real)
+    if (own := _address(peer)) and (not addresses or addresses[-1] != own):
+        addresses.append(own)
+    return tuple(addresses)
 
 
 def user_agent(text: str) -> str:
@@ -208,13 +208,13 @@ def _quoted(texts: list[str]) -> str:
 
 
 def _user(user: UserInfo) -> Object:
-    found = {
+    user_object = {
         "username": user.name,
         "uid": user.uid,
         "groups": list(user.groups),
         "extra": {key: list(values) for key, values in user.extra.items()},
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in user_object.items() if value}
 
 
 def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
@@ -231,9 +231,9 @@ def _address(text: str) -> str:
     netutils.ParseIPSloppy): leading zeros are allowed, zones are not.
     """
     try:
-        found = ipaddress.ip_address(_LEADING_ZEROS.sub("", text))
+        address = ipaddress.ip_address(_LEADING_ZEROS.sub("", text))
     except ValueError:
         return ""
-    if found.version == 4:
-        return str(found)
-    return "" if found.scope_id else str(found.ipv4_mapped or found)
+    if address.version == 4:
+        return str(address)
+    return "" if address.scope_id else str(address.ipv4_mapped or address)

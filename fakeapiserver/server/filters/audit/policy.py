@@ -180,9 +180,9 @@ def read_policy(data: bytes) -> Policy:
     try:
         document = type_meta.read(data)
         _check_type(document)
-        found = document.content
-        denied = _denied(found.get("rules"))
-        unknown = compile_builtin(_DEFINITIONS, "io.k8s.api.audit.v1.Policy").decode(found)
+        content = document.content
+        denied = _denied(content.get("rules"))
+        unknown = compile_builtin(_DEFINITIONS, "io.k8s.api.audit.v1.Policy").decode(content)
     except ValueError as error:
         raise ValueError(f"failed decoding: {error}") from None
     if not document.version:
@@ -190,20 +190,20 @@ def read_policy(data: bytes) -> Policy:
     if unknown:
         why = "strict decoding error: " + ", ".join(unknown)
         log.warning("Audit policy contains errors, falling back to lenient decoding: %s", why)
-    if errors := _validated(found):
+    if errors := _validated(content):
         raise ValueError(aggregated(errors))
-    if not found.get("rules"):
+    if not content.get("rules"):
         raise ValueError("loaded illegal policy with 0 rules")
-    for rule, is_denied in zip(found["rules"], denied, strict=True):
+    for rule, is_denied in zip(content["rules"], denied, strict=True):
         if is_denied:
             rule["omitManagedFields"] = False
-    return _policy(found)
+    return _policy(content)
 
 
 def _denied(rules: Any) -> list[bool]:
     """Returns which rules say that managed fields are kept: decoding drops a false."""
-    found = rules if isinstance(rules, list) else ()
-    return [isinstance(rule, dict) and rule.get("omitManagedFields") is False for rule in found]
+    rows = rules if isinstance(rules, list) else ()
+    return [isinstance(rule, dict) and rule.get("omitManagedFields") is False for rule in rows]
 
 
 def _check_type(document: "Document") -> None:
@@ -218,9 +218,9 @@ def _check_type(document: "Document") -> None:
         raise ValueError(f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {scheme}")
 
 
-def _policy(found: Object) -> Policy:
-    stages, omits = frozenset(found.get("omitStages") or ()), bool(found.get("omitManagedFields"))
-    rules = tuple(_rule(rule, stages, omits) for rule in found["rules"])
+def _policy(content: Object) -> Policy:
+    stages, omits = frozenset(content.get("omitStages") or ()), bool(content.get("omitManagedFields"))
+    rules = tuple(_rule(rule, stages, omits) for rule in content["rules"])
     return Policy(rules, RequestAuditConfig(Level.NONE, stages, omits))
 
 

@@ -45,6 +45,6 @@ class DroppedRequests:
 
     def record(self, level: str) -> int:
         """Counts a rejected request of this priority level and returns the seconds for its Retry-After."""
-        found = self._levels.setdefault(level, _Level())
-        found.record(int(self._clock.now()))
-        return found.retry_after
+        counted = self._levels.setdefault(level, _Level())
+        counted.record(int(self._clock.now()))
+        return counted.retry_after

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from socket import socket
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 TOKEN: Final = "bench-admin"
 _TOKENS: Final = f'{TOKEN},admin,1,"system:masters"\n'
 _READY_SECONDS: Final = 60.0
+_REPOSITORY: Final = Path(__file__).parents[2]
 
 
 class Server(Protocol):
@@ -210,156 +211,31 @@ def _apiserver_flags(assets: Path, port: int, etcd_port: int) -> list[str]:
 
 
 def fresh_cluster_seconds(repeats: int) -> list[float]:
-    """Starting a Cluster() in a process that has started one before; measured in a process of its own."""
-    program = (
-        "import json, time\nfrom fakeapiserver import Cluster\nfound = []\n"
-        f"for i in range({repeats} + 3):\n"
-        "    started = time.perf_counter()\n    cluster = Cluster().start()\n"
-        "    found.append(time.perf_counter() - started)\n    cluster.stop()\n"
-        "print(json.dumps(found[3:]))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    found: list[float] = json.loads(done.stdout)
-    return found
-
-
-_AUTHORIZE: Final = """
-import asyncio, json, sys, time
-from pathlib import Path
-from fakeapiserver.endpoints.request import Request
-from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.filters.request_info import request_info_of
-from fakeapiserver.server.options.config import Config
-
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-GROUP = "rbac.authorization.k8s.io"
-ROLES, BINDINGS, USERS = int(sys.argv[2]), int(sys.argv[3]), 50
-
-async def main():
-    api = APIServer(Config(token_auth_file=Path(sys.argv[1])))
-    await api.start()
-    async def send(method, path, expected, token="admin", body=None):
-        headers = [(b"authorization", b"Bearer " + token.encode()), (b"content-type", b"application/json")]
-        scope = dict(type="http", method=method, path=path, query_string=b"", headers=headers, extensions={})
-        sent = dict(type="http.request", body=b"" if body is None else json.dumps(body).encode(), more_body=False)
-        async def receive():
-            return sent
-        async def collect(message):
-            assert message.get("status", expected) == expected, message
-        await api.application(scope, receive, collect)
-    for i in range(ROLES):
-        rule = dict(verbs=["get", "list", "update"], apiGroups=["", "apps"], resources=["pods", "deployments", f"r{i}"])
-        await send("POST", f"{RBAC}/clusterroles", 201, body=dict(metadata=dict(name=f"role-{i}"), rules=[rule, rule]))
-    for i in range(BINDINGS):
-        reference = dict(apiGroup=GROUP, kind="ClusterRole", name=f"role-{i % ROLES}")
-        subjects = [dict(kind="User", apiGroup=GROUP, name=f"user-{i % USERS}")]
-        body = dict(metadata=dict(name=f"binding-{i}"), roleRef=reference, subjects=subjects)
-        await send("POST", f"{RBAC}/namespaces/default/rolebindings", 201, body=body)
-    config_map = dict(metadata=dict(name="web"))
-    await send("POST", "/api/v1/namespaces/default/configmaps", 201, body=config_map)
-    chain = api.application._handle
-    requests = [
-        Request("GET", f"/api/v1/namespaces/default/pods/web-{i}", {}, [(b"authorization", b"Bearer user-%d" % (i % USERS))], None, {})
-        for i in range(5000)
-    ]
-
-    async def authorize(i):
-        request = requests[i % len(requests)]
-        request.info = request_info_of(request)
-        request.user = await chain._authenticate(request)
-        await chain._authorize(request)
-
-    async def get(i):
-        await send("GET", "/api/v1/namespaces/default/configmaps/web", 200)
-
-    async def refuse(i):
-        await send("GET", f"/api/v1/namespaces/default/secrets/web-{i % 5000}", 403, f"user-{i % USERS}")
-
-    async def review(i):
-        wanted = dict(verb="get", resource="pods", namespace="default", name=f"web-{i % 5000}")
-        spec = dict(user=f"user-{i % USERS}", resourceAttributes=wanted)
-        await send("POST", REVIEWS, 201, body=dict(spec=spec))
-
-    async def seconds(act, count, at_once):
-        # Of processor time: what else the machine does then is not this server's cost.
-        found = []
-        for start in range(0, count, at_once):
-            begun = time.process_time()
-            for i in range(start, start + at_once):
-                await act(i)
-            found.append((time.process_time() - begun) / at_once)
-        found = sorted(found[len(found) // 4:])
-        return found[len(found) // 2]
-
-    found = dict(
-        authorize=await seconds(authorize, 20000, 200),
-        whole_get=await seconds(get, 4000, 50),
-        refuse=await seconds(refuse, 4000, 50),
-        review=await seconds(review, 2000, 50),
-    )
-    await api.stop()
-    print(json.dumps(found))
-
-asyncio.run(main())
-"""
-
-
-_ADMIT: Final = """
-import asyncio, copy, json, time
-from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
-from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.options.config import Config
-
-POD, PODS = GroupVersionKind("", "v1", "Pod"), GroupVersionResource("", "v1", "pods")
-USER = UserInfo("admin", groups=("system:masters",))
-OBJECT = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
-    "spec": {"containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}]},
-}
-
-async def main():
-    api = APIServer(Config(controllers=()))
-    await api.start()
-    chain = api.scopes.admission
-    found = []
-    for round in range(10):
-        writes = [
-            Attributes("CREATE", POD, PODS, "", "default", "web", copy.deepcopy(OBJECT), None, USER) for _ in range(1000)
-        ]
-        started = time.process_time()
-        for write in writes:
-            await chain.admit(write)
-            await chain.validate(write)
-        found.append((time.process_time() - started) / len(writes))
-    await api.stop()
-    print(json.dumps(min(found)))
-
-asyncio.run(main())
-"""
+    """Returns the seconds of starting a Cluster() in a process that has started some before."""
+    seconds: list[float] = _printed("fresh_cluster", str(repeats))
+    return seconds
 
 
 def admission_seconds() -> float:
-    """CPU time of the default chain of admission plugins for the creation of a pod, both steps: the best of some rounds, measured in a
-    process of its own, without sockets."""
-    done = subprocess.run([sys.executable, "-c", _ADMIT], check=True, capture_output=True, text=True)
-    found: float = json.loads(done.stdout)
-    return found
+    """Returns the processor time of the default chain of admission plugins for the creation of a pod."""
+    seconds: float = _printed("admission")
+    return seconds
 
 
 def authorization_seconds(folder: Path, roles: int = 500, bindings: int = 5000) -> dict[str, float]:
     """Measures the processor time of warm requests by 50 users for 5,000 objects, with many roles and bindings.
 
     `authorize` is authentication and authorization alone; `whole_get`, `refuse` and `review` are a GET, a 403 and a SubjectAccessReview
-    from headers to answer. Returns the median seconds, measured in a separate process, without sockets.
+    from headers to answer. Returns the median seconds.
     """
     tokens = folder / "bench-tokens.csv"
     tokens.write_text("admin,admin,1,system:masters\n" + "".join(f"user-{i},user-{i},{i}\n" for i in range(50)))
-    command = [sys.executable, "-c", _AUTHORIZE, str(tokens), str(roles), str(bindings)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    seconds: dict[str, float] = _printed("authorization", str(tokens), str(roles), str(bindings))
+    return seconds
+
+
+def _printed(program: str, *arguments: str) -> Any:
+    """Runs a module of `in_process` in a process of its own, and returns what it prints."""
+    command = [sys.executable, "-m", f"conformance.bench.in_process.{program}", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=_REPOSITORY)
+    return json.loads(done.stdout)

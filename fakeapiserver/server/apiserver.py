@@ -89,10 +89,10 @@ class APIServer:
         self._to_webhooks: Idle = IdleConnections()
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._front_proxy = (front_proxy or FrontProxy()).heeding(served.features)
-        self._access = new_access(
+        self.access = new_access(
             config, self.clock, loopback, self.metrics, self.client_authorities, self._front_proxy, admin_token
         )
-        self.access_log = self._access.log
+        self.access_log = self.access.log
         self.custom_resources = CustomResources(self.scopes, self._to_webhooks)
         self.metrics.admission = self.scopes.services.admission_timings
         self.metrics_apis = MetricsAPIs(self.scopes, self.objects, self.custom_resources.registration, self.clock)
@@ -117,7 +117,7 @@ class APIServer:
         return new_services(
             self.config,
             self._loopback,
-            self._access,
+            self.access,
             self.metrics.instruments,
             self._to_webhooks,
             self.custom_resources.scope_of,
@@ -160,12 +160,12 @@ class APIServer:
             self._health_checks,
             self,
             self._control,
-            self._access.issuer,
+            self.access.issuer,
             lambda: self.aggregator.api_services.priorities,
         )
         return HandlerChain(
-            self._access.authentication.authenticator,
-            self._access.of_requests,
+            self.access.authentication.authenticator,
+            self.access.of_requests,
             self.scopes,
             fixed_paths,
             self.metrics,
@@ -207,7 +207,7 @@ class APIServer:
             self.custom_resources.run,
             self.custom_resources.registration.run,
             self.aggregator.run,
-            *self._access.background,
+            *self.access.background,
             *(self._auditor.background if self._auditor is not None else ()),
             *self._upkeep.background,
         ]
@@ -217,7 +217,7 @@ class APIServer:
 
     def sign_token(self, claims: Mapping[str, Any]) -> str:
         """A token with these claims, signed with this server's key. OSError and ValueError for an unusable key."""
-        return self._access.issuer.keys.sign(claims)
+        return self.access.issuer.keys.sign(claims)
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
         """A token as a TokenRequest returns it, valid for `lifetime` seconds. ValueError: there is no such account."""
@@ -227,9 +227,9 @@ class APIServer:
         if account is None:
             raise ValueError(f"there is no service account {namespace}/{name}: create it first")
         private = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]}}
-        wanted = audiences or self._access.issuer.audiences
-        return self._access.issuer.keys.sign(
-            token_claims(self._access.issuer, private, wanted, self.clock.now(), lifetime)
+        wanted = audiences or self.access.issuer.audiences
+        return self.access.issuer.keys.sign(
+            token_claims(self.access.issuer, private, wanted, self.clock.now(), lifetime)
         )
 
     async def advance(self, seconds: float) -> None:

@@ -5,8 +5,6 @@ Upstream: the deadline of Go's request context.
 
 import asyncio
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -14,14 +12,19 @@ from typing import Final
 _END: Final[ContextVar[float]] = ContextVar("request_deadline", default=math.inf)
 
 
-@contextmanager
-def ends_after(seconds: float) -> Iterator[None]:
-    """Limits the calls made within the block to so many seconds."""
-    token = _END.set(asyncio.get_running_loop().time() + seconds)
-    try:
-        yield
-    finally:
-        _END.reset(token)
+class EndsAfter:
+    """Limits the calls made within the block to so many seconds. A class, since every write comes through here."""
+
+    __slots__ = ("_seconds", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._token = _END.set(asyncio.get_running_loop().time() + self._seconds)
+
+    def __exit__(self, *_: object) -> None:
+        _END.reset(self._token)
 
 
 def told_timeout(seconds: float) -> float:

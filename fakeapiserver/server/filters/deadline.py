@@ -4,8 +4,8 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, pkg/server
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
+from types import TracebackType
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import is_long_running
-from fakeapiserver.transport.deadline import ends_after
+from fakeapiserver.transport.deadline import EndsAfter
 
 _TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
 # A path of the test control, which has its own time-out and reports what it waited for.
@@ -36,20 +36,31 @@ def deadline(request: Request, longest: float) -> AbstractAsyncContextManager[No
     # a request without a body waits only for the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
         return _UNLIMITED
-    return _limited(request, seconds_for(request, longest))
+    return _Limited(request, seconds_for(request, longest))
 
 
-@asynccontextmanager
-async def _limited(request: Request, seconds: float) -> AsyncIterator[None]:
-    timeout = asyncio.timeout(seconds)
-    try:
-        async with timeout:
-            with ends_after(min(seconds, _LONGEST_WRITE)):
-                yield
-    except TimeoutError:
-        if not timeout.expired():
-            raise
-        raise Answered(timed_out(request)) from None
+class _Limited:
+    """A class, since every write comes through here: a generator would cost some microseconds."""
+
+    __slots__ = ("_calls", "_request", "_timeout")
+
+    def __init__(self, request: Request, seconds: float) -> None:
+        self._request = request
+        self._timeout = asyncio.timeout(seconds)
+        self._calls = EndsAfter(min(seconds, _LONGEST_WRITE))
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+        self._calls.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._calls.__exit__()
+        try:
+            await self._timeout.__aexit__(kind, error, traceback)
+        except TimeoutError:
+            raise Answered(timed_out(self._request)) from None
 
 
 def seconds_for(request: Request, longest: float) -> float:

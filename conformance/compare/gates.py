@@ -1,4 +1,4 @@
-"""Objects with the fields of feature gates beside a real server with the same gates: as differential_kinds, with gate_objects.json.
+"""Objects with the fields of feature gates beside a real server with the same gates: as compare.kinds, with gate_objects.json.
 
     python -m conformance.compare.gates --oracle URL --oracle-token T --server URL --token T
         [--kind PART] [--variants N] [--seed N]

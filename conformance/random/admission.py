@@ -1,4 +1,4 @@
-"""Settings and requests for each group of admission plugins, out of one random source: what `differential_admission` sends."""
+"""Settings and requests for each group of admission plugins, from one random source: what `conformance.compare.access.admission` sends."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,6 @@
 """Random webhook configurations, and random answers of webhooks: sound ones, odd ones and broken ones.
 
-Made for `differential_webhooks.py`. An answer is a plan for `webhook.Webhook`: what becomes of the review that allows everything.
+Made for `conformance.compare.access.webhooks`. An answer is a plan for `webhook.Webhook`: what becomes of the review.
 """
 
 import base64

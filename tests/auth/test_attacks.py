@@ -1,7 +1,7 @@
 """Attacks that must fail, as they fail on a real server (compared with kube-apiserver 1.36.3 one by one).
 
 More tokens are in test_service_account_tokens.py and test_oidc.py, who would hold the server up in test_holding_up.py, what no Go
-server takes for HTTP in tests/server/test_edge.py, and who may write which role in conformance/exchanges/auth."""
+server takes for HTTP in tests/server/http/test_edge.py, and who may write which role in conformance/exchanges/auth."""
 
 import asyncio
 import base64

@@ -124,7 +124,7 @@ class Versions(Protocol):
         """The schema of a kind, for merging; None if it is unknown."""
 
     def is_custom(self, kind: GroupVersionKind) -> bool:
-        """Whether a CustomResourceDefinition has made the kind."""
+        """Reports whether a CustomResourceDefinition has made the kind."""
 
 
 class NoVersions:

@@ -7,7 +7,7 @@ from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, Eval
 
 
 async def is_authorized_for_signer(authorizer: Authorizer | None, user: UserInfo, verb: str, signer: str) -> bool:
-    """Whether the user may `verb` for this signer, or for all of its domain (`example.com/*`)."""
+    """Reports whether the user may `verb` for this signer, or for all of its domain (`example.com/*`)."""
     for name in (signer, signer.partition("/")[0] + "/*"):
         wanted = Attributes(
             user=user,
@@ -24,7 +24,7 @@ async def is_authorized_for_signer(authorizer: Authorizer | None, user: UserInfo
 
 
 async def is_allowed(authorizer: Authorizer | None, wanted: Attributes) -> bool:
-    """Whether the authorizer allows it; an error counts as no. Without an authorizer everything is allowed."""
+    """Reports whether the authorizer allows it; an error counts as no. Without an authorizer everything is allowed."""
     if authorizer is None:
         return True
     try:

@@ -79,7 +79,7 @@ def merge_tolerations(first: Sequence[Object], second: Sequence[Object]) -> list
 
 
 def is_superset(wide: Object, narrow: Object) -> bool:
-    """Whether `wide` tolerates everything `narrow` does."""
+    """Reports whether `wide` tolerates everything `narrow` does."""
     if wide == narrow:
         return True
     operator = wide.get("operator") or "Equal"

@@ -50,7 +50,7 @@ class MatchConditions:
         self._programs = [(expression, compile_condition(expression)) for expression in expressions]
 
     def match(self, spec: Mapping[str, Any]) -> bool:
-        """Whether a review with this spec is to be asked. MatchConditionError."""
+        """Reports whether a review with this spec is to be asked. MatchConditionError."""
         if not self._programs:
             return True
         request, errors = _complete(spec), list[str]()

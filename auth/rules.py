@@ -29,7 +29,7 @@ class Rule:
         return not self.resources.isdisjoint(words(attributes)) and self.allows_about(attributes)
 
     def allows_about(self, attributes: Attributes) -> bool:
-        """Whether a request is allowed that is known to be about one of the rule's resources."""
+        """Reports whether a request is allowed that is known to be about one of the rule's resources."""
         return (
             (self.verbs is None or attributes.verb in self.verbs)
             and (self.groups is None or attributes.api_group in self.groups)
@@ -37,7 +37,7 @@ class Rule:
         )
 
     def allows_path(self, attributes: Attributes) -> bool:
-        """Whether a request that is not about a resource is allowed."""
+        """Reports whether a request that is not about a resource is allowed."""
         if self.verbs is not None and attributes.verb not in self.verbs:
             return False
         return any(path_matches(path, attributes.path) for path in self.paths)

@@ -40,7 +40,7 @@ class ServiceAccountKeys:
         return [key for name, key in self._public.items() if kid in ("", name)]
 
     def verify(self, key: Any, algorithm: str, signed: bytes, signature: bytes) -> bool:
-        """Whether the key made the signature, with one of its algorithms."""
+        """Reports whether the key made the signature, with one of its algorithms."""
         return verify(key, algorithm, signed, signature)
 
     def jwks(self) -> list[dict[str, str]]:
@@ -121,7 +121,7 @@ def algorithm_of(key: Any) -> str:
 
 
 def verify(key: Any, algorithm: str, signed: bytes, signature: bytes) -> bool:
-    """Whether a public key made a signature: RSA keys with any of their algorithms, ECDSA keys with that of their curve."""
+    """Reports whether a public key made a signature: RSA keys with any of their algorithms, ECDSA keys with that of their curve."""
     own = algorithm_of(key)
     fits = algorithm == own or (own == "RS256" and algorithm in _RSA)
     return fits and bool(_algorithm(algorithm).verify(signed, key, signature))

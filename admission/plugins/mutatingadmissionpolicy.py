@@ -130,7 +130,7 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         decisions: "dict[Question, Decision]",
         denials: list[Denial],
     ) -> bool:
-        """Whether its conditions hold and it has its turn."""
+        """Reports whether its conditions hold and it has its turn."""
         from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, namespace_object
 
         hook, binding, _, param = invocation

@@ -59,11 +59,11 @@ class MutatingAdmissionWebhook(Webhook):
             raise problem
 
     async def _changes(self, hook: Hook, attributes: Attributes, subject: Subject, place: str) -> bool:
-        """Whether what the webhook has said has changed the object. CallFailed, StatusError."""
+        """Reports whether what the webhook has said has changed the object. CallFailed, StatusError."""
         return await self._apply(hook, attributes, subject, await self.call(hook, attributes, subject), place)
 
     async def _apply(self, hook: Hook, attributes: Attributes, subject: Subject, verdict: Verdict, place: str) -> bool:
-        """Whether the webhook's patch has changed the object. CallFailed, StatusError 500."""
+        """Reports whether the webhook's patch has changed the object. CallFailed, StatusError 500."""
         if not verdict.patch:
             return False
         try:

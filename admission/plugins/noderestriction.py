@@ -271,7 +271,7 @@ class NodeRestriction(Handler):
             raise forbidden(attributes, f"{start}, {ending}")
 
     def _names_audience(self, pod: Object, audience: str, problems: list[str]) -> bool:
-        """Whether a volume of the pod asks for tokens of this audience, itself or through its driver."""
+        """Reports whether a volume of the pod asks for tokens of this audience, itself or through its driver."""
         for volume in pod["spec"].get("volumes") or ():
             for source in (volume.get("projected") or {}).get("sources") or ():
                 token = source.get("serviceAccountToken")

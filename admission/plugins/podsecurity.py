@@ -228,7 +228,7 @@ def _one_of_each_controller_first(pods: Iterable[Object]) -> list[Object]:
 
 
 def _brings_containers(spec: Object, old: Object) -> bool:
-    """Whether an update changes anything that the standards are about: what runs (other fields of a pod can't be changed)."""
+    """Reports whether an update changes anything that the standards are about: what runs (other fields of a pod can't be changed)."""
     for field in ("containers", "initContainers"):
         if _images(spec, field) != _images(old, field):
             return True

@@ -202,7 +202,7 @@ class ResourceQuota(Handler):
 
 
 def _handles(resource: GroupResource, attributes: Attributes) -> bool:
-    """Whether the write can change what is used; what is only counted counts when it is created."""
+    """Reports whether the write can change what is used; what is only counted counts when it is created."""
     created, subresource = attributes.operation == "CREATE", attributes.subresource
     if resource in (SERVICES, RESOURCE_CLAIMS):
         return not subresource

@@ -193,7 +193,7 @@ async def hold(
     *,
     ignores_failures: bool,
 ) -> bool:
-    """Whether all match conditions are true. Those that fail make it false where failures are ignored, else ConditionError."""
+    """Reports whether all match conditions are true. Those that fail make it false where failures are ignored, else ConditionError."""
     run, errors = Run(evaluation, variables or {}, _CONDITIONS_BUDGET), list[str]()
     try:
         outcomes = [await run.evaluate(condition) for condition in conditions]

@@ -41,7 +41,7 @@ class Hook(Struct, frozen=True, dict=True):
 
     @property
     def has_side_effects(self) -> bool:
-        """Whether the webhook has side effects even in a dry run."""
+        """Reports whether the webhook has side effects even in a dry run."""
         return self.spec.get("sideEffects") not in ("None", "NoneOnDryRun")
 
     @cached_property

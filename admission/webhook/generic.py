@@ -127,7 +127,7 @@ class Webhook(Handler):
         return Subject(resource, kind, obj, old)
 
     async def _is_wanted(self, hook: Hook, attributes: Attributes, subject: Subject) -> bool:
-        """Whether all match conditions hold. Raises StatusError 403 on errors."""
+        """Reports whether all match conditions hold. Raises StatusError 403 on errors."""
         if not hook.spec.get("matchConditions"):
             return True
         from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, hold

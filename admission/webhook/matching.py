@@ -46,8 +46,9 @@ def matches(rule: Object, attributes: Attributes, resource: GroupVersionResource
 
 
 def operates(rule: Object, attributes: Attributes) -> bool:
-    """Whether a rule is about the operation, and about the resource in whichever group and version. What is equivalent to it has the
-    same name."""
+    """Reports whether a rule is about the operation, and about the resource in whichever group and version. What is equivalent to it has
+    the same name.
+    """
     name, subresource = attributes.resource.resource, attributes.subresource
     return _named(rule.get("operations"), attributes.operation) and any(
         _is(wanted, name, subresource) for wanted in rule.get("resources") or ()
@@ -108,7 +109,7 @@ def found_namespace(name: str, getter: ObjectReader) -> Object:
 
 
 def has_labels(selector: Selector, attributes: Attributes) -> bool:
-    """Whether the new object has them, or the old one."""
+    """Reports whether the new object has them, or the old one."""
     if selector.empty:
         return True
     seen = (attributes.object, attributes.old_object)

@@ -48,7 +48,7 @@ class BootstrapTokens(Struct, frozen=True):
         return Response(UserInfo(f"system:bootstrap:{token_id}", groups=groups))
 
     def _expired(self, expiration: bytes) -> bool:
-        """Whether the time has passed; an invalid one counts as expired."""
+        """Reports whether the time has passed; an invalid one counts as expired."""
         if not expiration:
             return False
         text = expiration.decode("utf-8", "replace")

@@ -43,7 +43,7 @@ class WebSocketProtocol:
 
 
 def asks_for_websocket(headers: Headers) -> bool:
-    """Whether a client wants to go on as a WebSocket."""
+    """Reports whether a client wants to go on as a WebSocket."""
     upgrade = next((value for name, value in headers if name == b"upgrade"), b"")
     return upgrade.lower() == b"websocket" and any(
         b"upgrade" in value.lower() for name, value in headers if name == b"connection"

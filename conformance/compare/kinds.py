@@ -155,7 +155,7 @@ class Comparison:
         self.scores: dict[str, Score] = {}
 
     def serves(self, collection: str) -> bool:
-        """Whether the real server has such a resource: older versions lack some."""
+        """Reports whether the real server has such a resource: older versions lack some."""
         answer = self._clients[0].send({"method": "GET", "path": f"{collection}?limit=1"}, [])
         return bool(answer["status"] != 404)
 

@@ -809,7 +809,7 @@ def merged(target: Any, patch: Any) -> Any:
 
 
 def alike(expected: Answer, got: Answer) -> bool:
-    """Whether both servers can hold the same object after these answers."""
+    """Reports whether both servers can hold the same object after these answers."""
     return expected["status"] == got["status"] and (
         expected["status"] >= 400 or not difference({"body": expected["body"]}, {"body": got["body"]})
     )

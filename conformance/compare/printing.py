@@ -122,7 +122,7 @@ class Printing:
                 time.sleep(5.0)  # a definition is established, and its creations are held back
 
     def created(self) -> bool:
-        """Whether an earlier run did it: every other part needs the objects."""
+        """Reports whether an earlier run did it: every other part needs the objects."""
         request = {"method": "GET", "path": f"/api/v1/namespaces/{NAMESPACE}"}
         return all(answer["status"] == 200 for answer in self.each(lambda client: client.send(request, [])))
 
@@ -248,7 +248,7 @@ class Printing:
             print(f"{collection}: {taken} taken, {self.equal['random'] - before} equal", flush=True)
 
     def _random(self, request: Request) -> bool:
-        """Whether the real server took it, so that the Tables were compared."""
+        """Reports whether the real server took it, so that the Tables were compared."""
         expected, got = self.each(lambda client: client.send(request, []))
         if expected["status"] < 300 and got["status"] < 300:
             self.judge("random", request)

@@ -103,7 +103,7 @@ class Comparison:
         self.accepted = 0
 
     def serves(self, collection: str) -> bool:
-        """Whether the real server has it: older versions lack some."""
+        """Reports whether the real server has it: older versions lack some."""
         return self._types.knows(collection)
 
     def kind(self, collection: str) -> None:

@@ -147,7 +147,7 @@ class Run:
             self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
 
     def wait_for_controllers(self) -> None:
-        """Until a manager that was just started works: a namespace has its account."""
+        """Waits until a manager that was just started works: a namespace has its account."""
         self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
         deadline = time.monotonic() + _MAX_SECONDS
         while self._ask("GET", self._path("v1/serviceaccounts/default"))[1]:
@@ -262,7 +262,7 @@ class Run:
     # ------------------------------------------------------------------------- waiting
 
     def _wait(self) -> None:
-        """Until nothing changes any more."""
+        """Waits until nothing changes any more."""
         if self._settles:
             self._ask("POST", "/fakeapiserver/settle")
             return

@@ -164,7 +164,7 @@ class Types:
         )
 
     def knows(self, path: str) -> bool:
-        """Whether the server has a collection: older versions lack some."""
+        """Reports whether the server has a collection: older versions lack some."""
         version, resource, namespace = _parts(path)
         return _collection(version, resource, namespace) in self._document(version).get("paths", ())
 

@@ -39,7 +39,7 @@ class URL(NamedTuple):
 
     @property
     def is_absolute(self) -> bool:
-        """Whether the URL has a path on its server."""
+        """Reports whether the URL has a path on its server."""
         return self.path.startswith("/")
 
     def text(self) -> str:

@@ -42,5 +42,5 @@ def canonical_ip(text: str) -> str:
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether an address in canonical form is IPv6."""
+    """Reports whether an address in canonical form is IPv6."""
     return ":" in text

@@ -13,8 +13,9 @@ FieldPath = tuple[str, ...]
 
 
 def same(a: Any, b: Any, *, exact: bool = False) -> bool:
-    """Whether two JSON values are equal. Python takes true for 1, and what has no schema may change from one to the other.
-    `exact`: 1.0 isn't 1 either. Otherwise an integer is compared with a float as one."""
+    """Reports whether two JSON values are equal. Python takes true for 1, and what has no schema may change from one to the other. `exact`:
+    1.0 isn't 1 either. Otherwise an integer is compared with a float as one.
+    """
     if isinstance(a, dict) and isinstance(b, dict):
         return len(a) == len(b) and all(key in b and same(value, b[key], exact=exact) for key, value in a.items())
     if isinstance(a, list) and isinstance(b, list):

@@ -31,7 +31,7 @@ _RAISED: Final = 4
 
 
 def wanted() -> bool:
-    """Whether refusals are logged."""
+    """Reports whether refusals are logged."""
     return log.isEnabledFor(logging.DEBUG)
 
 

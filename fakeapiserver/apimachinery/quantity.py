@@ -164,7 +164,7 @@ def amount(quantity: Any) -> Fraction:
 
 
 def same_amounts(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """Whether two resource lists hold the same, however written."""
+    """Reports whether two resource lists hold the same, however written."""
     return left.keys() == right.keys() and all(amount(left[key]) == amount(right[key]) for key in left)
 
 

@@ -63,7 +63,7 @@ class ShardSelector(Struct, frozen=True):
         return " || ".join(f"shardRange({self.key}, '{shard.start}', '{shard.end}')" for shard in self.ranges)
 
     def matches(self, value: str) -> bool:
-        """Whether an object with this uid (or namespace) is selected."""
+        """Reports whether an object with this uid (or namespace) is selected."""
         hashed = fnv1a(value)
         return any(int(shard.start, 16) <= hashed < int(shard.end, 16) for shard in self.ranges)
 

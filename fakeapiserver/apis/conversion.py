@@ -94,7 +94,7 @@ def storage_gvk(gvk: GroupVersionKind) -> GroupVersionKind:
 
 @cache
 def alike(gvk: GroupVersionKind, other: GroupVersionKind) -> bool:
-    """Whether objects of the two versions differ only in apiVersion."""
+    """Reports whether objects of the two versions differ only in apiVersion."""
     if gvk == other:
         return True
     stored = storage_gvk(gvk)

@@ -33,8 +33,9 @@ class FeatureGates(Struct, frozen=True):
     switched: Mapping[str, bool] = field(default_factory=dict)
 
     def enabled(self, gate: str) -> bool:
-        """Whether a feature is on. One that this version has no gate for is on if an older version had one (it can't be
-        switched any more), and off otherwise (it isn't there yet)."""
+        """Reports whether a feature is on. One that this version has no gate for is on if an older version had one (it can't be switched
+        any more), and off otherwise (it isn't there yet).
+        """
         switched = self.switched.get(gate)
         if switched is not None:
             return switched
@@ -44,7 +45,7 @@ class FeatureGates(Struct, frozen=True):
         return known["default"]
 
     def at_least(self, version: str) -> bool:
-        """Whether the server is of this minor version (`v1.36`) or a newer one: for what changed without a gate."""
+        """Reports whether the server is of this minor version (`v1.36`) or a newer one: for what changed without a gate."""
         return self.version >= version
 
     def flipped(self) -> Iterator[str]:
@@ -57,7 +58,7 @@ class FeatureGates(Struct, frozen=True):
         return ((gate, row["stage"], self.enabled(gate)) for gate, row in _recorded(self.version).items())
 
     def serve(self, resource: str) -> bool:
-        """Whether the gates that a resource (group/version/resource) depends on are on."""
+        """Reports whether the gates that a resource (group/version/resource) depends on are on."""
         return all(self.enabled(gate) for gate in _gates_of(self.version).get(resource, ()))
 
 

@@ -116,7 +116,7 @@ def go_syntax(place: str, value: Any, detail: str = "") -> str | None:
 
 
 def _is_plain(place: str, text: object, detail: str) -> bool:
-    """Whether a text has words of its own, as a resource's name has."""
+    """Reports whether a text has words of its own, as a resource's name has."""
     return detail.startswith(_PLAIN) or (place.endswith(f"[{text}]") and _OF_RESOURCES.search(place) is not None)
 
 

@@ -83,14 +83,14 @@ def charged_resources(pod: Object, which: Which) -> ResourceList:
 
 
 def is_extended(name: str) -> bool:
-    """Whether the resource is of a domain outside of Kubernetes (upstream: IsExtendedResourceName)."""
+    """Reports whether the resource is of a domain outside of Kubernetes (upstream: IsExtendedResourceName)."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
     return not names.is_qualified_name(f"requests.{name}")
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether a pod can say it of itself."""
+    """Reports whether a pod can say it of itself."""
     return name in _POD_LEVEL or name.startswith("hugepages-")
 
 
@@ -128,7 +128,7 @@ def _of(container: Object, which: Which) -> ResourceList:
 
 
 def is_best_effort(pod: Object) -> bool:
-    """Whether the pod has neither requests nor limits (upstream: qos.GetPodQOS)."""
+    """Reports whether the pod has neither requests nor limits (upstream: qos.GetPodQOS)."""
     if known := (pod.get("status") or {}).get("qosClass"):
         return bool(known == "BestEffort")
     spec = pod["spec"]

@@ -64,7 +64,7 @@ IN_RESOURCE_SLICE: Final[QuantityFields] = MappingProxyType(
 
 
 def same(new: Any, old: Any, fields: QuantityFields | None) -> bool:
-    """Whether two values of JSON are equal, where `fields` says what below them is a quantity."""
+    """Reports whether two values of JSON are equal, where `fields` says what below them is a quantity."""
     if new == old:
         return True
     if fields is None:

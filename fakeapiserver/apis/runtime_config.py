@@ -31,7 +31,7 @@ class RuntimeConfig(Struct, frozen=True):
     resources: Mapping[GroupVersionResource, bool] = field(default_factory=dict)
 
     def enabled(self, resource: GroupVersionResource, by_default: bool) -> bool:
-        """Whether a resource is served, if its feature gates are on too."""
+        """Reports whether a resource is served, if its feature gates are on too."""
         said = self.resources.get(resource)
         if said is None:
             said = self.versions.get(resource.group_version)

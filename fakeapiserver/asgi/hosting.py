@@ -62,7 +62,7 @@ class HostedCluster(AsyncCluster):
 
     @property
     def runs(self) -> bool:
-        """Whether the cluster answers requests."""
+        """Reports whether the cluster answers requests."""
         return self._local is not None and self._local.api is not None
 
     @property

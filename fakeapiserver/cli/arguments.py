@@ -72,7 +72,7 @@ def read_duration(text: str) -> float:
 
 
 def is_number(text: str, most: int) -> bool:
-    """Whether `text` is a decimal number from 0 to `most`."""
+    """Reports whether `text` is a decimal number from 0 to `most`."""
     try:
         return parse_uint(text) <= most
     except ValueError:

@@ -137,7 +137,7 @@ def accept(sockets: dict[int, _socket.socket], listening: int, received: dict[in
 
 
 def answered(connection: _socket.socket, received: dict[int, bytes]) -> bool:
-    """Whether this connection is done with: answered, closed by the client or talking nonsense."""
+    """Reports whether this connection is done with: answered, closed by the client or talking nonsense."""
     descriptor = connection.fileno()
     try:
         data = connection.recv(65536)

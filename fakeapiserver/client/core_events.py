@@ -80,7 +80,7 @@ class CoreEventBroadcaster:
         return self._queue.empty() and not self._writing
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             event, patched = await self._queue.get()
             self._writing = True

@@ -27,17 +27,17 @@ __all__ = [
 
 
 def is_not_found(error: BaseException) -> bool:
-    """Whether the object does not exist (404)."""
+    """Reports whether the object does not exist (404)."""
     return _is(error, "NotFound", 404)
 
 
 def is_already_exists(error: BaseException) -> bool:
-    """Whether the object that was to be created exists already (409)."""
+    """Reports whether the object that was to be created exists already (409)."""
     return _is(error, "AlreadyExists")
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether another client wrote in between: read and try again (409)."""
+    """Reports whether another client wrote in between: read and try again (409)."""
     return _is(error, "Conflict", 409)
 
 
@@ -57,12 +57,12 @@ def is_unsupported_media_type(error: BaseException) -> bool:
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether the object existed and won't come back (410)."""
+    """Reports whether the object existed and won't come back (410)."""
     return _is(error, "Gone", 410)
 
 
 def is_expired(error: BaseException) -> bool:
-    """Whether a revision or a continue token is too old: list again (410)."""
+    """Reports whether a revision or a continue token is too old: list again (410)."""
     return _is(error, "Expired")
 
 
@@ -72,7 +72,7 @@ def is_forbidden(error: BaseException) -> bool:
 
 
 def is_unauthorized(error: BaseException) -> bool:
-    """Whether the server rejects the credentials (401)."""
+    """Reports whether the server rejects the credentials (401)."""
     return _is(error, "Unauthorized", 401)
 
 

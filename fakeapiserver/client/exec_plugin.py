@@ -90,7 +90,7 @@ class ExecPlugin:
         return output
 
     def _is_interactive(self) -> bool:
-        """Whether the plugin may use this process's terminal. Raises ValueError if it must and there is no terminal."""
+        """Reports whether the plugin may use this process's terminal. Raises ValueError if it must and there is no terminal."""
         mode = self._exec.interactive_mode
         has_terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not has_terminal:

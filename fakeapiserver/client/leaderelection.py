@@ -202,7 +202,7 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads: no other can at this moment."""
+        """Reports whether this candidate leads: no other can at this moment."""
         return self._leading is not None and self._clock.monotonic() < self._observed_at + self._renew_deadline
 
     def check(self, tolerance: float = 0.0) -> None:
@@ -277,7 +277,7 @@ class LeaderElector:
 
     @property
     def _holds(self) -> bool:
-        """Whether the last record names this candidate; the lease may have expired."""
+        """Reports whether the last record names this candidate; the lease may have expired."""
         return self._observed.holder_identity == self._lock.identity
 
     async def _try_acquire_or_renew(self) -> bool:

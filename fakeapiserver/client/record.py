@@ -71,7 +71,7 @@ class EventBroadcaster:
             log.warning("too many events wait to be written: one about %s is dropped", event["regarding"].get("name"))
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         keeping = asyncio.ensure_future(self._keep_series())
         try:
             while True:
@@ -86,7 +86,7 @@ class EventBroadcaster:
             keeping.cancel()
 
     async def flush(self) -> None:
-        """Until everything that was recorded is written, or given up."""
+        """Waits until everything that was recorded is written, or given up."""
         await self._queue.join()
 
     # ------------------------------------------------------------- what is let through

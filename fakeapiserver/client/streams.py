@@ -94,7 +94,7 @@ class Process:
 
     @property
     def can_close_stdin(self) -> bool:
-        """Whether the server can signal the end of a command's input."""
+        """Reports whether the server can signal the end of a command's input."""
         return self._socket.subprotocol == _CLOSING
 
     async def close_stdin(self) -> None:

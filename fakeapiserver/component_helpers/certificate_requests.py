@@ -47,7 +47,7 @@ def conditions_of(request: Object) -> Sequence[dict[str, Any]]:
 
 
 def is_approved(request: Object) -> bool:
-    """Whether the request is approved and not denied."""
+    """Reports whether the request is approved and not denied."""
     kinds = {condition["type"] for condition in conditions_of(request)}
     return "Approved" in kinds and "Denied" not in kinds
 

@@ -174,7 +174,7 @@ class ControllerContext:
         return controller
 
     async def wait_for_sync(self) -> None:
-        """Until every informer that was asked for has its first list."""
+        """Waits until every informer that was asked for has its first list."""
         for informer, needed in [*self._used.items()]:
             await (informer.wait_for_sync() if needed else informer.wait_for_answer())
 

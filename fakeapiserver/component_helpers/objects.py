@@ -58,7 +58,7 @@ def key_of(obj: Object) -> str:
 
 
 def is_terminating(obj: Object) -> bool:
-    """Whether the object is being deleted."""
+    """Reports whether the object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 

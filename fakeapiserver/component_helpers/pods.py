@@ -81,12 +81,12 @@ def is_pod_terminal(pod: Object) -> bool:
 
 
 def is_pod_active(pod: Object) -> bool:
-    """Whether the pod has not ended and is not being deleted."""
+    """Reports whether the pod has not ended and is not being deleted."""
     return "deletionTimestamp" not in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 
 def is_pod_terminating(pod: Object) -> bool:
-    """Whether the pod is being deleted and has not ended."""
+    """Reports whether the pod is being deleted and has not ended."""
     return "deletionTimestamp" in pod["metadata"] and pod_phase(pod) not in _TERMINAL
 
 

@@ -25,12 +25,12 @@ def claim_names(pod: Object) -> Iterable[tuple[Object, str | None]]:
 
 
 def is_generated(row: Object) -> bool:
-    """Whether a template makes this claim of a pod."""
+    """Reports whether a template makes this claim of a pod."""
     return bool(row.get("resourceClaimTemplateName"))
 
 
 def is_for(pod: Object, claim: Object) -> bool:
-    """Whether it was made for this pod."""
+    """Reports whether it was made for this pod."""
     owner = controller_of(claim)
     return owner is not None and owner["uid"] == pod["metadata"]["uid"]
 

@@ -15,7 +15,7 @@ Amounts = dict[str, int]
 
 
 def tolerates(tolerations: Iterable[Mapping[str, Any]], taint: Mapping[str, Any]) -> bool:
-    """Whether one of them tolerates the taint."""
+    """Reports whether one of them tolerates the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 

@@ -66,7 +66,7 @@ class Runtime(Protocol):
         """Connects to the port. Raises OSError if no process listens."""
 
     async def port_forward(self, pod: Object, port: int, received: Pipe, write: Write) -> None:
-        """Until the connection to the port ends."""
+        """Runs until the connection to the port ends."""
 
 
 class Kubelets(Protocol):

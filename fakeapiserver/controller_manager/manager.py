@@ -266,9 +266,10 @@ class ControllerManager:
     # ------------------------------------------------------------------------ waiting
 
     async def settle(self, timeout: float = 30.0) -> None:
-        """Until nothing moves: no controller has anything to do now, and every change has reached everybody. What waits for a
-        time of the clock isn't waited for, but for retries that come soon; a clock that stands still is moved on to these.
-        NotSettled after `timeout` seconds."""
+        """Waits until nothing moves: no controller has anything to do now, and every change has reached everybody. What waits for a time of
+        the clock isn't waited for, but for retries that come soon; a clock that stands still is moved on to these. NotSettled after
+        `timeout` seconds.
+        """
         await self._until_quiet(self._moving, timeout)
 
     async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float, *, hurries: bool = True) -> None:
@@ -299,7 +300,7 @@ class ControllerManager:
 
     @property
     def _stands_still(self) -> bool:
-        """Whether only a test moves the clock."""
+        """Reports whether only a test moves the clock."""
         return isinstance(self.clock, AdjustableClock) and self.clock.stopped
 
     async def _hurry(self) -> bool:

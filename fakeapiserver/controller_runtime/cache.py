@@ -74,7 +74,7 @@ class Cache:
         self._lock = asyncio.Lock()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         self._failure = asyncio.get_running_loop().create_future()
         self._started.set()
         for informers in self._informers.values():
@@ -88,7 +88,7 @@ class Cache:
             self._started.clear()
 
     async def wait_for_sync(self) -> None:
-        """Until all informers that were asked for have their first list."""
+        """Waits until all informers that were asked for have their first list."""
         await self._started.wait()
         await asyncio.gather(*(informers.wait_for_sync() for informers in [*self._informers.values()]))
 
@@ -213,7 +213,7 @@ class Informers:
         return [informer.add_event_handler(handler) for informer in self.by_namespace.values()]
 
     async def wait_for_sync(self) -> None:
-        """Until all have their first list."""
+        """Waits until all have their first list."""
         for informer in self.by_namespace.values():
             await informer.wait_for_sync()
 

@@ -97,7 +97,7 @@ class Controller:
 
     @property
     def ready(self) -> bool:
-        """Whether the controller runs, and its handlers were called for all objects that existed at the start."""
+        """Reports whether the controller runs, and its handlers were called for all objects that existed at the start."""
         return self._ready
 
     def add_source(self, source: Source) -> None:
@@ -257,7 +257,7 @@ def _queue(name: str, options: ControllerOptions, metrics: Metrics, clock: Timer
 
 
 def _is_terminal(error: BaseException | None) -> bool:
-    """Whether the error, one of its causes or one of a group is a TerminalError."""
+    """Reports whether the error, one of its causes or one of a group is a TerminalError."""
     while error is not None:
         if isinstance(error, TerminalError):
             return True

@@ -96,12 +96,12 @@ def remove_controller_reference(owner: Any, controlled: Object) -> None:
 
 
 def has_controller_reference(obj: Object) -> bool:
-    """Whether it has a controller."""
+    """Reports whether it has a controller."""
     return any(reference.get("controller") for reference in _references(obj))
 
 
 def has_owner_reference(obj: Object, owner: Any) -> bool:
-    """Whether `owner` is one of its owners; its uid isn't looked at."""
+    """Reports whether `owner` is one of its owners; its uid isn't looked at."""
     reference = _named(owner)
     return any(_same(other, reference) for other in _references(obj))
 
@@ -131,7 +131,7 @@ def _references(obj: Object) -> list[Object]:
 
 
 def _same(a: Object, b: Object) -> bool:
-    """Whether both name the same owner, in whichever version."""
+    """Reports whether both name the same owner, in whichever version."""
     return _identity(a) == _identity(b)
 
 
@@ -153,7 +153,7 @@ def contains_finalizer(obj: Object, finalizer: str) -> bool:
 
 
 def add_finalizer(obj: Object, finalizer: str) -> bool:
-    """Whether it wasn't there."""
+    """Reports whether it wasn't there."""
     if contains_finalizer(obj, finalizer):
         return False
     obj["metadata"]["finalizers"] = [*(obj["metadata"].get("finalizers") or ()), finalizer]

@@ -50,7 +50,7 @@ class HTTPServer:
             raise OSError(f"the {self.name} server can't listen on {self._address}: {error.strerror}") from error
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         if self._socket is None:
             self.bind()
         config = uvicorn.Config(

@@ -194,8 +194,9 @@ class Manager:
     # ------------------------------------------------------------------------- running
 
     async def run(self) -> None:
-        """Until it is cancelled (then it stops gracefully), or something it runs fails, which is raised. A lost leadership is a
-        RuntimeError. TimeoutError: something didn't stop in time."""
+        """Runs until it is cancelled (then it stops gracefully), or something it runs fails, which is raised. A lost leadership is a
+        RuntimeError. TimeoutError: something didn't stop in time.
+        """
         if self._failure is not None:
             raise RuntimeError("manager already started")
         self._failure = asyncio.get_running_loop().create_future()

@@ -169,7 +169,7 @@ class PodGCController:
 
 
 def _is_out_of_service(node: Object) -> bool:
-    """Whether the node has the taint out-of-service and isn't ready."""
+    """Reports whether the node has the taint out-of-service and isn't ready."""
     ready = find_condition((node.get("status") or {}).get("conditions"), "Ready")
     if ready is not None and ready["status"] == "True":
         return False

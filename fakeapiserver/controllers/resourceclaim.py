@@ -261,7 +261,7 @@ class Claims:
             await claims.update({**claim, "metadata": {**claim["metadata"], "finalizers": kept}})
 
     async def _is_needed(self, namespace: str, row: Object) -> bool:
-        """Whether the consumer still needs its reservation; unknown consumers do."""
+        """Reports whether the consumer still needs its reservation; unknown consumers do."""
         if row.get("apiGroup") or row["resource"] != "pods":
             return True
         if row["uid"] in self._deleted:
@@ -296,7 +296,7 @@ def _is_done(pod: Object) -> bool:
 
 
 def _can_be_reserved(pod: Object, claim: Object) -> bool:
-    """Whether the claim is allocated and not yet reserved for a pod that has a node."""
+    """Reports whether the claim is allocated and not yet reserved for a pod that has a node."""
     status = claim.get("status") or {}
     return (
         bool(pod["spec"].get("nodeName"))

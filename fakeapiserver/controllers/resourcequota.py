@@ -86,7 +86,7 @@ class QuotaController:
                 self._queue.add_after(_request(quota), _TOGETHER)
 
     def frees(self, resource: GroupResource, old: Object, new: Object) -> bool:
-        """Whether an update may have the object use less (upstream: pkg/quota/v1/install/update_filter.go)."""
+        """Reports whether an update may have the object use less (upstream: pkg/quota/v1/install/update_filter.go)."""
         if resource == PODS:
             now = self._clock.now()
             return (
@@ -210,7 +210,7 @@ def _told(values: ResourceList) -> Mapping[str, str]:
 
 
 def _containers_changed(old: Object, new: Object) -> bool:
-    """Whether nodes give containers something else than before (upstream: install/update_filter.go)."""
+    """Reports whether nodes give containers something else than before (upstream: install/update_filter.go)."""
     for field in ("containerStatuses", "initContainerStatuses"):
         after = {status["name"]: status.get("resources") for status in (new.get("status") or {}).get(field) or ()}
         for status in (old.get("status") or {}).get(field) or ():

@@ -159,7 +159,7 @@ def _overlaps(left: _Network, right: _Network) -> bool:
 
 
 def _contains(network: _Network, address: _Address) -> bool:
-    """Whether the address can be allocated: neither the network's own nor, for IPv4, the broadcast address."""
+    """Reports whether the address can be allocated: neither the network's own nor, for IPv4, the broadcast address."""
     if address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address

@@ -196,12 +196,12 @@ def answer(request: Request, body: bytes, content_type: str, status: int = 200) 
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Whether the client accepts gzip. Upstream compares whole words, so `gzip;q=0.5` doesn't count."""
+    """Reports whether the client accepts gzip. Upstream compares whole words, so `gzip;q=0.5` doesn't count."""
     return "gzip" in [word.strip() for word in request.header(b"accept-encoding").split(",")]
 
 
 def pretty(request: Request, accept: Accept) -> bool:
-    """Whether JSON is indented: on request, and for curl, Wget and browsers, which upstream knows by their names."""
+    """Reports whether JSON is indented: on request, and for curl, Wget and browsers, which upstream knows by their names."""
     if accept.pretty:
         return True
     if wanted := request.param("pretty"):

@@ -153,7 +153,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
 
     @property
     def converted(self) -> bool:
-        """Whether the stored version differs in more than its apiVersion, so that stored bytes can't be sent as they are."""
+        """Reports whether the stored version differs in more than its apiVersion, so that stored bytes can't be sent as they are."""
         if self.store is None or self.store.gvk == self.gvk:
             return False
         return self.dialect.is_converted(self.gvk, self.store.gvk)
@@ -173,7 +173,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
         return self._convert(value) if self.converted or self._is_outdated(value) else value
 
     def _is_outdated(self, value: bytes) -> bool:
-        """Whether the object was stored under an earlier schema, so that it has to be pruned and defaulted again."""
+        """Reports whether the object was stored under an earlier schema, so that it has to be pruned and defaulted again."""
         if not self.outdated_before:
             return False
         revision = _decode_revision(value).metadata.resourceVersion

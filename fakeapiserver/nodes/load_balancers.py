@@ -57,7 +57,7 @@ class LoadBalancers:
         self._of: dict[str, dict[str, str]] = {}
 
     def exists(self, service: Object) -> bool:
-        """Whether the service has a load balancer, or had one under another controller."""
+        """Reports whether the service has a load balancer, or had one under another controller."""
         return key_of(service) in self._of or bool(_ingress(service))
 
     def ensure(self, service: Object) -> Sequence[str]:
@@ -140,7 +140,7 @@ class ServiceController:
             self._cache.pop(key, None)
 
     async def _sync(self, service: Object) -> bool:
-        """Whether it has a load balancer now."""
+        """Reports whether it has a load balancer now."""
         ensured = _wants(service) and not _needs_cleanup(service)
         ingress: list[Object] | None = None
         if ensured:

@@ -159,7 +159,7 @@ class NodeVolumes:
 
 
 def attached_changed(event: Event) -> bool:
-    """Whether a node's attached or used volumes changed."""
+    """Reports whether a node's attached or used volumes changed."""
     if not isinstance(event, UpdateEvent):
         return False
     before, after = ((status.get("status") or {}) for status in (event.object_old, event.object_new))

@@ -118,7 +118,7 @@ class SimulatedRuntime:
         return await Session(streams, self._clock).run(command, surroundings)
 
     async def attach(self, pod: Object, container: str, streams: Streams) -> None:
-        """Until the container ends, or the function that is scripted."""
+        """Runs until the container ends, or the function that is scripted."""
         scripted = self._behaviour(pod, container).attach
         if scripted is not None:
             await _run(scripted, pod, container, (), streams)

@@ -119,7 +119,7 @@ class CustomResources:
         self._conversions: set[asyncio.Future[StoredObject]] = set()
 
     async def run(self) -> None:
-        """Until cancelled. A watch that ends (a restored state) is followed by a new list."""
+        """Runs until cancelled. A watch that ends (a restored state) is followed by a new list."""
         definitions = self._definitions()
         while True:
             watcher = definitions.storage.watch(definitions.prefix, revision=None, predicate=None)
@@ -495,7 +495,7 @@ class CustomResources:
         return self._store(obj, stored, kinds, kinds[stored["name"]], None, refreshes=False)
 
     async def _delete_instances(self, store: Store, kind: CustomKind) -> bool:
-        """Whether any are left."""
+        """Reports whether any are left."""
         for item in (await store.storage.list(store.prefix)).items:
             namespace, _, instance = item.key.removeprefix(store.prefix).rpartition("/")
             request = WriteRequest(

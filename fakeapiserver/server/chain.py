@@ -90,7 +90,7 @@ class HandlerChain(Struct):
 
 
 def _impersonates(request: Request) -> bool:
-    """Whether a header asks for impersonation. One search for all names, since every request comes through here."""
+    """Reports whether a header asks for impersonation. One search for all names, since every request comes through here."""
     return b"\nimpersonate-" in b"\n".join((b"", *request.first_headers))
 
 

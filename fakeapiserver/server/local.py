@@ -185,7 +185,7 @@ class LocalServer:
 
     @property
     def _simulates(self) -> bool:
-        """Whether nodes are simulated here, or stages drive objects."""
+        """Reports whether nodes are simulated here, or stages drive objects."""
         return bool(self.config.nodes or self._stages)
 
     def _wanted_controllers(self) -> Sequence[str]:

@@ -130,7 +130,7 @@ def _fixture_names(item: pytest.Item) -> Sequence[str]:
 
 
 def _uses_a_fixture(item: pytest.Item) -> bool:
-    """Whether the test requests one of the fixtures, or has the mixin for unittest."""
+    """Reports whether the test requests one of the fixtures, or has the mixin for unittest."""
     return bool(FIXTURES.intersection(_fixture_names(item))) or hasattr(
         getattr(item, "cls", None), "fake_cluster_options"
     )

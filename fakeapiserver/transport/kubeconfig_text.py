@@ -148,7 +148,7 @@ def _item(root: Node | None, plural: str, name: str) -> Node | None:
 
 
 def _is_same(item: Node, cluster: Mapping[str, Any]) -> bool:
-    """Whether it leads to this very server."""
+    """Reports whether it leads to this very server."""
     return all(
         (cluster_node := item.get("cluster")) is not None
         and (node := cluster_node.get(key)) is not None

@@ -159,7 +159,7 @@ def test_webhooks_of_a_folder_are_asked_on_this_machine(folder: Path) -> None:
 
 
 def test_its_port_is_outside_the_systems_range() -> None:
-    """Until the webhook server is started, which may be seconds later."""
+    """Waits until the webhook server is started, which may be seconds later."""
     one, another = LocalWebhooks(), LocalWebhooks()
     for webhooks in (one, another):
         webhooks.close()

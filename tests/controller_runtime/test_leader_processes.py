@@ -69,7 +69,7 @@ class Managers:
         return sorted((int(when) / 1e9, who, what) for who, what, when in rows)
 
     def works(self, name: str) -> None:
-        """Until it has reconciled."""
+        """Waits until it has reconciled."""
         until(lambda: any((who, what) == (name, "reconcile") for _, who, what in self.stamps()))
 
     def end(self) -> None:

@@ -135,7 +135,7 @@ def running(kubectl: Transcript, server: str, folder: Path, operator: str, webho
 
 
 def until(client: synchronous.Client, resource: str, name: str, *path: str | int, value: Any = ...) -> None:
-    """Until something in an object is there, or has a value."""
+    """Waits until something in an object is there, or has a value."""
 
     def holds(obj: Any) -> bool:
         for step in path:

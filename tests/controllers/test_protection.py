@@ -35,7 +35,7 @@ async def create_claim(cluster: Harness, name: str = "data", **spec: str) -> Non
 
 
 async def delete(cluster: Harness, resource: GroupVersionResource, name: str, namespace: str = "default") -> bool:
-    """Whether it is gone afterwards."""
+    """Reports whether it is gone afterwards."""
     await cluster.of(resource, namespace).delete(name)
     await cluster.settle()
     return name not in await cluster.names(resource, namespace)

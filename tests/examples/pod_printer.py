@@ -15,7 +15,7 @@ PODS = GroupVersionResource("", "v1", "pods")
 
 
 async def main(path: str | None) -> None:
-    """Until it is cancelled."""
+    """Runs until it is cancelled."""
     async with RESTClient(kubeconfig.load(path)) as rest:
         factory = SharedInformerFactory(DynamicClient(rest))
         informer = factory.for_resource(PODS)

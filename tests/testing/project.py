@@ -35,5 +35,5 @@ class Project:
         )
 
     def has(self, module: str) -> bool:
-        """Whether the tests can import a module."""
+        """Reports whether the tests can import a module."""
         return importlib.util.find_spec(module) is not None

@@ -64,7 +64,7 @@ class JWTAuthenticator:
         return self._verifier is not None
 
     async def run(self) -> None:
-        """Until the issuer has answered once."""
+        """Waits until the issuer has answered once."""
         while True:
             if await self.look():
                 return

@@ -50,7 +50,7 @@ class Expression(Struct, frozen=True):
         return result.value
 
     def uses_claim(self, name: str) -> bool:
-        """Whether `claims.name` or `claims.?name` is somewhere in it."""
+        """Reports whether `claims.name` or `claims.?name` is somewhere in it."""
         return any(_selects(node, name) for node in _nodes(self.program.tree))
 
 

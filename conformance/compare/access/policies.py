@@ -172,7 +172,7 @@ def probes(name: str) -> Iterator[tuple[str, str, Spec, Spec]]:
 
 
 def wait_for(both: Both, name: str) -> None:
-    """Until the real server's refusals name the probes; where other policies refuse them as well, for a moment."""
+    """Waits until the real server's refusals name the probes; where other policies refuse them as well, for a moment."""
     for sort, own, policy, binding in probes(name):
         paths = {f"{REGISTRATION}/{sort}ies": policy, f"{REGISTRATION}/{sort}ybindings": binding}
         for path, spec in paths.items():

@@ -469,7 +469,7 @@ class Side:
         yield "namespaces", f"/api/v1/namespaces?fieldSelector=metadata.name={_NAMESPACE}"
 
     def wait(self) -> None:
-        """Until nothing moves any more."""
+        """Waits until nothing moves any more."""
         paths = [path for name, path in self._paths() if name != "nodes"]
         client = Client(self.pair.url, TOKEN)
 

@@ -249,7 +249,7 @@ def _container() -> Object:
 
 
 def wait(sides: Sequence[Side]) -> None:
-    """Until nothing changes on any."""
+    """Waits until nothing changes on any."""
     before: list[set[str]] = []
     since = start = time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS and time.monotonic() - start < _MAX_SECONDS:

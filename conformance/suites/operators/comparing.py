@@ -406,7 +406,7 @@ def _inside(schema: Any) -> Any:
 
 
 def _tells(answer: Answer, kinds: set[str]) -> bool:
-    """Whether an OpenAPI document has these kinds."""
+    """Reports whether an OpenAPI document has these kinds."""
     body = answer.get("body")
     schemas = body.get("components", {}).get("schemas", {}) if isinstance(body, dict) else {}
     told = {kind["kind"] for found in schemas.values() for kind in found.get("x-kubernetes-group-version-kind", ())}

@@ -87,7 +87,7 @@ def declare(schema: Schema, *, is_resource: bool, name: str = "object") -> Decl 
 
 
 def is_declared(schema: Schema, *, is_resource: bool) -> bool:
-    """Whether declare() would have something to say: properties that it leaves out don't matter."""
+    """Reports whether declare() would have something to say: properties that it leaves out don't matter."""
     kind = "object" if is_resource else schema.get("type", "")
     if schema.get("x-kubernetes-int-or-string") or kind == "string" or kind in _SCALARS:
         return True

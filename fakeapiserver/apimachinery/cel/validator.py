@@ -64,7 +64,7 @@ class _Old(Struct, frozen=True):
     parent: tuple[Schema, Any, Any] | None = None
 
     def is_same(self, schema: Schema, value: Any) -> bool:
-        """Whether nothing changed here, so that what is wrong may stay."""
+        """Reports whether nothing changed here, so that what is wrong may stay."""
         if self.value is not _NOTHING:
             return _is_same(schema, value, self.value)
         return self.parent is not None and _is_same(*self.parent)
@@ -78,8 +78,9 @@ UNCORRELATED: Final = _Old()
 
 
 def _is_same(schema: Schema, value: Any, old: Any) -> bool:
-    """Whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, such as the
-    metadata of a whole object, nor can an element without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
+    """Reports whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, such as the
+    metadata of a whole object, nor can an element without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go).
+    """
     if isinstance(value, dict) and isinstance(old, dict):
         return len(value) == len(old) and all(
             key in old and (part := _part(schema, key)) is not None and _is_same(part, item, old[key])
@@ -317,7 +318,7 @@ def _message(rule: Rule, variables: dict[str, Any], run: Run) -> tuple[str, str]
 
 
 def blocking(errors: ErrorList) -> bool:
-    """Whether an object is too wrong for rules to be run on it."""
+    """Reports whether an object is too wrong for rules to be run on it."""
     reasons = (
         "FieldValueNotSupported",
         "FieldValueRequired",

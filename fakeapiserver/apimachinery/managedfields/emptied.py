@@ -27,7 +27,7 @@ def emptied(schema: TypedSchema, old: Any, new: Any, empties: Empties) -> FieldS
 
 
 def is_empty(obj: Any, steps: Steps) -> bool:
-    """Whether the value that was sent empty is still empty: defaulting may have filled it."""
+    """Reports whether the value that was sent empty is still empty: defaulting may have filled it."""
     for step in steps:
         obj = step_into(obj, step)
     return not obj

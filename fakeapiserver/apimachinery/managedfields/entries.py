@@ -90,7 +90,9 @@ def decode(entries: Any, *, trusted: bool) -> Managed:
 
 
 def are_readable(entries: Any) -> bool:
-    """Whether managedFields of a map are a list of entries: what can't be read counts as none (upstream: Unstructured.GetManagedFields)."""
+    """Reports whether managedFields of a map are a list of entries: what can't be read counts as none (upstream:
+    Unstructured.GetManagedFields).
+    """
     return isinstance(entries, list) and all(map(_is_readable, entries))
 
 

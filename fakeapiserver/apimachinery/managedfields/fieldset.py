@@ -100,7 +100,7 @@ def _place(out: FieldSet, key: str, member: bool, children: FieldSet) -> None:
 
 
 def has(fields: FieldSet, key: str) -> bool:
-    """Whether the path of one element is in the set."""
+    """Reports whether the path of one element is in the set."""
     node = fields.get(key)
     return node is not None and _is_member(node)
 
@@ -112,7 +112,7 @@ def below(fields: FieldSet, key: str) -> FieldSet:
 
 
 def contains(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """Whether a path is in the set."""
+    """Reports whether a path is in the set."""
     for key in path[:-1]:
         fields = below(fields, key)
     return has(fields, path[-1])

@@ -97,7 +97,7 @@ def update(
 
 
 def _fits(obj: Object, beside: Object | None, schema: TypedSchema) -> bool:
-    """Whether the content of a custom resource fits its type. What equals that of an object looked at, too, is left out."""
+    """Reports whether the content of a custom resource fits its type. What equals that of an object looked at, too, is left out."""
     fields = schema.root.child
     for key, value in obj.items():
         if key == "metadata" or value is None or (beside is not None and value == beside.get(key)):
@@ -311,7 +311,7 @@ def keep_times_if_unchanged(live: Object, new: Object) -> Object:
 
 
 def same_content(live: Object, new: Object) -> bool:
-    """Whether nothing but managedFields differs."""
+    """Reports whether nothing but managedFields differs."""
     was, is_now = _without_managed_fields(live), _without_managed_fields(new)
     return was == is_now and same(was, is_now)
 

@@ -33,7 +33,7 @@ def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = Fal
 
 
 def fits(node: Node, value: Any) -> bool:
-    """Whether a value fits its type, where equal keys in list maps and sets are allowed."""
+    """Reports whether a value fits its type, where equal keys in list maps and sets are allowed."""
     kind = type(value)
     if kind is dict and node.is_map:
         fields, element = node.fields, node.element

@@ -40,7 +40,7 @@ def go_text(value: Any) -> bytes:
 
 
 def equal(value: Any, text: bytes) -> bool:
-    """Whether a value of the document equals a JSON text. Raises Panic for nulls in lists."""
+    """Reports whether a value of the document equals a JSON text. Raises Panic for nulls in lists."""
     if text[:1] == b"{":
         return type(value) is dict and _equal_objects(value, raw_object(text))
     if text[:1] == b"[":

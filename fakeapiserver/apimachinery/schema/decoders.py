@@ -243,7 +243,7 @@ _INSIDE_SCHEMA_OR: Final = re.compile(
 
 
 def is_read_apart(path: str) -> bool:
-    """Whether a field is decoded by a type's own UnmarshalJSON, which reports neither unknown nor repeated fields."""
+    """Reports whether a field is decoded by a type's own UnmarshalJSON, which reports neither unknown nor repeated fields."""
     return _INSIDE_SCHEMA_OR.match(path) is not None
 
 

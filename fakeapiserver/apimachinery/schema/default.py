@@ -17,7 +17,7 @@ def default(obj: dict[str, Any], schema: Schema) -> None:
 
 
 def presets_status(schema: Schema) -> bool:
-    """Whether a resource without a status has one, by default."""
+    """Reports whether a resource without a status has one, by default."""
     return schema.get("properties", _NO_SCHEMA).get("status", _NO_SCHEMA).get("default") is not None
 
 

@@ -27,7 +27,7 @@ class Malformed(ValueError):
 
 
 def has_embedded(schema: Schema) -> bool:
-    """Whether there may be a resource somewhere below a value of the schema."""
+    """Reports whether there may be a resource somewhere below a value of the schema."""
     return bool(schema.get("x-kubernetes-embedded-resource")) or any(map(has_embedded, _inner(schema)))
 
 

@@ -214,6 +214,6 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 
 
 def is_known_format(name: str, kind: str) -> bool:
-    """Whether a format is checked for values of a JSON type, "" for any; others are ignored."""
+    """Reports whether a format is checked for values of a JSON type, "" for any; others are ignored."""
     known = {"integer": ("int32", "int64"), "number": ("float", "double")}
     return name.replace("-", "") in FORMATS if kind in ("", "string") else name in known.get(kind, ())

@@ -79,7 +79,7 @@ def found(obj: Any, path: FieldPath, at: Steps = ()) -> Iterator[tuple[Steps, An
 
 
 def inside(field: str, paths: Sequence[FieldPath]) -> bool:
-    """Whether a field (`spec.config[0].opaque.parameters.a`) is within what is kept as text."""
+    """Reports whether a field (`spec.config[0].opaque.parameters.a`) is within what is kept as text."""
     steps = tuple(_INDEX.sub(".*", field).split("."))
     return any(len(steps) > len(path) and steps[: len(path)] == tuple(path) for path in paths)
 

@@ -47,7 +47,7 @@ def whole(schema: Schema, find: Callable[[str], Schema], around: frozenset[str] 
 
 
 def has_rules(schema: Any) -> bool:
-    """Whether a schema or one inside it has x-kubernetes-validations."""
+    """Reports whether a schema or one inside it has x-kubernetes-validations."""
     if not isinstance(schema, dict):
         return False
     if schema.get("x-kubernetes-validations"):

@@ -52,7 +52,7 @@ class StaticDefaults:
 
 
 def is_static(prop: Schema) -> bool:
-    """Whether a field's default says more than its type's zero value."""
+    """Reports whether a field's default says more than its type's zero value."""
     return prop.get("default") not in (None, {}, "", 0, False)
 
 

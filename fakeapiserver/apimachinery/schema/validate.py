@@ -120,8 +120,9 @@ class Validator:
             check(value, path, findings, old)
 
     def is_same(self, value: Any, old: Any) -> bool:
-        """Whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, nor can
-        an element of a list of type map without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go)."""
+        """Reports whether a value is the old one, as far as the two can be correlated: what the schema has no field for can't, nor can an
+        element of a list of type map without its keys (upstream: k8s.io/apiserver/pkg/cel/common/equality.go).
+        """
         if isinstance(value, dict) and isinstance(old, dict):
             return len(value) == len(old) and all(
                 key in old and self._is_same(key, item, old[key]) for key, item in value.items()

@@ -77,7 +77,7 @@ def format_of(schema: Schema, types: list[str]) -> str:
 
 
 def is_json_integer(number: float) -> bool:
-    """Whether upstream takes a float for an integer; it forgives a relative error of 1e-9."""
+    """Reports whether upstream takes a float for an integer; it forgives a relative error of 1e-9."""
     if not abs(number) <= _MAX_JSON_INTEGER:
         return False
     whole = math.trunc(number)

@@ -113,7 +113,7 @@ def _integer(text: str) -> int | None:
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether Go reads it as a date or time, which only matters for quoting: the value stays a string."""
+    """Reports whether Go reads it as a date or time, which only matters for quoting: the value stays a string."""
     match = _TIMESTAMP.fullmatch(text) if text[4:5] == "-" else None
     if not match:
         return False

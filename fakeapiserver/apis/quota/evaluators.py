@@ -124,7 +124,7 @@ def _pod_usage(pod: Object, now: float) -> ResourceList:
 
 
 def has_ended(pod: Object, now: float) -> bool:
-    """Whether the pod has ended or should have, and uses nothing any more (upstream: QuotaV1Pod)."""
+    """Reports whether the pod has ended or should have, and uses nothing any more (upstream: QuotaV1Pod)."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return True
     meta = metadata(pod)

@@ -43,7 +43,7 @@ def nothing_matches(selector: Object, obj: Object) -> bool:
 
 
 def is_terminating(pod: Object) -> bool:
-    """Whether it is to end by itself."""
+    """Reports whether it is to end by itself."""
     return bool(pod["spec"].get("activeDeadlineSeconds", -1) >= 0)
 
 
@@ -59,7 +59,7 @@ def volume_attributes_classes(claim: Object) -> set[str]:
 
 
 def _selects(selector: Object, names: Collection[str]) -> bool:
-    """Whether one of the names fits; an object without one has no such label."""
+    """Reports whether one of the names fits; an object without one has no such label."""
     values = selector.get("values") or ()
     match selector.get("operator"):
         case "Exists":

@@ -98,7 +98,7 @@ def _value(flag: Flag, flag_type: str) -> str:
 
 
 def takes_value(command: Command, name: str, flag: Flag) -> bool:
-    """Whether a value must follow the flag."""
+    """Reports whether a value must follow the flag."""
     return (name != "version" and bool(_value(flag, _recorded(command.name)[0].get(name, "")))) or bool(flag.choices)
 
 

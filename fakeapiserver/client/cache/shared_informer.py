@@ -131,11 +131,11 @@ class Registration:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler was called for every object of the informer's first list."""
+        """Reports whether the handler was called for every object of the informer's first list."""
         return self._informer.has_synced and self._initial == 0
 
     async def wait_for_sync(self) -> None:
-        """Until `has_synced`."""
+        """Waits until `has_synced`."""
         await self._informer.wait_for_sync()
         while self._initial:
             self._told.clear()
@@ -143,7 +143,7 @@ class Registration:
 
     @property
     def idle(self) -> bool:
-        """Whether the handler was called for every change so far."""
+        """Reports whether the handler was called for every change so far."""
         return not self._waiting and not self._telling
 
     def remove(self) -> None:
@@ -255,11 +255,11 @@ class SharedInformer:
         return self._synced.is_set()
 
     async def wait_for_sync(self) -> None:
-        """Until `has_synced`."""
+        """Waits until `has_synced`."""
         await self._synced.wait()
 
     async def wait_for_answer(self) -> None:
-        """Until `has_synced`, or the server was found not to have the resource."""
+        """Waits until `has_synced`, or the server was found not to have the resource."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self._synced, self._reflector.absent)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -274,12 +274,12 @@ class SharedInformer:
 
     @property
     def idle(self) -> bool:
-        """Whether the indexer has every change so far, every handler was called, and the server is being watched."""
+        """Reports whether the indexer has every change so far, every handler was called, and the server is being watched."""
         return not self._reflector.failure and self.told
 
     @property
     def told(self) -> bool:
-        """Whether every handler was called for every change so far."""
+        """Reports whether every handler was called for every change so far."""
         return all(registration.idle for registration in self._registrations)
 
     @property
@@ -298,7 +298,7 @@ class SharedInformer:
 
     @property
     def has_handlers(self) -> bool:
-        """Whether there is any handler."""
+        """Reports whether there is any handler."""
         return bool(self._registrations)
 
     def add_event_handler(self, handler: ResourceEventHandler, *, resyncs: bool = True) -> Registration:
@@ -321,7 +321,7 @@ class SharedInformer:
             task.cancel()
 
     async def run(self) -> None:
-        """Until it is cancelled. RuntimeError when it runs already."""
+        """Runs until it is cancelled. RuntimeError when it runs already."""
         if self._running:
             raise RuntimeError("the informer runs already: an informer runs once")
         self._running = True
@@ -466,7 +466,7 @@ class SharedInformerFactory:
         return self._informers.values()
 
     def __contains__(self, gvr: GroupVersionResource) -> bool:
-        """Whether the resource's informer was created."""
+        """Reports whether the resource's informer was created."""
         return gvr in self._informers
 
     def stop_unused(self, gvr: GroupVersionResource) -> None:
@@ -480,7 +480,7 @@ class SharedInformerFactory:
             task.cancel()
 
     async def wait_for_sync(self) -> None:
-        """Until all that were started have their first list."""
+        """Waits until all that were started have their first list."""
         await asyncio.gather(*(self._informers[gvr].wait_for_sync() for gvr in self._tasks))
 
     async def shutdown(self) -> None:

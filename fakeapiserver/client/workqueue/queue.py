@@ -138,7 +138,7 @@ class WorkQueue(Generic[T]):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no item can be taken and none is being processed."""
+        """Reports whether no item can be taken and none is being processed."""
         return not self._processing and (self._paused or not self._dirty)
 
     @property

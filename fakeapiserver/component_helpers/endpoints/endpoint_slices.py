@@ -79,7 +79,7 @@ def endpoint_key(endpoint: Object) -> EndpointKey:
 
 
 def endpoints_equal_beyond_key(left: Object, right: Object) -> bool:
-    """Whether two endpoints with one key need no write."""
+    """Reports whether two endpoints with one key need no write."""
     return (
         left.get("nodeName") == right.get("nodeName")
         and left.get("zone") == right.get("zone")

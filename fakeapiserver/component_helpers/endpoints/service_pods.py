@@ -79,7 +79,7 @@ def pod_ips(pod: Object) -> Sequence[str]:
 
 
 def should_pod_be_in_endpoints(pod: Object, *, include_terminating: bool) -> bool:
-    """Whether the pod has an address and has not ended."""
+    """Reports whether the pod has an address and has not ended."""
     status = pod.get("status") or {}
     if is_pod_terminal(pod) or not (status.get("podIP") or status.get("podIPs")):
         return False
@@ -110,12 +110,12 @@ def find_port(pod: Object, service_port: Mapping[str, object]) -> int | None:
 
 
 def is_service_ip_set(service: Object) -> bool:
-    """Whether the service has a cluster IP: it isn't headless."""
+    """Reports whether the service has a cluster IP: it isn't headless."""
     return service["spec"].get("clusterIP", "") not in ("", "None")
 
 
 def has_no_endpoints_of_ours(service: Object) -> bool:
-    """Whether other clients write the service's endpoints, or it can't have any."""
+    """Reports whether other clients write the service's endpoints, or it can't have any."""
     spec = service["spec"]
     return spec.get("type") == "ExternalName" or spec.get("selector") is None
 

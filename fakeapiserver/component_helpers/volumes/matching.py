@@ -30,7 +30,7 @@ def annotations_of(obj: Object) -> dict[str, str]:
 
 
 def has_class(claim: Object) -> bool:
-    """Whether the claim names a storage class, including ""."""
+    """Reports whether the claim names a storage class, including ""."""
     return _BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 

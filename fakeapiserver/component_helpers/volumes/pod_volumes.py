@@ -48,7 +48,7 @@ def is_for_pod(pod: Object, claim: Object) -> bool:
 
 
 def has_pod_ended(pod: Object) -> bool:
-    """Whether the pod no longer needs its volumes: it ended, or it is being deleted and no container runs."""
+    """Reports whether the pod no longer needs its volumes: it ended, or it is being deleted and no container runs."""
     if is_pod_terminal(pod):
         return True
     status = pod.get("status", {})

@@ -29,8 +29,9 @@ def compute_hash(template: Object, collision_count: int | None) -> str:
 
 
 def same_templates(left: Object, right: Object, ignored_label: str) -> bool:
-    """Whether pods of both would be alike, whatever the label `ignored_label` says. Nothing and what is empty are the same, and so
-    are two ways to write an amount (upstream: Semantic.DeepEqual)."""
+    """Reports whether pods of both would be alike, whatever the label `ignored_label` says. Nothing and what is empty are the same, and so
+    are two ways to write an amount (upstream: Semantic.DeepEqual).
+    """
     one, other = left.get("metadata") or {}, right.get("metadata") or {}
     return (
         without(one.get("labels") or {}, ignored_label) == without(other.get("labels") or {}, ignored_label)

@@ -84,7 +84,7 @@ class WebhookServer:
         return self._handlers.get(path)
 
     async def wait_until_ready(self) -> None:
-        """Until it listens."""
+        """Waits until it listens."""
         await self._ready.wait()
 
     def started_checker(self) -> Checker:
@@ -104,7 +104,7 @@ class WebhookServer:
         writer.close()
 
     async def run(self) -> None:
-        """Until it is cancelled. OSError with one sentence when there is no certificate, or the port is taken."""
+        """Runs until it is cancelled. OSError with one sentence when there is no certificate, or the port is taken."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._load(context)
@@ -134,7 +134,7 @@ class WebhookServer:
             await _counted(handler, self._metrics, scope, receive, send)
 
     def _load(self, context: ssl.SSLContext) -> bool:
-        """Whether there was something new. OSError, ssl.SSLError: the context is what it was."""
+        """Reports whether there was something new. OSError, ssl.SSLError: the context is what it was."""
         if self._metrics is not None:
             self._metrics.certificate_reads.inc()
         try:

@@ -208,7 +208,7 @@ class CronJobController:
         return seconds_until_next(cron_job.object, now, schedule)
 
     def _may_start(self, cron_job: "_CronJob", due: float, now: float) -> bool:
-        """Whether the job isn't too late, was not started yet, and no running job forbids it."""
+        """Reports whether the job isn't too late, was not started yet, and no running job forbids it."""
         obj, spec = cron_job.object, cron_job.object["spec"]
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and due + deadline < now:

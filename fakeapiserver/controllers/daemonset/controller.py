@@ -284,7 +284,7 @@ class DaemonSetsController:
         return failure
 
     def _may_kill(self, daemon_set: Object, node: str, delays: "_Delays") -> bool:
-        """Whether a failed pod may be deleted:
+        """Reports whether a failed pod may be deleted:
 
         a node that rejects pods again and again gets new ones after growing delays.
         """

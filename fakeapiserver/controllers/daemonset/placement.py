@@ -123,7 +123,7 @@ def pods_by_node(pods: Iterable[Object], *, ended: bool = False) -> dict[str, li
 
 
 def is_updated(pod: Object, revision_hash: str, generation: str) -> bool:
-    """Whether the pod has the newest template."""
+    """Reports whether the pod has the newest template."""
     labels = labels_of(pod)
     by_generation = bool(generation) and labels.get(_GENERATION_LABEL) == generation
     return by_generation or (bool(revision_hash) and labels.get(REVISION_HASH) == revision_hash)

@@ -113,7 +113,7 @@ def is_progressing(deployment: Object, status: Mapping[str, Any]) -> bool:
 
 
 def is_timed_out(deployment: Object, status: Mapping[str, Any], now: float) -> bool:
-    """Whether there was no progress for longer than the deadline."""
+    """Reports whether there was no progress for longer than the deadline."""
     condition = find_condition(status.get("conditions"), "Progressing")
     if condition is None or condition.get("reason") == NEW_AVAILABLE:
         return False

@@ -427,7 +427,7 @@ class Rollout:
         return Result(requeue=True) if left < _LATE else Result(requeue_after=left + _LATE)
 
     async def _write_status(self, status: Object) -> bool:
-        """Whether it has changed."""
+        """Reports whether it has changed."""
         if status == self._deployment["status"]:
             return False
         self._deployment = {**self._deployment, "status": status}
@@ -451,7 +451,7 @@ class Rollout:
         self._deployment = {**self._deployment, "status": with_progress}
 
     def _set_revision(self, number: str) -> bool:
-        """Whether the deployment's revision has changed; it is written with its status."""
+        """Reports whether the deployment's revision has changed; it is written with its status."""
         annotations = revisions.annotations_of(self._deployment)
         if annotations.get(REVISION) == number:
             return False

@@ -194,7 +194,7 @@ class _Status:
         }
 
     def differs(self, other: Object | None) -> bool:
-        """Whether the status differs; empty fields count as absent."""
+        """Reports whether the status differs; empty fields count as absent."""
         return _filled(self._fields) != _filled(other or {})
 
     def written(self) -> Object:

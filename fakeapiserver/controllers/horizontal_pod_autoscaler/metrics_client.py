@@ -135,7 +135,7 @@ def _failed(api: str, why: str) -> CalculationError:
 
 
 def _is_unexpected(error: StatusError) -> bool:
-    """Whether the answer did not come from an API server: the client made the error."""
+    """Reports whether the answer did not come from an API server: the client made the error."""
     causes = (error.status.get("details") or {}).get("causes") or ()
     return any(cause.get("reason") == "UnexpectedServerResponse" for cause in causes)
 

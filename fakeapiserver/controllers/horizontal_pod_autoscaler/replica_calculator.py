@@ -199,7 +199,7 @@ def _group(
 
 
 def _is_measured(pod: Object, metric: PodMetric, delays: Delays, now: float) -> bool:
-    """Whether its CPU is that of its work, rather than of its start."""
+    """Reports whether its CPU is that of its work, rather than of its start."""
     condition, started = pod_condition(pod, "Ready"), seconds_of((pod.get("status") or {}).get("startTime") or "")
     if condition is None or started is None:
         return False

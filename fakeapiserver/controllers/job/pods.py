@@ -41,12 +41,12 @@ def replaces_failed_only(job: Object) -> bool:
 
 
 def is_tracked(pod: Object) -> bool:
-    """Whether the pod has the tracking finalizer: the job's status doesn't count it yet."""
+    """Reports whether the pod has the tracking finalizer: the job's status doesn't count it yet."""
     return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def is_failed(pod: Object, job: Object) -> bool:
-    """Whether the pod failed. A pod that is being deleted counts as failed, because it may never report its end."""
+    """Reports whether the pod failed. A pod that is being deleted counts as failed, because it may never report its end."""
     phase = pod_phase(pod)
     if phase == "Failed":
         return True

@@ -269,9 +269,7 @@ class JobSync:
             self._look_again_in(left)
 
     def _past_backoff_on_failure(self) -> bool:
-        """Whether container restarts exceed the limit; with restartPolicy OnFailure they are counted instead of
-        pods.
-        """
+        """Reports whether container restarts exceed the limit; with restartPolicy OnFailure they are counted instead of pods."""
         if self._spec["template"]["spec"].get("restartPolicy") != "OnFailure":
             return False
         restarts = sum(
@@ -348,7 +346,7 @@ class JobSync:
         return manages and self._tell_of_suspension(), failure
 
     def _tell_of_suspension(self) -> bool:
-        """Whether that is new."""
+        """Reports whether that is new."""
         if is_suspended(self._job):
             changed = self._ensure(_SUSPENDED, "True", "JobSuspended", "Job suspended")
             if changed:
@@ -657,7 +655,7 @@ class JobSync:
         return removed, failure
 
     def _enact(self) -> bool:
-        """Whether the job has ended: all its pods have, and are counted."""
+        """Reports whether the job has ended: all its pods have, and are counted."""
         finished = self._finished
         if finished is None or any(self._uncounted.values()) or self._terminating > 0:
             return False

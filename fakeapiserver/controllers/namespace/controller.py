@@ -207,7 +207,7 @@ class NamespaceController:
         return _Emptied(0, len(left), error=unexpected)
 
     async def _delete_collection(self, resource: APIResource, namespace: str) -> bool:
-        """Whether the server can do that."""
+        """Reports whether the server can do that."""
         if "deletecollection" not in resource.verbs:
             return False
         objects = self._client.resource(resource.gvr, namespace)

@@ -70,7 +70,7 @@ def is_stale(claim: Object, obj: Object, kind: GroupVersionKind = _POD) -> bool:
 
 
 def has_unexpected_controller(claim: Object, stateful_set: Object, pod: Object) -> bool:
-    """Whether another object controls the claim, against the set's policy."""
+    """Reports whether another object controls the claim, against the set's policy."""
     if retention_policy(stateful_set) == (_RETAIN, _RETAIN):
         return False
     for reference in _references(claim):
@@ -90,7 +90,7 @@ def _wanted_owners(stateful_set: Object, pod: Object) -> tuple[bool, bool]:
 
 
 def is_owner_up_to_date(claim: Object, stateful_set: Object, pod: Object) -> bool:
-    """Whether the claim's owners need no change; also if other objects own the claim."""
+    """Reports whether the claim's owners need no change; also if other objects own the claim."""
     if is_stale(claim, stateful_set, KIND) or is_stale(claim, pod):
         return True
     owned = _owns(claim, stateful_set), _owns(claim, pod)

@@ -99,7 +99,7 @@ def identity_matches(stateful_set: Object, pod: Object) -> bool:
 
 
 def storage_matches(stateful_set: Object, pod: Object) -> bool:
-    """Whether the pod uses the right claims."""
+    """Reports whether the pod uses the right claims."""
     ordinal = ordinal_of(pod)
     used = {
         volume["name"]: (volume.get("persistentVolumeClaim") or {}).get("claimName")

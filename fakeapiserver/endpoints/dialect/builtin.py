@@ -106,7 +106,7 @@ class BuiltinDialect:
         return handler(request, scope)
 
     def _is_routed(self, request: Request, scope: "RequestScope", supported: tuple[str, ...], listed: bool) -> bool:
-        """Whether upstream's router finds a route for the method and the media types."""
+        """Reports whether upstream's router finds a route for the method and the media types."""
         if not listed and not _has_verb(request, scope):
             return False
         content_type = request.header(b"content-type")
@@ -231,7 +231,7 @@ def _has_path(info: RequestInfo, scope: "RequestScope") -> bool:
 
 
 def _has_verb(request: Request, scope: "RequestScope") -> bool:
-    """Whether the resource has a route for the verb."""
+    """Reports whether the resource has a route for the verb."""
     info, verbs = request.info, scope.resource.verbs
     if request.method == "HEAD" or info.verb not in verbs or (info.verb == "watch" and request.method != "GET"):
         return False

@@ -161,7 +161,7 @@ class CustomDialect:
 
 
 def _is_in_scope(info: RequestInfo, scope: "RequestScope") -> bool:
-    """Whether a path has a namespace if and only if the resource is namespaced, except when it is read across all namespaces."""
+    """Reports whether a path has a namespace if and only if the resource is namespaced, except when it is read across all namespaces."""
     if scope.resource.namespaced:
         return bool(info.namespace) or info.verb in ("list", "watch")
     return not info.namespace

@@ -56,7 +56,7 @@ class Dialect(Protocol):
 
     @property
     def always_has_tables(self) -> bool:
-        """Whether each subresource has a Table."""
+        """Reports whether each subresource has a Table."""
 
     def object_media_type(self, request: Request) -> str:
         """Returns the media type of an object's body. Raises StatusError 415."""
@@ -77,7 +77,7 @@ class Dialect(Protocol):
 
     @property
     def settles_unchanged(self) -> bool:
-        """Whether an apply that changes nothing stores defaults that another version has stored without."""
+        """Reports whether an apply that changes nothing stores defaults that another version has stored without."""
 
     @property
     def scale(self) -> "ScaleRules":
@@ -89,11 +89,11 @@ class Dialect(Protocol):
         """Returns what adds the type to stored forms."""
 
     def is_converted(self, gvk: GroupVersionKind, stored: GroupVersionKind) -> bool:
-        """Whether two versions of a kind differ in more than the apiVersion."""
+        """Reports whether two versions of a kind differ in more than the apiVersion."""
 
     @property
     def shows_shards(self) -> bool:
-        """Whether the metadata of lists names the shard that was asked for."""
+        """Reports whether the metadata of lists names the shard that was asked for."""
 
     def items(self, values: list[bytes], prefix: TypePrefix) -> bytes:
         """Returns objects in the served version as the items of a list, without the brackets."""

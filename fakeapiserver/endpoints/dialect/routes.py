@@ -46,7 +46,7 @@ def handler_of(verb: str) -> Handler | None:
 
 
 def is_served_path(info: RequestInfo, scope: "RequestScope") -> bool:
-    """Whether the resource has this path, for some verb."""
+    """Reports whether the resource has this path, for some verb."""
     namespaced = scope.resource.namespaced
     if info.namespaced_path != namespaced and (info.namespaced_path or info.named_path):
         return False

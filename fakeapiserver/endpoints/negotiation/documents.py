@@ -33,7 +33,7 @@ def decode_document(data: bytes, media_type: str, *, exactly: bool = False) -> t
 
 
 def has_long_number(data: bytes) -> bool:
-    """Whether a number may be beyond int64."""
+    """Reports whether a number may be beyond int64."""
     return bool(_LONG_NUMBER.search(data))
 
 
@@ -53,7 +53,7 @@ def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
 
 
 def _is_yaml_too(data: bytes) -> bool:
-    """Whether a body, if it is JSON, means the same as YAML."""
+    """Reports whether a body, if it is JSON, means the same as YAML."""
     if _NO_YAML.search(data):
         return False
     try:

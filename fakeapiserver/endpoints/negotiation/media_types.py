@@ -110,7 +110,7 @@ def check_body_type(header: str, consumed: Sequence[str]) -> None:
 
 
 def takes_body_type(header: str, consumed: Sequence[str]) -> bool:
-    """Whether upstream's router finds one of these types in a Content-Type, which it takes for a list."""
+    """Reports whether upstream's router finds one of these types in a Content-Type, which it takes for a list."""
     return any(part.partition(";")[0].strip(" ") in consumed for part in header.split(","))
 
 

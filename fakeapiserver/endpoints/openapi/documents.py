@@ -122,7 +122,7 @@ class OpenAPI:
         return _recorded_digest(version, prose.folder(), enums=self._enums)
 
     def customised(self, key: str) -> bool:
-        """Whether a custom resource has a part in the document."""
+        """Reports whether a custom resource has a part in the document."""
         return any(row.custom for row in self.rows(key))
 
     def rows(self, key: str) -> tuple[APIResource, ...]:

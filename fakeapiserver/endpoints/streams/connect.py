@@ -109,8 +109,9 @@ async def _at_kubelet(request: Request, scopes: RequestScopes, node: Object, pat
 
 
 def _stands_between(scopes: RequestScopes, node: Object, gate: str) -> bool:
-    """Whether this server translates between a client's WebSocket and a kubelet's SPDY. Nodes declare it if their kubelet can do that
-    itself."""
+    """Reports whether this server translates between a client's WebSocket and a kubelet's SPDY. Nodes declare it if their kubelet can do
+    that itself.
+    """
     features = scopes.table.scheme.features
     declared = (node.get("status") or {}).get("declaredFeatures") or ()
     return features.enabled(gate) and not (features.enabled(_KUBELETS_WEBSOCKETS) and _KUBELETS_WEBSOCKETS in declared)

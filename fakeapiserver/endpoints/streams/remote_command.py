@@ -55,7 +55,9 @@ async def serve(request: Request, options: Mapping[str, Any], process: Process) 
 
 
 def closes_streams(request: Request) -> bool:
-    """Whether the client speaks the newest protocol, which kubelets may not know (upstream: IsWebSocketRequestWithStreamCloseProtocol)."""
+    """Reports whether the client speaks the newest protocol, which kubelets may not know (upstream:
+    IsWebSocketRequestWithStreamCloseProtocol).
+    """
     return is_websocket_request(request) and _CLOSING in protocols(request.headers)
 
 

@@ -85,7 +85,7 @@ def _delete_options(eviction: Object, name: str, dry_run: bool) -> tuple[DeleteO
 
 
 def _past_budgets(pod: Object) -> bool:
-    """Whether a pod has ended or never ran, so that its deletion disrupts nothing."""
+    """Reports whether a pod has ended or never ran, so that its deletion disrupts nothing."""
     return is_terminating(pod) or (pod.get("status") or {}).get("phase") in (*_ENDED, "Pending")
 
 
@@ -123,8 +123,9 @@ def _budgets(pod: Object, scopes: RequestScopes) -> list[Object]:
 
 
 def _spares_unready(budget: Object) -> bool:
-    """Whether evicting an unready pod costs the budget nothing: it isn't counted as healthy, and the policy or enough other pods
-    allow it."""
+    """Reports whether evicting an unready pod costs the budget nothing: it isn't counted as healthy, and the policy or enough other pods
+    allow it.
+    """
     status = budget.get("status") or {}
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True

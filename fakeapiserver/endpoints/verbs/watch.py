@@ -194,7 +194,7 @@ class Form:
         return self._frame(kind, self._encoded(shown))
 
     def _wants_columns(self) -> bool:
-        """Whether the next Table has its columns: in the first event, and for some kinds in each."""
+        """Reports whether the next Table has its columns: in the first event, and for some kinds in each."""
         store = self._scope.store
         return not self._columns_sent or (store is not None and store.strategy.repeats_columns)
 

@@ -368,7 +368,7 @@ def _substitute(bound: _Substitutions, t: Type, *, to_dyn: bool = False) -> Type
 
 
 def _is_assignable(bound: _Substitutions, given: Type, wanted: Type) -> bool:
-    """Whether a value of the one type can stand for the other; binds type parameters on the way."""
+    """Reports whether a value of the one type can stand for the other; binds type parameters on the way."""
     if wanted.kind == "param":
         valid, was_bound = _binds(bound, given, wanted)
         if valid or was_bound:
@@ -409,7 +409,7 @@ def _binds(bound: _Substitutions, t: Type, variable: Type) -> tuple[bool, bool]:
 
 
 def _is_free(bound: _Substitutions, variable: Type, t: Type) -> bool:
-    """Whether the type does not contain the variable."""
+    """Reports whether the type does not contain the variable."""
     if variable == t:
         return False
     if t.kind == "param":

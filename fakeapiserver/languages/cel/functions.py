@@ -340,14 +340,14 @@ def _is_sorted(items: list[Any]) -> bool:
 
 
 def _not_equal(one: Any, other: Any) -> bool:
-    """Whether two values differ; values that can't be compared differ."""
+    """Reports whether two values differ; values that can't be compared differ."""
     with suppress(CelError):
         return not equal(one, other)
     return True
 
 
 def _is_order(one: Any, other: Any, sign: int) -> bool:
-    """Whether two values compare so; what has no order doesn't."""
+    """Reports whether two values compare so; what has no order doesn't."""
     with suppress(CelError, TypeError):
         return compared(one, other) == sign
     return False
@@ -575,7 +575,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def fits(value: Any, wanted: Type) -> bool:
-    """Whether an overload takes a value as this argument."""
+    """Reports whether an overload takes a value as this argument."""
     if wanted.kind in ("dyn", "param"):
         return True
     kinds = _KINDS.get(wanted.kind)

@@ -499,7 +499,7 @@ _MOST_ATTRIBUTES: Final = 48
 
 
 def _includes(target: Any, value: Any) -> bool:
-    """Whether a device's attribute is a list that has a value, or the value itself."""
+    """Reports whether a device's attribute is a list that has a value, or the value itself."""
     if not isinstance(target, list | tuple):
         return equal(target, value)
     if len(target) > _MOST_ATTRIBUTES and not any(equal(item, value) for item in target[:_MOST_ATTRIBUTES]):

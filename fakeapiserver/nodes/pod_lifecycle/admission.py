@@ -70,7 +70,7 @@ class Room:
         return None
 
     def has_port_of(self, pod: Object) -> bool:
-        """Whether another pod has one of the pod's host ports."""
+        """Reports whether another pod has one of the pod's host ports."""
         wanted = [*_host_ports(pod)]
         return any(
             protocol == taken[1] and number == taken[2] and (address == taken[0] or "0.0.0.0" in (address, taken[0]))
@@ -104,7 +104,7 @@ def refusal(
 
 
 def is_critical(pod: Object) -> bool:
-    """Whether the pod is never evicted."""
+    """Reports whether the pod is never evicted."""
     return bool((pod["spec"].get("priority") or 0) >= CRITICAL_PRIORITY)
 
 

@@ -33,12 +33,12 @@ def removed(status: Object) -> Object:
 
 
 def is_removed(status: Object) -> bool:
-    """Whether `removed` made this status."""
+    """Reports whether `removed` made this status."""
     return bool((status["state"].get("waiting") or {}).get("reason") == _RESTARTING)
 
 
 def may_restart_all(spec: Object) -> bool:
-    """Whether a rule of the container restarts all containers of its pod."""
+    """Reports whether a rule of the container restarts all containers of its pod."""
     return any(rule["action"] == restarts.RESTART_ALL for rule in spec.get("restartPolicyRules") or ())
 
 
@@ -76,7 +76,7 @@ def waiting(status: Object, reason: str, message: str = "") -> Object:
 
 
 def is_sidecar(spec: Object) -> bool:
-    """Whether an init container goes on running beside the others."""
+    """Reports whether an init container goes on running beside the others."""
     return spec.get("restartPolicy") == "Always"
 
 
@@ -88,12 +88,12 @@ def exit_code(status: Object) -> int | None:
 
 
 def are_initialized(inits: Containers) -> bool:
-    """Whether the init containers let the others start: they have succeeded, or started if they are sidecars."""
+    """Reports whether the init containers let the others start: they have succeeded, or started if they are sidecars."""
     return all(bool(status.get("started")) if is_sidecar(spec) else exit_code(status) == 0 for spec, status in inits)
 
 
 def has_failed(status: Object) -> bool:
-    """Whether the container has ended with another exit code than 0."""
+    """Reports whether the container has ended with another exit code than 0."""
     return exit_code(status) not in (None, 0)
 
 

@@ -330,7 +330,7 @@ class _Pod:
         return self._probed(spec, status, self._probes(spec, behaviour, since))
 
     def _ends_unseen(self, spec: Object, behaviour: ContainerBehaviour) -> bool:
-        """Whether a command ends for good at once: a kubelet, which looks once a second, never sees such a container run."""
+        """Reports whether a command ends for good at once: a kubelet, which looks once a second, never sees such a container run."""
         is_over = behaviour.runs_for == 0.0 and isinstance(behaviour.log, Process)
         return is_over and not self._restarts(spec, behaviour.exit_codes[0])
 
@@ -406,7 +406,7 @@ class _Pod:
             self._happens(failure.at, Told(WARNING, "Unhealthy", message, self._path(spec)))
 
     def _is_init(self, spec: Object) -> bool:
-        """Whether it is an init container that has to end before others start."""
+        """Reports whether it is an init container that has to end before others start."""
         return self._kinds[spec["name"]] == "initContainers" and not is_sidecar(spec)
 
     def _ended(self, old: Object, exit_code: int, message: str = "", at: float | None = None) -> Object:
@@ -490,7 +490,7 @@ class _Pod:
         return waiting(old, "ImagePullBackOff", message)
 
     def _restarts(self, spec: Object, exit_code: int | None) -> bool:
-        """Whether the container restarts after it has ended with this exit code."""
+        """Reports whether the container restarts after it has ended with this exit code."""
         is_init = self._is_init(spec)
         return exit_code is not None and restarts.restarts(spec, self._policy, exit_code, is_init=is_init)
 

@@ -69,7 +69,7 @@ class _Probe(Struct, frozen=True):
         return no.ends if no.exact else self.asked(no.ends) + (self.successes - 1) * self.period
 
     def is_initial(self, no: _No) -> bool:
-        """Whether the probe has never succeeded before."""
+        """Reports whether the probe has never succeeded before."""
         return no.begins <= self.first
 
     def failing(self, after: float, until: float) -> Iterator[tuple[float, str]]:
@@ -108,7 +108,7 @@ class Probes:
         return self._since + self._started
 
     def is_ready(self, now: float) -> bool:
-        """Whether its readiness probe says so; a container without one is ready at once, or never where its script wants that."""
+        """Reports whether its readiness probe says so; a container without one is ready at once, or never where its script wants that."""
         at, probe = now - self._since, self._readiness
         if at < self._started:
             return False

@@ -39,7 +39,7 @@ def condition_of(pod: Object, kind: str) -> Object | None:
 
 
 def restarts_for(spec: Object, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether its resizePolicy wants the container to begin again for that."""
+    """Reports whether its resizePolicy wants the container to begin again for that."""
     policies = {row["resourceName"]: row["restartPolicy"] for row in spec.get("resizePolicy") or ()}
     return any(
         policy == "RestartContainer"

@@ -24,7 +24,7 @@ def rule_of(spec: Object, exit_code: int) -> str:
 
 
 def restarts(spec: Object, pod_policy: str, exit_code: int, *, is_init: bool) -> bool:
-    """Whether it begins again after it has ended so. `is_init`: it has to succeed before others begin."""
+    """Reports whether it begins again after it has ended so. `is_init`: it has to succeed before others begin."""
     if spec.get("restartPolicy") and rule_of(spec, exit_code):
         return True
     policy = spec.get("restartPolicy") or pod_policy

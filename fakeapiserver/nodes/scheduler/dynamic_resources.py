@@ -319,13 +319,13 @@ class DeviceBinder:
 
 
 def uses(pod: Object, claim: Object) -> bool:
-    """Whether it is one of the pod's claims."""
+    """Reports whether it is one of the pod's claims."""
     same = pod["metadata"]["namespace"] == claim["metadata"]["namespace"]
     return same and any(name == claim["metadata"]["name"] for _, name in claim_names(pod))
 
 
 def is_deallocated(event: Event) -> bool:
-    """Whether the claim's devices were freed."""
+    """Reports whether the claim's devices were freed."""
     return (
         isinstance(event, UpdateEvent)
         and _allocation(event.object_old) is not None
@@ -362,7 +362,7 @@ def _protected(claim: Object) -> Object:
 
 
 def _is_bound(claim: Object) -> bool:
-    """Whether the claim's devices are bound as far as needed. Raises DevicesFailed if one can't be."""
+    """Reports whether the claim's devices are bound as far as needed. Raises DevicesFailed if one can't be."""
     for row in _results(claim):
         wanted = row.get("bindingConditions") or ()
         if not wanted:

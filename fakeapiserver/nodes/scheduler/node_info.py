@@ -26,7 +26,7 @@ class Term(Struct, frozen=True):
     weight: int = 1
 
     def matches(self, pod: "PodInfo", namespace_labels: Mapping[str, Mapping[str, str]]) -> bool:
-        """Whether `pod` is one that the term is about."""
+        """Reports whether `pod` is one that the term is about."""
         if pod.namespace not in self.namespaces and not (
             self.namespace_selector is not None
             and self.namespace_selector.matches(namespace_labels.get(pod.namespace, {}))

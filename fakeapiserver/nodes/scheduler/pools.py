@@ -154,14 +154,14 @@ def _is_for(spec: Object, node: Object) -> bool:
 
 
 def is_on(row: Object, node: Object) -> bool:
-    """Whether a slice or a device says that the node can reach it."""
+    """Reports whether a slice or a device says that the node can reach it."""
     if row.get("nodeName"):
         return bool(row["nodeName"] == node["metadata"]["name"])
     return bool(row.get("allNodes")) or (row.get("nodeSelector") is not None and selects(row["nodeSelector"], node))
 
 
 def selects(selector: Object, node: Object) -> bool:
-    """Whether a NodeSelector does."""
+    """Reports whether a NodeSelector does."""
     return any(matches_term(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 

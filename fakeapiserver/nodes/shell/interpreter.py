@@ -133,7 +133,7 @@ class Shell(Struct):
         return "/" + "/".join(parts)
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory, as far as the simulator knows."""
+        """Reports whether there is a directory, as far as the simulator knows."""
         return path in self.directories or any(
             known.startswith(f"{path}/") for known in (*self.files, *self.directories)
         )

@@ -238,7 +238,7 @@ class Player:
         self._wait(request, known)
 
     def _is_driven(self, ref: ResourceRef, obj: Object) -> bool:
-        """Whether stages apply: to running nodes and their pods. Nodes that are not simulated count as running."""
+        """Reports whether stages apply: to running nodes and their pods. Nodes that are not simulated count as running."""
         if ref not in (POD, NODE):
             return True
         name = obj["metadata"]["name"] if ref == NODE else (obj.get("spec") or {}).get("nodeName", "")

@@ -21,7 +21,7 @@ class Acceptance(NamedTuple):
 
 
 def are_accepted(requested: Names, accepted: Names) -> bool:
-    """Whether there is nothing to decide."""
+    """Reports whether there is nothing to decide."""
     return all((requested.get(name) or None) == (accepted.get(name) or None) for name in _ORDER)
 
 

@@ -13,7 +13,7 @@ APPROVAL: Final = "api-approved.kubernetes.io"
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group belongs to the Kubernetes community, which must approve its APIs."""
+    """Reports whether a group belongs to the Kubernetes community, which must approve its APIs."""
     return any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io"))
 
 

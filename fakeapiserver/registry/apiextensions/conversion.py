@@ -190,7 +190,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return encode_custom(obj), replace(self.index(obj), version=self.stored.version)
 
     def _is_same(self, current: StoredObject, value: bytes) -> bool:
-        """Whether a write would change nothing, or only fields that the stored version lacks."""
+        """Reports whether a write would change nothing, or only fields that the stored version lacks."""
         if self.gvk == self.stored or current.index.version != self.stored.version:
             return False
         stored = canonical.decode(current.value, self.stored)

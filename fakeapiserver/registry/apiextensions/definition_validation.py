@@ -78,13 +78,13 @@ def validate_status(obj: Object) -> ErrorList:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    """Whether a condition exists and is true."""
+    """Reports whether a condition exists and is true."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)
 
 
 def _has_good_bundle(spec: Object) -> bool:
-    """Whether the CA bundle is valid, or is an old one, which may stay."""
+    """Reports whether the CA bundle is valid, or is an old one, which may stay."""
     client = ((spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
     return not client.get("caBundle") or not bundle_problem(client["caBundle"])
 

@@ -33,7 +33,7 @@ def job_status_update_errors(obj: Object, old: Object) -> ErrorList:
 
 
 def _is(status: Object, *kinds: str) -> bool:
-    """Whether a condition of one of these kinds is True."""
+    """Reports whether a condition of one of these kinds is True."""
     return any(row.get("type") in kinds and row.get("status") == "True" for row in status.get("conditions") or ())
 
 

@@ -161,7 +161,7 @@ def _taken(data: bytes, tag: int) -> tuple[bytes, bytes] | None:
 
 
 def _is_minimal(value: bytes) -> bool:
-    """Whether an integer has no superfluous bytes."""
+    """Reports whether an integer has no superfluous bytes."""
     if len(value) < 2:
         return bool(value)
     return not ((value[0] == 0 and value[1] < 0x80) or (value[0] == 0xFF and value[1] >= 0x80))

@@ -221,7 +221,7 @@ def canonical_cidr_errors(text: str, path: Path) -> ErrorList:
 
 
 def is_cidr(text: str) -> bool:
-    """Whether the text is a subnet, maybe with bits beyond its prefix or with leading zeros."""
+    """Reports whether the text is a subnet, maybe with bits beyond its prefix or with leading zeros."""
     return text.partition("/")[2].isdigit() and _parses(unzoned_network, _without_leading_zeros(text))
 
 

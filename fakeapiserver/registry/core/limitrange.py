@@ -130,7 +130,7 @@ def _name_errors(item: Object, amounts: Sequence[str], path: Path) -> ErrorList:
 
 
 def _is_strict(name: str) -> bool:
-    """Whether a resource can't be overcommitted (IsOvercommitAllowed)."""
+    """Reports whether a resource can't be overcommitted (IsOvercommitAllowed)."""
     return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
 
 

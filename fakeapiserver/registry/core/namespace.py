@@ -93,7 +93,7 @@ class NamespaceStrategy(Strategy, kw_only=True):
 
 
 def _keeps(finalizer: str, options: Deletion) -> bool:
-    """Whether a finalizer stays; the garbage collector's stay unless the client chooses another propagation policy."""
+    """Reports whether a finalizer stays; the garbage collector's stay unless the client chooses another propagation policy."""
     if options.orphan_dependents is not None:
         return finalizer != (FOREGROUND if options.orphan_dependents else ORPHAN)
     if options.propagation_policy is None:

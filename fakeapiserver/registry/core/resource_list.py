@@ -40,7 +40,7 @@ def quantity(text: str) -> Decimal:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a quantity is a whole number, as upstream asks: of its thousandths in 64 bits."""
+    """Reports whether a quantity is a whole number, as upstream asks: of its thousandths in 64 bits."""
     return int64_value(text, 1000) % 1000 == 0
 
 
@@ -54,7 +54,7 @@ def int64_value(text: str, factor: int = 1) -> int:
 
 
 def _multiplies_by_ten(text: str, factor: int) -> bool:
-    """Whether Go keeps a quantity as a 64-bit integer and a power of ten (math.go, positiveScaleInt64)."""
+    """Reports whether Go keeps a quantity as a 64-bit integer and a power of ten (math.go, positiveScaleInt64)."""
     match = _NUMBER.fullmatch(text)
     if not match or match[2] in _BINARY:
         return False

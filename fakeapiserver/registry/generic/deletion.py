@@ -62,7 +62,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def removes_marked(self) -> bool:
-        """Whether the object is first marked and then removed."""
+        """Reports whether the object is first marked and then removed."""
         return self.marked is not None and self.ends
 
 
@@ -172,6 +172,6 @@ def _waits_for_dependents(present: list[str], deletion: Deletion) -> bool:
 
 
 def ends_now(new: Object, old: Object) -> bool:
-    """Whether an update removes a terminating object, because nothing is left to wait for (upstream: ShouldDeleteDuringUpdate)."""
+    """Reports whether an update removes a terminating object, because nothing is left to wait for (upstream: ShouldDeleteDuringUpdate)."""
     meta = metadata(old)
     return "deletionTimestamp" in meta and not finalizers(new) and not meta.get("deletionGracePeriodSeconds")

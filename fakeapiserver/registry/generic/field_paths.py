@@ -57,7 +57,7 @@ def _names(step: str) -> tuple[str, ...]:
 
 
 def touches(value: object, tree: FieldTree) -> bool:
-    """Whether an object may have one of the tree's fields: a cheap test that spares most objects the walk along each path."""
+    """Reports whether an object may have one of the tree's fields: a cheap test that spares most objects the walk along each path."""
     if not tree:
         return True
     if type(value) is dict:

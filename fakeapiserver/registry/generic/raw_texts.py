@@ -46,7 +46,7 @@ class RawTexts(Struct):
         return texts
 
     def differ(self, obj: Object, old: Object, *within: str) -> bool:
-        """Whether any text below the field `within` differs from the stored one."""
+        """Reports whether any text below the field `within` differs from the stored one."""
         new, before = self.of_new(obj, old), self.of_stored(old)
         return any(text != before.get(at) for at, text in new.items() if at[: len(within)] == within)
 

@@ -243,7 +243,7 @@ class Store:
 
 
 def _generates_name(change: Transform) -> bool:
-    """Whether the server generates the name of the object that a POST sends."""
+    """Reports whether the server generates the name of the object that a POST sends."""
     meta = metadata(change(None))
     return bool(meta.get("generateName")) and not meta.get("name")
 

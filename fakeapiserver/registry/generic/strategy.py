@@ -113,7 +113,7 @@ class Strategy(StrategyFacts, kw_only=True):
             drop_disabled_fields(obj, old, self.disabled_fields)
 
     def takes_loose_addresses(self, obj: Object) -> bool:
-        """Whether the object's addresses may be written loosely while StrictIPCIDRValidation is off."""
+        """Reports whether the object's addresses may be written loosely while StrictIPCIDRValidation is off."""
         return self.legacy_addresses
 
     def validate(self, obj: Object) -> ErrorList:
@@ -177,18 +177,18 @@ class Strategy(StrategyFacts, kw_only=True):
         return wanted or 0
 
     def deletion_blocked(self, obj: Object) -> bool:
-        """Whether anything besides finalizers keeps a terminating object (a namespace's spec.finalizers)."""
+        """Reports whether anything besides finalizers keeps a terminating object (a namespace's spec.finalizers)."""
         return False
 
     def begin_deletion(self, obj: Object, options: "Deletion", now: float) -> None:
         """The first DELETE of a kind that `ends_in_two_steps`: marks in place. Metadata is the caller's own copy."""
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
-        """Whether an update raises metadata.generation."""
+        """Reports whether an update raises metadata.generation."""
         return self.has_generation and spec_changed(obj, old, quantity_fields=self.quantity_fields)
 
     def shows_more_than_stored(self, obj: Object) -> bool:
-        """Whether reading a new object fills in what its creation didn't store: the first update of any kind stores it then."""
+        """Reports whether reading a new object fills in what its creation didn't store: the first update of any kind stores it then."""
         return False
 
     def with_unshown(self, old: Object) -> Object:
@@ -279,7 +279,7 @@ def spec_changed(
     ignored: Sequence[str] = ("metadata", "status", "kind", "apiVersion"),
     quantity_fields: QuantityFields = NO_QUANTITIES,
 ) -> bool:
-    """Whether anything but metadata and status differs, which raises the generation."""
+    """Reports whether anything but metadata and status differs, which raises the generation."""
     keys = obj.keys() | old.keys()
     return any(
         not same(obj.get(key), old.get(key), quantity_fields.get(key, NO_QUANTITIES))

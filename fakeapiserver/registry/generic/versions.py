@@ -43,7 +43,7 @@ class Versions:
         return self.kind_in(api_version).typed
 
     def serves(self, obj: Object) -> bool:
-        """Whether the object's own apiVersion and kind are served."""
+        """Reports whether the object's own apiVersion and kind are served."""
         try:
             return bool(self.kind_in(obj["apiVersion"]).gvk.kind == obj["kind"])
         except LookupError:

@@ -292,8 +292,9 @@ class WriteAttempt(Struct):
         return not (is_first_update and self.store.strategy.shows_more_than_stored(old))
 
     def _is_stored(self, current: StoredObject, old: Object) -> bool:
-        """Whether an unchanged object would be stored again as it is. It would not if it was stored in another version, nor if
-        the schema has changed since in a way that takes something away or adds a default."""
+        """Reports whether an unchanged object would be stored again as it is. It would not if it was stored in another version, nor if the
+        schema has changed since in a way that takes something away or adds a default.
+        """
         versions = self.store.versions
         if current.index.version != versions.stored_version:
             return False
@@ -359,7 +360,7 @@ def _check_type(obj: Object, sent_type: tuple[str, str], gvk: GroupVersionKind) 
 
 
 def _is_revision(text: str) -> bool:
-    """Whether upstream's versioner parses the text to anything but 0, which means no revision."""
+    """Reports whether upstream's versioner parses the text to anything but 0, which means no revision."""
     try:
         return parse_uint(text) > 0
     except ValueError:

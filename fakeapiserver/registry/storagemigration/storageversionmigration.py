@@ -72,6 +72,6 @@ class StorageVersionMigrationStrategy(Strategy, kw_only=True):
 
 
 def _is_true(status: Object, kind: str) -> bool:
-    """Whether the first condition of the type is true."""
+    """Reports whether the first condition of the type is true."""
     statuses = [row.get("status") for row in status.get("conditions") or () if row.get("type") == kind]
     return statuses[:1] == ["True"]

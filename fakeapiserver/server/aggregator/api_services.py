@@ -121,7 +121,7 @@ class APIServices:
 
 
 def is_available(obj: FrozenObject) -> bool:
-    """Whether its condition says so."""
+    """Reports whether its condition says so."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == AVAILABLE and condition.get("status") == "True" for condition in conditions)
 

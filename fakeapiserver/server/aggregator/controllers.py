@@ -53,7 +53,7 @@ class Controllers:
         self._remote: set[str] = set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._availability.run())
             tasks.create_task(self._discovery.run())

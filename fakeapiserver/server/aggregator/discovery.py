@@ -136,7 +136,7 @@ def _read(body: bytes, parse: Callable[[Document], T]) -> T:
 
 
 def _is_list(answer: Answer) -> bool:
-    """Whether its Content-Type says that it is an aggregated document of a version we know."""
+    """Reports whether its Content-Type says that it is an aggregated document of a version we know."""
     _, *parameters = answer.header(b"content-type").decode("latin-1").replace(" ", "").lower().split(";")
     return {"g=apidiscovery.k8s.io", _LIST} <= set(parameters) and bool({"v=v2", "v=v2beta1"} & set(parameters))
 

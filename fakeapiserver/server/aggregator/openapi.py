@@ -94,7 +94,7 @@ class OpenAPIAggregation:
         )
 
     def _is_local(self, key: str) -> bool:
-        """Whether this server has such a document too."""
+        """Reports whether this server has such a document too."""
         if key in self._table.scheme.facts["openapi"]:
             return True
         prefix, group, version = (*key.split("/"), "", "")[:3]

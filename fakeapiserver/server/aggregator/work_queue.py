@@ -43,7 +43,7 @@ class WorkQueue:
             self._changed.set()
 
     def failing(self, key: str) -> bool:
-        """Whether its last sync failed."""
+        """Reports whether its last sync failed."""
         return key in self._failures
 
     def forget(self, key: str) -> None:
@@ -52,7 +52,7 @@ class WorkQueue:
         self._failures.pop(key, None)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         try:
             while True:
                 self._changed.clear()

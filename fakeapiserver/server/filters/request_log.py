@@ -54,7 +54,7 @@ class RequestEntry(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether the status is 400 or more."""
+        """Reports whether the status is 400 or more."""
         return self.status >= 400
 
 

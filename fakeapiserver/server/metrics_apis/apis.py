@@ -119,7 +119,7 @@ class MetricsAPIs:
     # ------------------------------------------------------------------------------ answering
 
     def answers(self, path: str) -> bool:
-        """Whether the path is one of theirs."""
+        """Reports whether the path is one of theirs."""
         return bool(self._groups) and _prefix(path) in self._groups
 
     async def answer(self, request: Request) -> Response:

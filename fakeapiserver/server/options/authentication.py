@@ -319,7 +319,7 @@ def _request_header_errors(config: Config, features: FeatureGates) -> Iterator[s
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Whether both bundles have a certificate in common; unreadable files are reported elsewhere."""
+    """Reports whether both bundles have a certificate in common; unreadable files are reported elsewhere."""
     from cryptography.x509 import load_pem_x509_certificates
 
     try:

@@ -23,7 +23,7 @@ class WatchedFile:
         self._use = use
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             await asyncio.sleep(_INTERVAL)
             await self.look()

@@ -69,7 +69,7 @@ def text_only() -> Response:
 
 
 def takes_text(request: Request) -> bool:
-    """Whether the client asks for plain text, or for anything."""
+    """Reports whether the client asks for plain text, or for anything."""
     clauses = accept.parse(request.header(b"accept") or "")
     return any(
         clause.takes(_TEXT) and {name: value.lower() for name, value in clause.parameters.items()} in _TEXT_PARAMETERS

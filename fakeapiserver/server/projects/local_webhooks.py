@@ -71,7 +71,7 @@ class LocalWebhooks:
             self._temporary.cleanup()
 
     def wait(self, timeout: float = 10.0) -> None:
-        """Until the webhook server answers with its certificate. TimeoutError after so many seconds, with what was wrong last."""
+        """Waits until the webhook server answers with its certificate. TimeoutError after so many seconds, with what was wrong last."""
         context = ssl.create_default_context(cadata=self.ca.decode())
         end = time.monotonic() + timeout
         while True:

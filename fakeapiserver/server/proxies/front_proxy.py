@@ -88,7 +88,7 @@ class ClusterAuthenticationTrust:
             await self._update(scope, both)
 
     async def run(self) -> None:
-        """Until cancelled: when it comes or goes, and every minute."""
+        """Runs until cancelled: when it comes or goes, and every minute."""
         scope = self._scope()
         assert scope.store is not None
         key = scope.store.key(NAMESPACE, NAME)

@@ -236,7 +236,7 @@ def relayed(connection: Connection, status: int, headers: Headers) -> Response:
 
 
 async def _relay(connection: Connection, receive: Receive, send: Send) -> None:
-    """Until one side ends."""
+    """Runs until one side ends."""
 
     async def to_backend() -> None:
         while (message := await receive())["type"] != "http.disconnect":

@@ -67,7 +67,7 @@ class BootstrapUpkeep:
         self._began = clock.monotonic()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         kept = (
             _Upkeep(NAMESPACES, 60.0, lambda event: event.type == "DELETED", self._ensure_namespaces),
             _Upkeep(SERVICES, 10.0, _is_own_service, self._ensure_service),
@@ -143,7 +143,7 @@ class BootstrapUpkeep:
             await self._remove_others(resource, self._wanted(resource))
 
     async def _ensure_present(self, resource: GroupResource, wanted: Object, manager: str) -> bool:
-        """Whether it was missing."""
+        """Reports whether it was missing."""
         scope, store = self._found(resource)
         namespace, name = metadata(wanted).get("namespace", ""), metadata(wanted)["name"]
         if store.storage.get_now(store.key(namespace, name)) is not None:
@@ -228,7 +228,7 @@ def _kept_spec(wanted: Object, current: Object) -> Object:
 
 
 def _updates_spec(obj: Object) -> bool:
-    """Whether a suggested object keeps upstream's spec: by its annotation, or as long as its spec was never changed."""
+    """Reports whether a suggested object keeps upstream's spec: by its annotation, or as long as its spec was never changed."""
     flag = _flag(obj)
     return metadata(obj).get("generation") == 1 if flag is None else flag
 

@@ -59,7 +59,7 @@ class ServiceIPRepair:
         self._told: set[tuple[str, str, str]] = set()
 
     async def run(self) -> None:
-        """Until cancelled, where addresses are served."""
+        """Runs until cancelled, where addresses are served."""
         if self._scopes.store_for(_ADDRESSES) is None:
             return
         try:

@@ -85,7 +85,7 @@ class Upkeep:
 
     @property
     def _has_authorities(self) -> bool:
-        """Whether flags name certificate authorities, which upstream publishes for aggregated servers from the start."""
+        """Reports whether flags name certificate authorities, which upstream publishes for aggregated servers from the start."""
         return bool(self._config.client_ca_file or self._config.requestheader_client_ca_file)
 
     def _bootstrap_objects(self) -> Iterator[Object]:

@@ -123,7 +123,7 @@ def _answered_at_once(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def _is_answer(status: int) -> bool:
-    """Whether this is an answer to a bad request, rather than a failure; 504 is for revisions that don't exist yet."""
+    """Reports whether this is an answer to a bad request, rather than a failure; 504 is for revisions that don't exist yet."""
     return status < 500 or status == 504
 
 

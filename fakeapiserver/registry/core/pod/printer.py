@@ -148,5 +148,5 @@ def _conditions(status: Object) -> Iterable[Object]:
 
 
 def _condition_is_true(status: Object, kind: str) -> bool:
-    """Whether the first condition of the type is true."""
+    """Reports whether the first condition of the type is true."""
     return next((c.get("status") == "True" for c in _conditions(status) if c.get("type") == kind), False)

@@ -129,12 +129,12 @@ def _pairs(spec: Object, before: Object, key: str) -> Iterator[tuple[Object, Obj
 
 
 def _is_resizable(container: Object, options: PodOptions) -> bool:
-    """Whether an init container's resources can change."""
+    """Reports whether an init container's resources can change."""
     return options.init_resize or container.get("restartPolicy") == "Always"
 
 
 def _is_supported(status: Object) -> bool:
-    """Whether the pod's node can resize: it reports resources."""
+    """Reports whether the pod's node can resize: it reports resources."""
     for container in status.get("containerStatuses") or ():
         if (container.get("state") or {}).get("running") is not None:
             return container.get("resources") is not None

@@ -19,6 +19,6 @@ def set_condition(status: Object, condition: Object, now: str) -> None:
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether the condition Ready is True."""
+    """Reports whether the condition Ready is True."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

@@ -49,7 +49,7 @@ class Range(Struct, frozen=True):
     ready: bool
 
     def contains(self, number: int) -> bool:
-        """Whether a number can be allocated: not the network's own address, nor the broadcast address of IPv4."""
+        """Reports whether a number can be allocated: not the network's own address, nor the broadcast address of IPv4."""
         return self.first <= number <= self.last
 
     def text(self, number: int) -> str:
@@ -171,7 +171,7 @@ def _range(cidr: str, ready: bool) -> Range | None:
 
 
 def _is_ready(obj: Object) -> bool:
-    """Whether the Ready condition is true; without the condition the range is ready, because maybe no controller runs."""
+    """Reports whether the Ready condition is true; without the condition the range is ready, because maybe no controller runs."""
     if is_terminating(obj):
         return False
     conditions = (obj.get("status") or {}).get("conditions") or ()

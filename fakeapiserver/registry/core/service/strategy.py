@@ -91,7 +91,7 @@ class ServiceStrategy(Strategy, kw_only=True):
 
 
 def externally_accessible(spec: Object) -> bool:
-    """Whether clients outside of the cluster may reach the service (upstream: pkg/api/service/util.go, ExternallyAccessible)."""
+    """Reports whether clients outside of the cluster may reach the service (upstream: pkg/api/service/util.go, ExternallyAccessible)."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 

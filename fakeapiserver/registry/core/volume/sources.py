@@ -154,7 +154,7 @@ def _quobyte_errors(source: Object, path: Path) -> ErrorList:
 
 
 def _is_host_and_port(text: str) -> bool:
-    """Whether Go's net.SplitHostPort accepts the text: one colon, or a host in brackets."""
+    """Reports whether Go's net.SplitHostPort accepts the text: one colon, or a host in brackets."""
     host, colon, port = text.rpartition(":")
     if not colon or set(port) & set("[]"):
         return False

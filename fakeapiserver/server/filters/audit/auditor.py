@@ -129,7 +129,7 @@ class AuditContext:
         return json.encode(without_managed_fields(json.decode(text)))
 
     async def process(self, stage: str) -> bool:
-        """Whether all backends have taken the event."""
+        """Reports whether all backends have taken the event."""
         if stage in self._config.omit_stages:
             return True
         self._counts.events += 1

@@ -65,7 +65,7 @@ def encode(value: Object) -> bytes:
 
 class Backend(Protocol):
     async def process(self, events: Sequence[Object]) -> bool:
-        """Whether the events are safe: a request may be refused where they aren't."""
+        """Reports whether the events are safe: a request may be refused where they aren't."""
 
     async def run(self) -> None:
         """Runs background work until cancelled."""

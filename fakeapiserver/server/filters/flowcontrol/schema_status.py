@@ -43,7 +43,7 @@ class FlowSchemaStatus:
         self._scopes = scopes
 
     async def run(self) -> None:
-        """Until cancelled: idle as long as neither flow schemas nor priority levels are written."""
+        """Runs until cancelled: idle as long as neither flow schemas nor priority levels are written."""
         schemas, levels = self._store("flowschemas"), self._store("prioritylevelconfigurations")
 
         async def began() -> None:

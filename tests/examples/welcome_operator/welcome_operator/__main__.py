@@ -15,7 +15,7 @@ from welcome_operator.setup import setup
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Until SIGTERM or SIGINT."""
+    """Runs until SIGTERM or SIGINT."""
     flags = _parser().parse_args(arguments)
     handler = logging.StreamHandler()
     handler.setFormatter(JSONFormatter())

@@ -25,7 +25,7 @@ from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch.go_format import GoValue
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.languages.cel.times import duration_text, timestamp_text
-from fakeapiserver.languages.cel.values import Duration, Made, Timestamp
+from fakeapiserver.languages.cel.values import Duration, StructValue, Timestamp
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import Node, TypedSchema
@@ -85,7 +85,7 @@ def _mutation(environment: Environment, mutation: Object) -> Mutation:
 # ---------------------------------------------------------------- ApplyConfiguration
 
 
-def _applied(made: Made, obj: Object, schema: "TypedSchema") -> Object:
+def _applied(made: StructValue, obj: Object, schema: "TypedSchema") -> Object:
     from fakeapiserver.apimachinery.managedfields.merge import merge
     from fakeapiserver.apimachinery.managedfields.validate import validate
 
@@ -110,7 +110,7 @@ def _unknown(obj: Object) -> str:
 
 def _to_go(value: Any) -> Any:
     """Converts a value to Go's types, not all of which are JSON's."""
-    if isinstance(value, Made):
+    if isinstance(value, StructValue):
         return {
             key: GoValue("NULL_VALUE", "0", "structpb.NullValue") if item is None else _to_go(item)
             for key, item in value.fields.items()
@@ -130,14 +130,14 @@ def _to_go(value: Any) -> Any:
     return value
 
 
-def _check_names(made: Made) -> None:
+def _check_names(made: StructValue) -> None:
     """Checks that the type of each struct has the name of its place."""
     if errors := list(_misnamed(made, made.cel_type.name)):
         raise MutationError("type mismatch: " + "\n".join(errors))
 
 
 def _misnamed(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, Made):
+    if isinstance(value, StructValue):
         name = value.cel_type.name
         if name != path:
             yield f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
@@ -166,7 +166,7 @@ def _atomics(node: "Node | None", value: Any, path: str) -> Iterator[str]:
 # ---------------------------------------------------------------- JSONPatch
 
 
-def _json_patched(operations: list[Made], obj: Object) -> Object:
+def _json_patched(operations: list[StructValue], obj: Object) -> Object:
     patch = [_operation(operation.fields) for operation in operations]
     decoded = json_patch.decode(json.encode(patch), field_validation="Ignore")
     try:
@@ -191,14 +191,14 @@ def _operation(fields: dict[str, Any]) -> Object:
     if fields.get("from"):
         operation["from"] = fields["from"]
     if "value" in fields:
-        if isinstance(fields["value"], Made):
+        if isinstance(fields["value"], StructValue):
             _check_names(fields["value"])
         operation["value"] = _to_json(fields["value"])
     return operation
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, Made):
+    if isinstance(value, StructValue):
         return {key: _to_json(item) for key, item in value.fields.items()}
     if isinstance(value, dict):
         return {key: _to_json(item) for key, item in value.items()}

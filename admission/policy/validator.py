@@ -25,11 +25,13 @@ from fakeapiserver.apimachinery.cel.admission import Environment
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.languages.cel.program import PER_CALL_LIMIT
 from fakeapiserver.languages.cel.types import BOOL, NULL, STRING
-from fakeapiserver.languages.cel.values import Bad
+from fakeapiserver.languages.cel.values import BadField
 
 _MAX_MESSAGE: Final = 5 * 1024
 # Messages and annotations have no authorizer, though those may name it.
-_UNASKED: Final = {name: Bad(f"no such attribute(s): {name}") for name in ("authorizer", "authorizer.requestResource")}
+_UNASKED: Final = {
+    name: BadField(f"no such attribute(s): {name}") for name in ("authorizer", "authorizer.requestResource")
+}
 
 
 class Failure(NamedTuple):

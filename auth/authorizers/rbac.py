@@ -77,7 +77,7 @@ class _Grants:
         return None
 
 
-class _Mine(NamedTuple):
+class _UserGrants(NamedTuple):
     """The grants of one user in one place.
 
     `reasons` are the texts used already, by binding; `decisions` the cached decisions, in which names count only
@@ -101,7 +101,7 @@ class _Index:
         # Which subjects' grants a role is part of, whether it exists or not.
         self._users_of: dict[_Key, set[_Subject]] = {}
         self._grants: dict[_Subject, _Grants] = {}
-        self._mine: dict[tuple[str, tuple[str, ...], str], _Mine] = {}
+        self._mine: dict[tuple[str, tuple[str, ...], str], _UserGrants] = {}
         self._remembered = 0
         for resource in RESOURCES:
             for obj in reader.list(resource):
@@ -165,7 +165,7 @@ class _Index:
         for subject in self._users_of.get(role, ()):
             self._grants.pop(subject, None)
 
-    def grants_to(self, user: UserInfo, namespace: str) -> _Mine:
+    def grants_to(self, user: UserInfo, namespace: str) -> _UserGrants:
         """Returns the grants of the user and its groups, cluster-wide first, then in the namespace."""
         key = (user.name, user.groups, namespace)
         mine = self._mine.get(key)
@@ -174,7 +174,7 @@ class _Index:
                 self.forget_decisions()
             user_grants = (self._grants_of(subject) for subject in _principals(user, namespace))
             grants = tuple(grants for grants in user_grants if grants is not None)
-            mine = self._mine[key] = _Mine(grants, any(grant.is_named for grant in grants), {}, {})
+            mine = self._mine[key] = _UserGrants(grants, any(grant.is_named for grant in grants), {}, {})
         return mine
 
     def _grants_of(self, subject: _Subject) -> _Grants | None:
@@ -317,7 +317,7 @@ class RBAC:
         return rules, aggregate(errors)
 
 
-def _decide(mine: _Mine, attributes: Attributes) -> tuple[Decision, str]:
+def _decide(mine: _UserGrants, attributes: Attributes) -> tuple[Decision, str]:
     called = words(attributes)
     for grants in mine.grants:
         binding = grants.find(attributes, called)

@@ -55,7 +55,7 @@ class Schedule(Struct, frozen=True):
         from zoneinfo import ZoneInfo
 
         name = self.zone or zone
-        place = _Place(ZoneInfo(name) if name not in ("", "Local") else None)
+        place = _TimeZone(ZoneInfo(name) if name not in ("", "Local") else None)
         candidate = (int(moment) // 60 + 1) * 60
         last_year = place.at(candidate).year + _YEARS
         reset = False  # whether the smaller fields start from their minimum
@@ -65,7 +65,7 @@ class Schedule(Struct, frozen=True):
                 return float(candidate)
         return None
 
-    def _search(self, place: "_Place", candidate: int, reset: bool) -> tuple[int, bool, bool]:
+    def _search(self, place: "_TimeZone", candidate: int, reset: bool) -> tuple[int, bool, bool]:
         """Advances to a matching month, day, hour and minute.
 
         It ends early (the last is True) where one of them wraps around, because the greater ones must be
@@ -115,7 +115,7 @@ class Schedule(Struct, frozen=True):
         return (on_day and on_weekday) if any(self.open_days) else (on_day or on_weekday)
 
 
-class _Place:
+class _TimeZone:
     """Local time in a zone; None: the machine's."""
 
     __slots__ = ("_zone",)

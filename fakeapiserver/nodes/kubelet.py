@@ -27,8 +27,8 @@ from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
 from fakeapiserver.nodes.node_resources import Needs, attached_changed
 from fakeapiserver.nodes.pod_lifecycle.admission import Refusal, Room, refusal
-from fakeapiserver.nodes.pod_lifecycle.events import WARNING, Told, changes
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import BehaviourOf, Memory, Place, next_status
+from fakeapiserver.nodes.pod_lifecycle.events import WARNING, PodEvent, changes
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import BehaviourOf, PodLocation, PodState, next_status
 from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL
 from fakeapiserver.nodes.pod_lifecycle.resizing import PENDING, wanted
 from fakeapiserver.nodes.pod_lifecycle.termination import Stop
@@ -49,7 +49,7 @@ class Pods:
         self._simulation = simulation
         self._clients: dict[str, DynamicClient] = {}
         self._recorders: dict[str, CoreEventRecorder] = {}
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[str, PodState] = {}
         self._rooms: defaultdict[str, Room] = defaultdict(Room)
         self._waiting: set[Request] = set()  # for room
         self.nodes = context.informer(NODES)
@@ -110,14 +110,14 @@ class Pods:
         known_node = self.nodes.indexer.get_by_key(name)
         following = next_status(
             pod,
-            Place(
+            PodLocation(
                 self._host_addresses(state),
                 self._addresses(pod, state, known_node),
                 lambda pod: room.lacks(pod, known_node) if known_node is not None else None,
             ),
             behaviour_of,
             now,
-            memory := self._memories.setdefault(uid, Memory(now)),
+            memory := self._memories.setdefault(uid, PodState(now)),
         )
         self._keep_room(room, pod, memory)
         pods = self._client(name).resource(PODS, request.namespace)
@@ -125,7 +125,7 @@ class Pods:
             if following.status is not None:
                 patch = {"metadata": {"uid": uid}, "status": _patch(pod, following.status)}
                 await pods.patch(request.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
-            self._tell(name, pod, [*following.told, *changes(pod, following.status or {})])
+            self._tell(name, pod, [*following.events, *changes(pod, following.status or {})])
             if following.gone:
                 await pods.delete(request.name, grace_period_seconds=0, uid=uid)
         except StatusError as error:
@@ -150,7 +150,7 @@ class Pods:
 
     def stop(self, pod: Object, stop: Stop) -> bool:
         """The node ends the pod. False: it does so already."""
-        memory = self._memories.setdefault(pod["metadata"]["uid"], Memory(stop.begun))
+        memory = self._memories.setdefault(pod["metadata"]["uid"], PodState(stop.begun))
         if memory.stop is not None:
             return False
         memory.stop = stop
@@ -200,9 +200,9 @@ class Pods:
             if not (is_not_found(error) or is_conflict(error)):
                 raise
             return
-        self._tell(name, pod, [Told("Warning", refused.reason, refused.message)])
+        self._tell(name, pod, [PodEvent("Warning", refused.reason, refused.message)])
 
-    def _keep_room(self, room: Room, pod: Object, memory: Memory) -> None:
+    def _keep_room(self, room: Room, pod: Object, memory: PodState) -> None:
         """Updates the resources that the pod holds, and frees them when it has ended; pods that wait for them are
         queued.
         """
@@ -251,7 +251,7 @@ class Pods:
             return lambda container, main: behaviours.of(pod, container, main=main)
         if problem and self._held.get(request) != problem:
             why = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
-            self._tell(node_name, pod, [Told(WARNING, "FailedPrepareDynamicResources", why)])
+            self._tell(node_name, pod, [PodEvent(WARNING, "FailedPrepareDynamicResources", why)])
         self._held[request] = problem
         return lambda container, main: replace(behaviours.of(pod, container, main=main), starts_after=_NEVER)
 
@@ -260,12 +260,12 @@ class Pods:
             return (self._simulation.endpoint[0],)
         return tuple(node.addresses_of(state.number, dual_stack=self._simulation.dual_stack))
 
-    def _tell(self, name: str, pod: Object, events: Sequence[Told]) -> None:
+    def _tell(self, name: str, pod: Object, events: Sequence[PodEvent]) -> None:
         if events and name not in self._recorders:
             self._recorders[name] = self._context.recorder("kubelet", name)
-        for told in events:
-            path = {"fieldPath": told.field_path} if told.field_path else {}
-            self._recorders[name].event({**object_reference(pod), **path}, told.type, told.reason, told.message)
+        for event in events:
+            path = {"fieldPath": event.field_path} if event.field_path else {}
+            self._recorders[name].event({**object_reference(pod), **path}, event.type, event.reason, event.message)
 
     def _client(self, name: str) -> DynamicClient:
         if name not in self._clients:

@@ -9,7 +9,7 @@ from fakeapiserver.component_helpers.streaming import LogOptions
 from fakeapiserver.nodes.behaviour import Behaviours, Failing, Hook
 from fakeapiserver.nodes.logs import Reader, run_of
 from fakeapiserver.nodes.pod_lifecycle.events import changes
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import Memory, Next, Place, next_status
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import Next, PodLocation, PodState, next_status
 
 START = 1_700_000_000.0
 Object = dict[str, Any]
@@ -27,7 +27,7 @@ class Life:
 
     def __init__(self, obj: Object, *scripts: Object) -> None:
         self.pod, self.now = obj, START
-        self.behaviours, self.memory = Behaviours(), Memory(START)
+        self.behaviours, self.memory = Behaviours(), PodState(START)
         self.events: list[str] = []
         self.room: tuple[str, str] | None = None
         for script in scripts:
@@ -37,12 +37,12 @@ class Life:
         """Returns the pod's next status, as a kubelet computes it now."""
         found = next_status(
             self.pod,
-            Place(("172.18.0.3",), ("100.64.0.1",), lambda pod: self.room),
+            PodLocation(("172.18.0.3",), ("100.64.0.1",), lambda pod: self.room),
             lambda container, main: self.behaviours.of(self.pod, container, main=main),
             self.now,
             self.memory,
         )
-        told = [*found.told, *changes(self.pod, found.status or {})]
+        told = [*found.events, *changes(self.pod, found.status or {})]
         self.events += [f"{self.now - START:g} {one.reason}: {one.message}" for one in told]
         return found
 

@@ -20,7 +20,7 @@ from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.escaping import escape
 from fakeapiserver.languages.cel.times import to_timestamp
 from fakeapiserver.languages.cel.types import Type
-from fakeapiserver.languages.cel.values import Bad, Duration, MapList, SetList
+from fakeapiserver.languages.cel.values import BadField, Duration, MapList, SetList
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 _STRING: Final[Schema] = {"type": "string"}
@@ -191,7 +191,7 @@ def _to_double(value: Any) -> Any:
 
 
 def _to_int(value: Any) -> Any:
-    return Bad("invalid data, expected int, got float64") if isinstance(value, float) else value
+    return BadField("invalid data, expected int, got float64") if isinstance(value, float) else value
 
 
 def _read(parse: Callable[[str], Any], what: str) -> Convert:
@@ -199,11 +199,11 @@ def _read(parse: Callable[[str], Any], what: str) -> Convert:
         if value is None:
             return None
         if type(value) is not str:
-            return Bad(f"invalid data, expected string, got {_GO_TYPES[type(value)]}")
+            return BadField(f"invalid data, expected string, got {_GO_TYPES[type(value)]}")
         try:
             return parse(value)
         except (CelError, ValueError) as error:
-            return Bad(f"Invalid {what} {value}: {error}")
+            return BadField(f"Invalid {what} {value}: {error}")
 
     return convert
 

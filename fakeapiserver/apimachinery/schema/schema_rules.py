@@ -64,7 +64,7 @@ _WITH_STATUS: Final = (
 )
 
 
-class _Place(Struct, frozen=True):
+class _Position(Struct, frozen=True):
     """The position of a schema:
 
     whether it may have defaults (and why not), whether it describes a resource's metadata.
@@ -87,10 +87,10 @@ def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata,
             from fakeapiserver.apimachinery.cel.definition import Findings, Scope
 
             findings = Findings()
-            errors += _openapi_errors(schema, path, _Place(), Scope(findings), at_root=True)
+            errors += _openapi_errors(schema, path, _Position(), Scope(findings), at_root=True)
             return errors + findings.errors + findings.total_errors(path)
         errors += wrong
-    errors += _openapi_errors(schema, path, _Place(), None, at_root=True)
+    errors += _openapi_errors(schema, path, _Position(), None, at_root=True)
     # Only rules of structural schemas are left, or errors would be reported twice.
     return errors or ([invalid(path, "", problem)] if problem else [])
 
@@ -113,7 +113,7 @@ def _root_errors(schema: Schema, path: Path) -> ErrorList:
 
 
 def _openapi_errors(
-    schema: Schema, path: Path, place: _Place, scope: "Scope | None", *, at_root: bool = False
+    schema: Schema, path: Path, place: _Position, scope: "Scope | None", *, at_root: bool = False
 ) -> ErrorList:
     """`scope` is where expressions are compiled, None if they aren't."""
     errors = _standard(schema, path, place)
@@ -138,7 +138,7 @@ def _scope_below(scope: "Scope | None", schema: Schema, sub: Schema, path: Path)
     return scope.below(schema, sub, path, is_item=is_item, is_property=is_property)
 
 
-def _below(schema: Schema, path: Path, place: _Place, at_root: bool) -> Iterator[tuple[Schema, Path, _Place]]:
+def _below(schema: Schema, path: Path, place: _Position, at_root: bool) -> Iterator[tuple[Schema, Path, _Position]]:
     """The schemas in a schema, in upstream's order (which has none among properties)."""
     if isinstance(others := schema.get("additionalProperties"), dict):
         why = "inside additionalProperties applying to object metadata"
@@ -168,7 +168,7 @@ def _below(schema: Schema, path: Path, place: _Place, at_root: bool) -> Iterator
             yield sub, path.child("dependencies").key(key), place
 
 
-def _standard(schema: Schema, path: Path, place: _Place) -> ErrorList:
+def _standard(schema: Schema, path: Path, place: _Position) -> ErrorList:
     """Keys of OpenAPI, each for itself."""
     errors: ErrorList = []
     kind = schema.get("type", "")

@@ -48,8 +48,8 @@ from fakeapiserver.component_helpers.pods import is_pod_ready
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controllers.endpointslice.topology_cache import (
     ZONE,
+    ServiceEvent,
     SliceInfo,
-    Told,
     TopologyCache,
     disabled,
     remove_hints_from_slices,
@@ -249,13 +249,13 @@ class Reconciler:
 
     def _set_hints(
         self, request: Request, service: Object, existing: Iterable[Object], changes: _Changes, family: str
-    ) -> Sequence[Told]:
+    ) -> Sequence[ServiceEvent]:
         touched = {endpoint_slice["metadata"]["name"] for endpoint_slice in (*changes.update, *changes.delete)}
         unchanged = [endpoint_slice for endpoint_slice in existing if endpoint_slice["metadata"]["name"] not in touched]
         info = SliceInfo(request, family, changes.create, changes.update, unchanged)
         if _hints_enabled(service):
             return self._topology.add_hints(info)
-        events: Sequence[Told] = ()
+        events: Sequence[ServiceEvent] = ()
         if self._topology.has_populated_hints(request):
             events = (disabled("Topology Aware Hints has been disabled", family),)
         self._topology.remove_hints(request, family)

@@ -23,7 +23,7 @@ _TOO_LITTLE_KNOWN: Final = "Insufficient Node information: allocatable CPU or zo
 _OVERLOADED: Final = "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold"
 
 
-class Told(NamedTuple):
+class ServiceEvent(NamedTuple):
     """An event about the service."""
 
     event_type: str
@@ -110,7 +110,7 @@ class TopologyCache:
                 del self._endpoints[service]
         self._populated.discard(service)
 
-    def add_hints(self, info: SliceInfo) -> Sequence[Told]:
+    def add_hints(self, info: SliceInfo) -> Sequence[ServiceEvent]:
         """Gives every ready endpoint that is written a zone; slices whose hints don't do any more are written too."""
         allocations = self._allocations(info.ready_endpoints())
         if isinstance(allocations, str):
@@ -136,9 +136,9 @@ class TopologyCache:
         if enabled:
             return ()
         message = f"Topology Aware Hints has been enabled, addressType: {info.address_type}"
-        return (Told("Normal", "TopologyAwareHintsEnabled", message),)
+        return (ServiceEvent("Normal", "TopologyAwareHintsEnabled", message),)
 
-    def _disabled(self, info: SliceInfo, why: str) -> Sequence[Told]:
+    def _disabled(self, info: SliceInfo, why: str) -> Sequence[ServiceEvent]:
         self.remove_hints(info.service, info.address_type)
         remove_hints_from_slices(info)
         return (disabled(why, info.address_type),)
@@ -161,9 +161,9 @@ class TopologyCache:
         }
 
 
-def disabled(why: str, address_type: str) -> Told:
+def disabled(why: str, address_type: str) -> ServiceEvent:
     """Says that a service has no hints by zones' shares, and why."""
-    return Told("Warning", "TopologyAwareHintsDisabled", f"{why}, addressType: {address_type}")
+    return ServiceEvent("Warning", "TopologyAwareHintsDisabled", f"{why}, addressType: {address_type}")
 
 
 def remove_hints_from_slices(info: SliceInfo) -> None:

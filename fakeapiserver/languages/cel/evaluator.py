@@ -35,12 +35,12 @@ from fakeapiserver.languages.cel.text import compile_pattern
 from fakeapiserver.languages.cel.types import Type, unwrap_optional
 from fakeapiserver.languages.cel.values import (
     NONE,
-    Bad,
+    BadField,
     Duration,
     JSONPatch,
     Lazy,
-    Made,
     Optional,
+    StructValue,
     Timestamp,
     found_in,
     go_type,
@@ -333,9 +333,9 @@ class Evaluator:
         entries = [(entry, entry.key) for entry in tree.entries if isinstance(entry.key, Literal)]
         steps = [(str(key.value), self.build(entry.value), entry.is_optional) for entry, key in entries]
         made = tree.type
-        make = JSONPatch if made.name == "JSONPatch" else Made
+        make = JSONPatch if made.name == "JSONPatch" else StructValue
 
-        def build(frame: Frame) -> Made:
+        def build(frame: Frame) -> StructValue:
             fields: dict[str, Any] = {}
             for name, step, optional in steps:
                 value = step(frame)
@@ -417,7 +417,7 @@ def _variable(number: int, cost: int) -> Step:
     def variable(frame: Frame) -> Any:
         frame.cost += cost
         value = frame.variables[number]
-        if type(value) is Bad:
+        if type(value) is BadField:
             raise CelError(value.message)
         return value
 
@@ -436,7 +436,7 @@ def _get(value: Any, link: Any, frame: Frame) -> Any:
     else:
         find, key = link(frame)
         item = find(value, key)
-    if type(item) is Bad:
+    if type(item) is BadField:
         raise CelError(item.message)
     return item
 
@@ -478,7 +478,7 @@ def _optional_chain(base: int | Step, links: list[Any], cost: int) -> Step:
                 frame.cost -= len(links) - i
                 return NONE
             value = item.value
-            if type(value) is Bad:
+            if type(value) is BadField:
                 raise CelError(value.message)
         return Optional(True, value)
 
@@ -498,7 +498,7 @@ def _field_of(number: int, name: str, cost: int) -> Step:
         value = value.get(name)
         if value is None:
             raise CelError(missing)
-        if type(value) is Bad:
+        if type(value) is BadField:
             raise CelError(value.message)
         return value
 
@@ -524,7 +524,7 @@ def _fields_of(number: int, names: list[str], cost: int) -> Step:
             value = value.get(name)
             if value is None:
                 raise CelError(f"no such key: {escaped[name]}")
-        if type(value) is Bad:
+        if type(value) is BadField:
             raise CelError(value.message)
         return value
 

@@ -51,21 +51,21 @@ NONE: Final = Optional(False)
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class BadField:
     """A field whose value does not fit its schema: an error for expressions that read it."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StructValue:
     """A struct that an expression has made."""
 
     cel_type: Type
     fields: dict[str, Any]
 
 
-class JSONPatch(Made):
+class JSONPatch(StructValue):
     """Unlike other structs that are made it can be read."""
 
     __slots__ = ()

@@ -18,7 +18,7 @@ _KINDS: Final = (
 )
 
 
-class Told(NamedTuple):
+class PodEvent(NamedTuple):
     """An event; `field_path`: of the container it is about, "" for the pod."""
 
     type: str
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     field_path: str = ""
 
 
-def changes(pod: Object, status: Object) -> Iterator[Told]:
+def changes(pod: Object, status: Object) -> Iterator[PodEvent]:
     """Yields the events for the change of the pod's status to `status`."""
     old = pod.get("status") or {}
     for kind, statuses in _KINDS:
@@ -44,39 +44,39 @@ def changes(pod: Object, status: Object) -> Iterator[Told]:
                 )
 
 
-def begun(spec: Object, path: str) -> Iterator[Told]:
+def begun(spec: Object, path: str) -> Iterator[PodEvent]:
     """A container of such a spec has begun."""
     image = spec.get("image", "")
     if spec.get("imagePullPolicy") == "Always":
-        yield Told(NORMAL, "Pulling", f'Pulling image "{image}"', path)
+        yield PodEvent(NORMAL, "Pulling", f'Pulling image "{image}"', path)
         took = "0s (0s including waiting). Image size: 0 bytes."
-        yield Told(NORMAL, "Pulled", f'Successfully pulled image "{image}" in {took}', path)
+        yield PodEvent(NORMAL, "Pulled", f'Successfully pulled image "{image}" in {took}', path)
     else:
         present = "already present on machine and can be accessed by the pod"
-        yield Told(NORMAL, "Pulled", f'Container image "{image}" {present}', path)
-    yield Told(NORMAL, "Created", "Container created", path)
-    yield Told(NORMAL, "Started", "Container started", path)
+        yield PodEvent(NORMAL, "Pulled", f'Container image "{image}" {present}', path)
+    yield PodEvent(NORMAL, "Created", "Container created", path)
+    yield PodEvent(NORMAL, "Started", "Container started", path)
 
 
-def _waits(pod: Object, spec: Object, waiting: Object, path: str) -> Iterator[Told]:
+def _waits(pod: Object, spec: Object, waiting: Object, path: str) -> Iterator[PodEvent]:
     name, image, message = spec["name"], spec.get("image", ""), waiting.get("message", "")
     match waiting.get("reason", ""):
         case "ErrImagePull":
-            yield Told(NORMAL, "Pulling", f'Pulling image "{image}"', path)
-            yield Told(WARNING, "Failed", f'Failed to pull image "{image}": {message}', path)
-            yield Told(WARNING, "Failed", "Error: ErrImagePull", path)
+            yield PodEvent(NORMAL, "Pulling", f'Pulling image "{image}"', path)
+            yield PodEvent(WARNING, "Failed", f'Failed to pull image "{image}": {message}', path)
+            yield PodEvent(WARNING, "Failed", "Error: ErrImagePull", path)
         case "ImagePullBackOff":
-            yield Told(NORMAL, "BackOff", f'Back-off pulling image "{image}"', path)
-            yield Told(WARNING, "Failed", "Error: ImagePullBackOff", path)
+            yield PodEvent(NORMAL, "BackOff", f'Back-off pulling image "{image}"', path)
+            yield PodEvent(WARNING, "Failed", "Error: ImagePullBackOff", path)
         case "InvalidImageName":
-            yield Told(WARNING, "InspectFailed", message, path)
-            yield Told(WARNING, "Failed", "Error: InvalidImageName", path)
+            yield PodEvent(WARNING, "InspectFailed", message, path)
+            yield PodEvent(WARNING, "Failed", "Error: InvalidImageName", path)
         case "ErrImageNeverPull":
-            yield Told(WARNING, "ErrImageNeverPull", message, path)
-            yield Told(WARNING, "Failed", "Error: ErrImageNeverPull", path)
+            yield PodEvent(WARNING, "ErrImageNeverPull", message, path)
+            yield PodEvent(WARNING, "Failed", "Error: ErrImageNeverPull", path)
         case "CrashLoopBackOff":
             text = f"Back-off restarting failed container {name} in pod {full_name(pod)}"
-            yield Told(WARNING, "BackOff", text, path)
+            yield PodEvent(WARNING, "BackOff", text, path)
 
 
 def full_name(pod: Object) -> str:

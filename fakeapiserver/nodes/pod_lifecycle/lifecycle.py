@@ -31,7 +31,7 @@ from fakeapiserver.nodes.pod_lifecycle.container_status import (
     removed,
     waiting,
 )
-from fakeapiserver.nodes.pod_lifecycle.events import NORMAL, WARNING, Told, begun, full_name
+from fakeapiserver.nodes.pod_lifecycle.events import NORMAL, WARNING, PodEvent, begun, full_name
 from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL, pod_conditions
 from fakeapiserver.nodes.pod_lifecycle.probing import Probes
 from fakeapiserver.nodes.pod_lifecycle.termination import Ending, Stop, ending, hook_of
@@ -48,7 +48,7 @@ _NOISE: Final = 1e-5
 _PULLING: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
-class Place(Struct, frozen=True):
+class PodLocation(Struct, frozen=True):
     """The node and the addresses of the pod."""
 
     host_ips: tuple[str, ...]
@@ -56,11 +56,11 @@ class Place(Struct, frozen=True):
     room_for: RoomFor = lambda pod: None
 
 
-class Happening(NamedTuple):
+class TimedEvent(NamedTuple):
     """An event to report, and when it happened, in seconds since the epoch."""
 
     at: float
-    told: Told
+    event: PodEvent
 
 
 class Span(Struct):
@@ -74,11 +74,11 @@ class Span(Struct):
 Spans = dict[tuple[str, int], Span]
 
 
-class Memory(Struct):
+class PodState(Struct):
     """The kubelet's knowledge about a pod besides its status; next_status updates it.
 
     - looked: the time of the last look, in seconds since the epoch.
-    - `told`: the events of the last second that are reported already.
+    - `reported`: the events of the last second that are reported already.
     - allocated: the resources that it has given to each container.
     - forgiven: for each container, how many of its restarts don't count for its back-off any more.
     - pulls: for each container, how often it has tried to pull the image.
@@ -87,7 +87,7 @@ class Memory(Struct):
     """
 
     looked: float
-    told: frozenset[Happening] = frozenset()
+    reported: frozenset[TimedEvent] = frozenset()
     allocated: resizing.Allocation = field(default_factory=dict)
     forgiven: dict[str, int] = field(default_factory=dict)
     pulls: dict[str, int] = field(default_factory=dict)
@@ -97,32 +97,32 @@ class Memory(Struct):
 
 class Next(Struct, frozen=True):
     """`status`: the new status; None if it stays as it is. `after`: seconds until something changes by itself. `gone`: the pod
-    may be removed. `told`: the events since the last look."""
+    may be removed. `events`: the events since the last look."""
 
     status: Object | None
     after: float | None = None
     gone: bool = False
-    told: tuple[Told, ...] = ()
+    events: tuple[PodEvent, ...] = ()
 
 
-def next_status(pod: Object, place: Place, behaviour_of: BehaviourOf, now: float, memory: Memory) -> Next:
+def next_status(pod: Object, place: PodLocation, behaviour_of: BehaviourOf, now: float, state: PodState) -> Next:
     """The next status of a pod at `now` (seconds since the epoch).
 
     `behaviour_of(container, main)` says what a container does; `main` is false for init containers, which end by default."""
-    return _Pod(pod, place, behaviour_of, now, memory).next()
+    return _Pod(pod, place, behaviour_of, now, state).next()
 
 
 class _Pod:
-    def __init__(self, pod: Object, place: Place, behaviour_of: BehaviourOf, now: float, memory: Memory) -> None:
+    def __init__(self, pod: Object, place: PodLocation, behaviour_of: BehaviourOf, now: float, state: PodState) -> None:
         self._pod = pod
         self._spec: Mapping[str, Any] = pod["spec"]
         self._old: Mapping[str, Any] = pod.get("status") or {}
         self._place = place
         self._behaviour_of = behaviour_of
         self._now = now
-        self._memory = memory
+        self._state = state
         self._waits: list[float] = []
-        self._happenings: dict[Happening, None] = {}  # a set in the order of reporting
+        self._timed_events: dict[TimedEvent, None] = {}  # a set in the order of reporting
         self._known = {
             status["name"]: status
             for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -138,14 +138,14 @@ class _Pod:
 
     def next(self) -> Next:
         following = self._next()
-        recent = [one for one in self._happenings if self._memory.looked - _BLUR < one.at <= self._now]
-        told = sorted((one for one in recent if one not in self._memory.told), key=lambda one: one.at)
-        self._memory.looked = self._now
-        self._memory.told = frozenset(one for one in recent if one.at > self._now - _BLUR)
-        later = [one.at - self._now for one in self._happenings if one.at > self._now]
+        recent = [one for one in self._timed_events if self._state.looked - _BLUR < one.at <= self._now]
+        events = sorted((one for one in recent if one not in self._state.reported), key=lambda one: one.at)
+        self._state.looked = self._now
+        self._state.reported = frozenset(one for one in recent if one.at > self._now - _BLUR)
+        later = [one.at - self._now for one in self._timed_events if one.at > self._now]
         after = min([*later, *([] if following.after is None else [following.after])], default=None)
         return Next(
-            following.status, None if following.gone else after, following.gone, tuple(one.told for one in told)
+            following.status, None if following.gone else after, following.gone, tuple(one.event for one in events)
         )
 
     def _next(self) -> Next:
@@ -187,21 +187,21 @@ class _Pod:
 
     def _resize(self) -> None:
         """Allocates what the pod requests if there is room, and resizes its containers some time later."""
-        memory, asked = self._memory, resizing.wanted(self._pod)
-        memory.allocated = memory.allocated or resizing.known_allocation(self._pod, self._known)
+        state, asked = self._state, resizing.wanted(self._pod)
+        state.allocated = state.allocated or resizing.known_allocation(self._pod, self._known)
         started = resizing.condition_of(self._pod, resizing.IN_PROGRESS)
-        if asked != memory.allocated:
+        if asked != state.allocated:
             refusal = self._refusal()
             if refusal is not None:
                 self._defer(*refusal)
             else:
-                memory.allocated, started = asked, None
+                state.allocated, started = asked, None
                 self._tell_resize(NORMAL, "ResizeStarted", "Pod resize started")
         running = {name: status for name, status in self._known.items() if "running" in status["state"]}
         late = [
-            name for name, status in running.items() if status.get("resources", {}) != memory.allocated.get(name, {})
+            name for name, status in running.items() if status.get("resources", {}) != state.allocated.get(name, {})
         ]
-        late = [name for name in late if name in memory.allocated and "resources" in running[name]]
+        late = [name for name in late if name in state.allocated and "resources" in running[name]]
         if not late:
             if started is not None:
                 self._tell_resize(NORMAL, "ResizeCompleted", "Pod resize completed")
@@ -238,11 +238,11 @@ class _Pod:
             self._waits.append(resizing.RETRY_SECONDS)
 
     def _tell_resize(self, kind: str, reason: str, prefix: str, error: str = "") -> None:
-        self._happens(self._now, Told(kind, reason, resizing.summary(self._pod, prefix, error)))
+        self._happens(self._now, PodEvent(kind, reason, resizing.summary(self._pod, prefix, error)))
 
     def _with_resources(self, status: Object, *, actual: bool) -> Object:
         """The container's status with the resources allocated to it. `actual`: the container has them already."""
-        given = self._memory.allocated.get(status["name"])
+        given = self._state.allocated.get(status["name"])
         if given is None:
             return status
         resized = {**status, "resources": given} if actual else dict(status)
@@ -298,10 +298,10 @@ class _Pod:
             return meanwhile
         if end is None:
             return self._begun(spec, old, behaviour, self._now - hook.seconds)
-        for told in begun(spec, self._path(spec)):
-            self._happens(self._now, told)
-        self._happens(self._now, Told(WARNING, "FailedPostStartHook", "PostStartHook failed", self._path(spec)))
-        self._happens(self._now, Told(NORMAL, "Killing", "FailedPostStartHook", self._path(spec)))
+        for event in begun(spec, self._path(spec)):
+            self._happens(self._now, event)
+        self._happens(self._now, PodEvent(WARNING, "FailedPostStartHook", "PostStartHook failed", self._path(spec)))
+        self._happens(self._now, PodEvent(NORMAL, "Killing", "FailedPostStartHook", self._path(spec)))
         self._hook_fails(spec, end)
         was = self._begun(spec, old, behaviour, due)
         return self._after_end(spec, self._ended(was, end.exit_code), behaviour, problem=hook.error)
@@ -309,9 +309,9 @@ class _Pod:
     def _begun(self, spec: Object, old: Object, behaviour: ContainerBehaviour, since: float) -> Object:
         again = bool(old.get("lastState")) and not is_removed(old)
         count = old["restartCount"] + (1 if again else 0)
-        self._memory.pulls.pop(spec["name"], None)
-        self._memory.spans[spec["name"], count] = Span(since)
-        self._memory.spans.pop((spec["name"], count - 2), None)
+        self._state.pulls.pop(spec["name"], None)
+        self._state.spans[spec["name"], count] = Span(since)
+        self._state.spans.pop((spec["name"], count - 2), None)
         status = {
             **old,
             "state": {"running": {"startedAt": rfc3339(since)}},
@@ -322,8 +322,8 @@ class _Pod:
         }
         status = self._with_resources(status, actual=True)
         if self._ends_unseen(spec, behaviour):
-            for told in begun(spec, self._path(spec)):
-                self._happens(self._now, told)
+            for event in begun(spec, self._path(spec)):
+                self._happens(self._now, event)
             return self._after_end(spec, self._ended(status, behaviour.exit_code(count), behaviour.message), behaviour)
         if behaviour.runs_for is not None:
             self._waits.append(behaviour.runs_for)
@@ -336,10 +336,10 @@ class _Pod:
 
     def _running(self, spec: Object, old: Object, behaviour: ContainerBehaviour) -> Object:
         since = self._started(old)
-        given = self._memory.allocated.get(spec["name"], {})
+        given = self._state.allocated.get(spec["name"], {})
         if self._resizes and resizing.restarts_for(spec, old.get("resources") or {}, given):
             message = f"Container {spec['name']} resize requires restart"
-            self._happens(self._now, Told(NORMAL, "Killing", message, self._path(spec)))
+            self._happens(self._now, PodEvent(NORMAL, "Killing", message, self._path(spec)))
             return self._after_end(spec, self._ended(old, behaviour.stop_exit_code), behaviour, again=True)
         old = self._with_resources(old, actual=self._resizes or "resources" not in old)
         probes = self._probes(spec, behaviour, since)
@@ -357,11 +357,11 @@ class _Pod:
 
     def _span(self, status: Object) -> Span:
         """The exact times of the container's present run, as far as this kubelet knows them."""
-        told = seconds_of((status["state"].get("running") or {}).get("startedAt", "")) or self._now
+        started = seconds_of((status["state"].get("running") or {}).get("startedAt", "")) or self._now
         key = (status["name"], status["restartCount"])
-        span = self._memory.spans.get(key)
-        if span is None or not 0 <= span.started - told < 1:
-            span = self._memory.spans[key] = Span(told)
+        span = self._state.spans.get(key)
+        if span is None or not 0 <= span.started - started < 1:
+            span = self._state.spans[key] = Span(started)
         return span
 
     def _started(self, status: Object) -> float:
@@ -384,7 +384,7 @@ class _Pod:
         what = "Init container" if self._kinds[spec["name"]] == "initContainers" else "Container"
         then = ", will be restarted" if again and what == "Container" else ""
         message = f"{what} {spec['name']} failed {killed.kind} probe{then}"
-        self._happens(killed.at, Told(NORMAL, "Killing", message, self._path(spec)))
+        self._happens(killed.at, PodEvent(NORMAL, "Killing", message, self._path(spec)))
         self._hook_fails(spec, end)
         return (own, None) if own is not None and own.at <= end.at else (end, again)
 
@@ -401,9 +401,9 @@ class _Pod:
         return {**status, "ready": ready, "started": probes.started_at <= self._now}
 
     def _unhealthy(self, spec: Object, probes: Probes) -> None:
-        for failure in probes.failures(self._memory.looked - _BLUR, self._now):
+        for failure in probes.failures(self._state.looked - _BLUR, self._now):
             message = f"{failure.kind.capitalize()} probe failed: {failure.message}"
-            self._happens(failure.at, Told(WARNING, "Unhealthy", message, self._path(spec)))
+            self._happens(failure.at, PodEvent(WARNING, "Unhealthy", message, self._path(spec)))
 
     def _is_init(self, spec: Object) -> bool:
         """Reports whether it is an init container that has to end before others start."""
@@ -442,7 +442,7 @@ class _Pod:
             return status
         over = {**status, "lastState": {"terminated": terminated}}
         if (ended_at(status) or 0.0) - (seconds_of(terminated["startedAt"]) or 0.0) > restarts.FORGIVEN_SECONDS:
-            self._memory.forgiven[spec["name"]] = status["restartCount"]
+            self._state.forgiven[spec["name"]] = status["restartCount"]
         left = self._back_off_left(over)
         if left > 0:
             self._waits.append(0.0 if problem else left)
@@ -463,7 +463,7 @@ class _Pod:
         return ended + self._back_off(status) - self._now
 
     def _back_off(self, status: Object) -> float:
-        return restarts.back_off(status["restartCount"] - self._memory.forgiven.get(status["name"], 0))
+        return restarts.back_off(status["restartCount"] - self._state.forgiven.get(status["name"], 0))
 
     def _not_pulled(self, spec: Object, old: Object, behaviour: ContainerBehaviour, due: float) -> Object:
         """The status of a container whose image can't be pulled: ErrImagePull right after each try, and then ImagePullBackOff."""
@@ -476,12 +476,12 @@ class _Pod:
         elapsed = self._now - due
         pulling = (old["state"].get("waiting") or {}).get("reason") in _PULLING
         if old.get("lastState") and not pulling:
-            self._memory.pulls.pop(name, None)
+            self._state.pulls.pop(name, None)
         count, at = restarts.tries(elapsed)
-        is_new = self._memory.pulls.get(name, 0) < count
-        if name not in self._memory.pulls and pulling:
+        is_new = self._state.pulls.get(name, 0) < count
+        if name not in self._state.pulls and pulling:
             is_new = False  # an earlier kubelet has reported this try
-        self._memory.pulls[name] = count
+        self._state.pulls[name] = count
         if is_new:
             self._waits.append(0.0)
             return waiting(old, "ErrImagePull", behaviour.pull_error)
@@ -494,12 +494,14 @@ class _Pod:
         is_init = self._is_init(spec)
         return exit_code is not None and restarts.restarts(spec, self._policy, exit_code, is_init=is_init)
 
-    def _happens(self, at: float, told: Told) -> None:
-        self._happenings[Happening(at, told)] = None
+    def _happens(self, at: float, event: PodEvent) -> None:
+        self._timed_events[TimedEvent(at, event)] = None
 
     def _hook_fails(self, spec: Object, end: Ending) -> None:
         if end.hook_failed is not None:
-            self._happens(end.hook_failed, Told(WARNING, "FailedPreStopHook", "PreStopHook failed", self._path(spec)))
+            self._happens(
+                end.hook_failed, PodEvent(WARNING, "FailedPreStopHook", "PreStopHook failed", self._path(spec))
+            )
 
     def _path(self, spec: Object) -> str:
         return f"spec.{self._kinds[spec['name']]}{{{spec['name']}}}"
@@ -567,19 +569,19 @@ class _Pod:
             if spec in sidecars:
                 turn = end.at
             endings[name] = end
-            self._happens(begun_at, Told(NORMAL, "Killing", f"Stopping container {name}", self._path(spec)))
+            self._happens(begun_at, PodEvent(NORMAL, "Killing", f"Stopping container {name}", self._path(spec)))
             self._hook_fails(spec, end)
         return endings
 
     def _stop(self, since: float) -> Stop | None:
         """Why the pod has to end now: it was deleted, its deadline has passed, or its node stops it. None: it goes on."""
         metadata = self._pod["metadata"]
-        stops = [] if self._memory.stop is None else [self._memory.stop]
+        stops = [] if self._state.stop is None else [self._state.stop]
         deadline = self._spec.get("activeDeadlineSeconds")
         if deadline is not None:
             message = "Pod was active on the node longer than the specified deadline"
             stops.append(Stop(since + deadline, self._grace, "DeadlineExceeded", message))
-            self._happens(since + deadline, Told(NORMAL, "DeadlineExceeded", message))
+            self._happens(since + deadline, PodEvent(NORMAL, "DeadlineExceeded", message))
         if (at := metadata.get("deletionTimestamp")) is not None:
             grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
             stops.append(Stop((seconds_of(at) or self._now) - grace, grace, "", ""))

@@ -135,7 +135,7 @@ def attribute_of(device: Device, name: str) -> Attribute | None:
     return next(((kind, value) for kind, value in (row or {}).items() if value is not None), None)
 
 
-class _Want(Struct, eq=False):
+class _DeviceRequest(Struct, eq=False):
     """A request, or one that may be chosen in its place. `devices`: those that "all" means; None: `count` of any."""
 
     request: str
@@ -159,10 +159,10 @@ class _Want(Struct, eq=False):
         return requests
 
 
-class _Given(Struct, eq=False):
+class _AllocatedDevice(Struct, eq=False):
     """A device that a claim gets. `consumed`: None unless it is shared."""
 
-    want: _Want
+    want: _DeviceRequest
     device: Device
     consumed: Mapping[str, Quantity] | None
 
@@ -171,10 +171,10 @@ class _Part(Struct, eq=False):
     """A claim: the alternatives for each of its requests; `chosen` are the taken ones."""
 
     claim: Object
-    requests: list[list[_Want]] = field(default_factory=list)
+    requests: list[list[_DeviceRequest]] = field(default_factory=list)
     constraints: list[_Constraint] = field(default_factory=list)
     chosen: dict[int, int] = field(default_factory=dict)
-    given: list[_Given] = field(default_factory=list)
+    given: list[_AllocatedDevice] = field(default_factory=list)
 
 
 class Allocator:
@@ -221,7 +221,7 @@ class _Search:
         self._sharing: dict[DeviceID, Amounts] = {}
         self._consumed: dict[Pool, Counter[tuple[str, str]]] = {}
         self._available: dict[Pool, dict[tuple[str, str], Fraction]] = {}
-        self._matching: dict[tuple[_Want, Device], bool] = {}
+        self._matching: dict[tuple[_DeviceRequest, Device], bool] = {}
 
     def run(self, claims: Sequence[Object]) -> Sequence[Object]:
         self._parts = [self._part(claim) for claim in claims]
@@ -275,13 +275,13 @@ class _Search:
                 )
         return part
 
-    def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> _Want:
+    def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> _DeviceRequest:
         about, name = f"claim {key_of(claim)}, request {subrequest or request}", spec["deviceClassName"]
         device_class = self._allocator.classes.get_by_key(name)
         if device_class is None:
             missing = f'deviceclass.resource.k8s.io "{name}" not found'
             raise AllocationFailed(f"{about}: could not retrieve device class {name}: {missing}")
-        want = _Want(request, subrequest, spec, device_class, spec.get("count") or 0)
+        want = _DeviceRequest(request, subrequest, spec, device_class, spec.get("count") or 0)
         if spec.get("allocationMode") != _ALL:
             return want
         for pool in self._pools:
@@ -293,7 +293,7 @@ class _Search:
         want.count = len(want.devices)
         return want
 
-    def _is_selectable(self, claim: Object, want: _Want, device: Device) -> bool:
+    def _is_selectable(self, claim: Object, want: _DeviceRequest, device: Device) -> bool:
         key = want, device
         if key not in self._matching:
             self._matching[key] = (
@@ -335,7 +335,7 @@ class _Search:
         if too_many:
             raise _TooMany
 
-    def _give(self, number: int, request: int, want: _Want, count: int, start: int) -> Iterator[None]:
+    def _give(self, number: int, request: int, want: _DeviceRequest, count: int, start: int) -> Iterator[None]:
         """Continues `_requests` with `count` devices of the request found; the next one is at `start` or after it."""
         if want.devices is not None and not want.devices:
             return
@@ -361,7 +361,7 @@ class _Search:
                 if given is not None:
                     yield from self._with(number, given, self._give(number, request, want, count + 1, place + 1))
 
-    def _with(self, number: int, given: _Given, rest: Iterator[None]) -> Iterator[None]:
+    def _with(self, number: int, given: _AllocatedDevice, rest: Iterator[None]) -> Iterator[None]:
         """Runs the rest while the claim has the device. The final choice stays."""
         self._mark(number, given, 1)
         try:
@@ -373,13 +373,15 @@ class _Search:
 
     # ------------------------------------------------------------------------- one device
 
-    def _is_free(self, number: int, want: _Want, device: Device) -> bool:
+    def _is_free(self, number: int, want: _DeviceRequest, device: Device) -> bool:
         giving = self._giving.get(device.id)
         if want.is_admin:
             return giving is None or not giving[number]
         return device.id not in self._taken.devices and (giving is None or not giving.total())
 
-    def _fitting(self, number: int, want: _Want, device: Device, *, must: bool = False) -> _Given | None:
+    def _fitting(
+        self, number: int, want: _DeviceRequest, device: Device, *, must: bool = False
+    ) -> _AllocatedDevice | None:
         """The device, if it can be given for this. `must`: AllocationFailed if a constraint forbids what can't be replaced."""
         is_shared = bool(device.spec.get("allowMultipleAllocations"))
         if not (is_shared and want.is_admin) and not self._is_free(number, want, device):
@@ -401,17 +403,17 @@ class _Search:
             return None
         rows = device.spec.get("capacity") or {}
         consumed = {name: _consumed(want.capacity.get(name), row) for name, row in rows.items()} if is_shared else None
-        return _Given(want, device, consumed)
+        return _AllocatedDevice(want, device, consumed)
 
     @staticmethod
-    def _is_tainted(want: _Want, device: Device) -> bool:
+    def _is_tainted(want: _DeviceRequest, device: Device) -> bool:
         tolerations = want.spec.get("tolerations") or ()
         return any(
             taint["effect"] in _FORBIDDING and not any(tolerates_device_taint(row, taint) for row in tolerations)
             for taint in device.spec.get("taints") or ()
         )
 
-    def _has_room(self, want: _Want, device: Device) -> bool:
+    def _has_room(self, want: _DeviceRequest, device: Device) -> bool:
         """Enough capacity is left."""
         rows = device.spec.get("capacity") or {}
         if not rows.keys() >= want.capacity.keys():
@@ -445,7 +447,7 @@ class _Search:
             self._available[pool] = counters
         return self._available[pool]
 
-    def _mark(self, number: int, given: _Given, sign: int) -> None:
+    def _mark(self, number: int, given: _AllocatedDevice, sign: int) -> None:
         """The claim has it, or hasn't any more."""
         part, want, device = self._parts[number], given.want, given.device
         is_shared = given.consumed is not None
@@ -479,7 +481,7 @@ class _Search:
         selector = _node_selector(part.given, self._node)
         return {"devices": devices, **({"nodeSelector": selector} if selector else {})}
 
-    def _row(self, given: _Given) -> Object:
+    def _row(self, given: _AllocatedDevice) -> Object:
         want, device = given.want, given.device
         row: Object = {
             "request": want.name,
@@ -556,7 +558,7 @@ def _config(part: _Part) -> list[Object]:
     return config_rows
 
 
-def _node_selector(given: Sequence[_Given], node: Object) -> Object | None:
+def _node_selector(given: Sequence[_AllocatedDevice], node: Object) -> Object | None:
     """Returns the selector of the nodes that reach all devices, or None for all nodes."""
     fields: list[Object] = []
     expressions: list[Object] = []

@@ -171,9 +171,9 @@ def _json_patched(operations: list[StructValue], obj: Object) -> Object:
     decoded = json_patch.decode(json.encode(patch), field_validation="Ignore")
     try:
         patched = json_patch.applied(obj, decoded)
+    except json_patch.TestFailed:
+        return obj
     except json_patch.Inapplicable as error:
-        if str(error).endswith("test failed"):
-            return obj
         raise MutationError(f"JSON Patch: {error}") from None
     copied: Object = _sorted(patched)
     return copied

@@ -23,6 +23,7 @@ from fakeapiserver.auth.measures import (
     SECONDS,
 )
 from fakeapiserver.clock import Clock
+from fakeapiserver.transport.client_config import TimedOut
 
 _CACHE_SIZE: Final = 8192
 # Requests with more than this under the client's control are not remembered: it could fill the memory.
@@ -110,7 +111,7 @@ class Webhook:
         try:
             status = _checked((await self._post(review)).get("status") or {})
         except (ValueError, OSError) as error:
-            result = "timeout" if "deadline exceeded" in str(error) else "error"
+            result = "timeout" if isinstance(error, TimedOut) else "error"
             if self._settings.on_error is Decision.NO_OPINION:
                 self._instruments.count(FAILED_OPEN, self._settings.name, result)
             raise EvaluationError(str(error), self._settings.on_error) from error

@@ -147,6 +147,10 @@ def _sign(builder: Any, key: Any, issuer_key: Any) -> KeyPair:
     )
 
 
+class MalformedCertificate(ValueError):
+    """A certificate of a bundle can't be read."""
+
+
 def check_bundle(name: str, bundle: bytes) -> None:
     """ValueError in upstream's words for a bundle (PEM) that no certificate can be checked against."""
     import ssl
@@ -160,7 +164,7 @@ def check_bundle(name: str, bundle: bytes) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle.decode("ascii", "replace"))
     except ssl.SSLError:
-        raise ValueError(f'error loading CA bundle for "{name}": x509: malformed certificate') from None
+        raise MalformedCertificate(f'error loading CA bundle for "{name}": x509: malformed certificate') from None
 
 
 def _is_base64(text: bytes) -> bool:

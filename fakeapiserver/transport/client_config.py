@@ -69,6 +69,10 @@ class Credentials(Protocol):
         """The last one was answered 401."""
 
 
+class TimedOut(ValueError):
+    """There was no answer in time, on the last try."""
+
+
 class Remote:
     """Posts one kind of review to a kubeconfig's server, again and again where the failure may pass."""
 
@@ -101,10 +105,10 @@ class Remote:
                 if error.status == 401 and self._credentials is not None:
                     self._credentials.rejected()
                 if step == _STEPS or not error.is_transient:
-                    late = str(error).endswith("context deadline exceeded")
-                    # the client's own time limit is named, unlike a request's
-                    told = " (Client.Timeout exceeded while awaiting headers)" if late else ""
-                    raise ValueError(f"{error}{told}") from error
+                    if error.timed_out:
+                        # the client's own time limit is named, unlike a request's
+                        raise TimedOut(f"{error} (Client.Timeout exceeded while awaiting headers)") from error
+                    raise ValueError(str(error)) from error
                 wait = pause if error.retry_after is None else max(pause, error.retry_after)
             await self._sleep(wait * (1 + random.random() * _JITTER))
             pause *= _FACTOR

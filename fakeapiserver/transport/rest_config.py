@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct, field
 
 from fakeapiserver.transport import proxy
-from fakeapiserver.transport.certificates import KeyPair, check_bundle
+from fakeapiserver.transport.certificates import KeyPair, MalformedCertificate, check_bundle
 from fakeapiserver.transport.files import read_file
 from fakeapiserver.transport.webhook import check_pair
 
@@ -170,14 +170,11 @@ def _check_authorities(bundle: bytes) -> None:
         raise ValueError("unable to load root certificates: unable to parse bytes as PEM block")
     try:
         check_bundle("", bundle)
-    except ValueError as error:
-        malformed = "malformed" in str(error)
-        why = (
-            "failed to parse certificate: x509: malformed certificate"
-            if malformed
-            else "no valid certificate authority data seen"
-        )
+    except MalformedCertificate:
+        why = "failed to parse certificate: x509: malformed certificate"
         raise ValueError(f"unable to load root certificates: {why}") from None
+    except ValueError:
+        raise ValueError("unable to load root certificates: no valid certificate authority data seen") from None
 
 
 def check_key_pair(pair: KeyPair) -> None:

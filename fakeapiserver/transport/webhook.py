@@ -43,11 +43,20 @@ class WebhookError(Exception):
     """The call failed; the text is client-go's.
 
     `status` is that of the answer, 0 without one; `retry_after` the seconds that it asks to wait, or None.
-    `reset`: the connection broke.
+    `reset`: the connection broke; `timed_out`: there was no answer in time.
     """
 
-    def __init__(self, text: str, status: int = 0, retry_after: int | None = None, *, reset: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        status: int = 0,
+        retry_after: int | None = None,
+        *,
+        reset: bool = False,
+        timed_out: bool = False,
+    ) -> None:
         super().__init__(text)
+        self.timed_out = timed_out
         self.status = status
         self.retry_after = retry_after
         self.reset = reset
@@ -159,7 +168,7 @@ class WebhookClient:
             async with asyncio.timeout(timeout):
                 response = await self._exchange(endpoint, url, body)
         except TimeoutError:
-            raise WebhookError(f'Post "{url}": context deadline exceeded') from None
+            raise WebhookError(f'Post "{url}": context deadline exceeded', timed_out=True) from None
         except (OSError, LookupError, EOFError) as error:
             reset = isinstance(error, ConnectionResetError)
             raise WebhookError(f'Post "{url}": {reason(error, endpoint.host, endpoint.port)}', reset=reset) from error

@@ -26,6 +26,10 @@ class Inapplicable(Exception):
     """The patch does not apply. The text is from upstream's library; only errors of webhooks show it."""
 
 
+class TestFailed(Inapplicable):
+    """The value that an operation tests is another one."""
+
+
 def apply(doc: Any, operations: Sequence[Operation]) -> Any:
     """The document with the operations applied, in order; `doc` and the operations stay as they are, the result shares with both.
 
@@ -252,7 +256,7 @@ def _copy(document: _Document, operation: Operation) -> None:
 
 def _test(document: _Document, operation: Operation) -> None:
     path = _path(operation)
-    failed = Inapplicable(f"testing value {path} failed: test failed")
+    failed = TestFailed(f"testing value {path} failed: test failed")
     if path == "":
         if operation.text is None:
             raise Panic

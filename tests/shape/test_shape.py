@@ -35,7 +35,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",
         "fakeapiserver/languages/gotemplate/parser.py",
-        "fakeapiserver/languages/gotemplate/sprig.py",
         "fakeapiserver/languages/jq/builtins.py",
         "fakeapiserver/languages/jq/parser.py",
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
@@ -77,7 +76,8 @@ IMPURE_MODULES: Final = frozenset(
     )
 )
 PURE_USES: Final = {
-    "fakeapiserver/languages/gotemplate/sprig.py": {"random"},  # the functions for random texts, as Sprig has them
+    "fakeapiserver/languages/gotemplate/sprig/functions.py": {"random"},  # for the type of the source that is passed in
+    "fakeapiserver/languages/gotemplate/sprig/moments.py": {"random"},  # the same
     "fakeapiserver/languages/jq/builtins.py": {"time"},  # gmtime and strptime convert and read no clock
 }
 # Who may import a framework.

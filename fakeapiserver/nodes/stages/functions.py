@@ -9,7 +9,8 @@ from typing import Any, Final, Protocol
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.languages.gotemplate import Function, function
-from fakeapiserver.languages.gotemplate.sprig import sprig_functions, to_json
+from fakeapiserver.languages.gotemplate.sprig.functions import sprig_functions
+from fakeapiserver.languages.gotemplate.sprig.json_text import to_json
 from fakeapiserver.languages.gotemplate.times import rfc3339_nano
 from fakeapiserver.languages.gotemplate.values import Number
 from fakeapiserver.nodes.stages.stage import NODE, POD, Functions, ResourceRef

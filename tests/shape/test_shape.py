@@ -31,7 +31,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/controllers/persistentvolume_binder.py",
         "fakeapiserver/languages/cel/checker.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
-        "fakeapiserver/languages/cel/evaluator.py",
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",
         "fakeapiserver/languages/gotemplate/parser.py",

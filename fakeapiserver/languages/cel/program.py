@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.languages.cel.ast import Expr
 from fakeapiserver.languages.cel.checker import Checker, Declared
 from fakeapiserver.languages.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue
-from fakeapiserver.languages.cel.evaluator import Evaluator, Frame
+from fakeapiserver.languages.cel.interpreter.evaluator import Evaluator
+from fakeapiserver.languages.cel.interpreter.steps import Frame
 from fakeapiserver.languages.cel.parser import parse
 from fakeapiserver.languages.cel.types import Type
 

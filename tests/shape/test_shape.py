@@ -34,7 +34,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",
         "fakeapiserver/languages/gotemplate/parser.py",
-        "fakeapiserver/languages/jq/builtins.py",
         "fakeapiserver/languages/jq/parser.py",
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
         "fakeapiserver/nodes/scheduler/allocator.py",
@@ -77,7 +76,7 @@ IMPURE_MODULES: Final = frozenset(
 PURE_USES: Final = {
     "fakeapiserver/languages/gotemplate/sprig/functions.py": {"random"},  # for the type of the source that is passed in
     "fakeapiserver/languages/gotemplate/sprig/moments.py": {"random"},  # the same
-    "fakeapiserver/languages/jq/builtins.py": {"time"},  # gmtime and strptime convert and read no clock
+    "fakeapiserver/languages/jq/builtins/dates.py": {"time"},  # gmtime and strptime convert and read no clock
 }
 # Who may import a framework.
 FRAMEWORKS: Final = {

@@ -4,7 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
-from fakeapiserver.languages.jq import builtins, filters, values
+from fakeapiserver.languages.jq import filters, values
+from fakeapiserver.languages.jq.builtins.formats import format_of
+from fakeapiserver.languages.jq.builtins.functions import FUNCTIONS
+from fakeapiserver.languages.jq.builtins.generators import FILTERS
+from fakeapiserver.languages.jq.builtins.prelude import PRELUDE
 from fakeapiserver.languages.jq.errors import Break, JqError, JqSyntaxError
 from fakeapiserver.languages.jq.filters import Callee, Env, Filter, Steps, StepsExceeded
 from fakeapiserver.languages.jq.lexer import Token, tokens
@@ -85,7 +89,7 @@ def _prelude() -> dict[tuple[str, int], Callee]:
     env = Env({}, {}, Steps(0))
     callees: dict[tuple[str, int], Callee] = {}
     known: frozenset[tuple[str, int]] = frozenset()
-    for text in builtins.PRELUDE:
+    for text in PRELUDE:
         parser = _Parser(tokens(text), known)
         name, params, body = parser.definition()
         key = (name, len(params))
@@ -317,7 +321,7 @@ class _Parser:
             case "format":
                 if self._next.kind == "string":
                     return self._string(self._take(), token.text)
-                return filters.native(builtins.format_of(token.text), [])
+                return filters.native(format_of(token.text), [])
             case "field":
                 return filters.index(filters.identity, filters.literal(token.text[1:]))
             case "variable":
@@ -403,10 +407,10 @@ class _Parser:
         key = (name, len(arguments))
         if key in self._functions:
             return filters.call(name, arguments)
-        if key in builtins.FILTERS:
-            return builtins.FILTERS[key](*arguments)
-        if key in builtins.FUNCTIONS:
-            return filters.native(builtins.FUNCTIONS[key], arguments)
+        if key in FILTERS:
+            return FILTERS[key](*arguments)
+        if key in FUNCTIONS:
+            return filters.native(FUNCTIONS[key], arguments)
         raise JqSyntaxError(f"function not defined: {name}/{len(arguments)}")
 
     def _if(self) -> Filter:
@@ -521,7 +525,7 @@ class _Parser:
         return filter_
 
     def _string(self, token: Token, name: str) -> Filter:
-        format_ = builtins.format_of(name or "@text")
+        format_ = format_of(name or "@text")
         filter_: Filter | None = None
         for part in token.parts:
             if isinstance(part, str):

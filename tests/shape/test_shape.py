@@ -34,7 +34,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",
         "fakeapiserver/languages/gotemplate/parser.py",
-        "fakeapiserver/languages/jq/parser.py",
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
         "fakeapiserver/nodes/scheduler/allocator.py",
         "fakeapiserver/server/apiextensions.py",

@@ -9,6 +9,6 @@ Upstream: jq's manual, github.com/itchyny/gojq (whose errors and orders this fol
 """
 
 from fakeapiserver.languages.jq.errors import JqError, JqSyntaxError
-from fakeapiserver.languages.jq.parser import Query, compile_query
+from fakeapiserver.languages.jq.query import Query, compile_query
 
 __all__ = ["JqError", "JqSyntaxError", "Query", "compile_query"]

@@ -1,17 +1,16 @@
 """From text to filters (upstream: github.com/itchyny/gojq/parser.go.y, query.go)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from fakeapiserver.languages.jq import filters, values
 from fakeapiserver.languages.jq.builtins.formats import format_of
 from fakeapiserver.languages.jq.builtins.functions import FUNCTIONS
 from fakeapiserver.languages.jq.builtins.generators import FILTERS
-from fakeapiserver.languages.jq.builtins.prelude import PRELUDE
-from fakeapiserver.languages.jq.errors import Break, JqError, JqSyntaxError
-from fakeapiserver.languages.jq.filters import Callee, Env, Filter, Steps, StepsExceeded
-from fakeapiserver.languages.jq.lexer import Token, tokens
+from fakeapiserver.languages.jq.errors import JqSyntaxError
+from fakeapiserver.languages.jq.filters import Filter
+from fakeapiserver.languages.jq.lexer import Token
+from fakeapiserver.languages.jq.patterns import Pattern, array_pattern, object_pattern, unset_before
 
 _MAX_DEPTH: Final = 100
 _KEYWORDS: Final = frozenset(
@@ -33,7 +32,6 @@ _KEYWORDS: Final = frozenset(
         "import",
     )
 )
-Pattern = Callable[[Env, Any, Any], Iterator[Env]]
 _COMPARISONS: Final[dict[str, Callable[[int], bool]]] = {
     "==": lambda order: order == 0,
     "!=": lambda order: order != 0,
@@ -51,58 +49,7 @@ _ARITHMETIC: Final = {
 }
 
 
-class Query:
-    """A compiled query."""
-
-    def __init__(self, body: Filter) -> None:
-        self._body = body
-
-    def run(self, value: Any, now: float = 0.0) -> list[Any]:
-        """Returns all outputs. `now`: seconds since the epoch.
-
-        Raises JqError, also for a query that takes too long or is nested too deep.
-        """
-        env = Env({}, _prelude(), Steps(now))
-        try:
-            return [*filters.outputs(self._body, env, value)]
-        except Break:
-            raise JqError("break") from None
-        except StepsExceeded as error:
-            raise JqError(str(error)) from None
-        except RecursionError:
-            raise JqError("the query goes too deep") from None
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise JqError(f"internal error: {error}") from error
-
-
-def compile_query(source: str) -> Query:
-    """JqSyntaxError, in one line."""
-    try:
-        return Query(_Parser(tokens(source), frozenset(_prelude())).whole())
-    except RecursionError:
-        raise JqSyntaxError("the query is nested too deep") from None
-
-
-@cache
-def _prelude() -> dict[tuple[str, int], Callee]:
-    """Functions that are written in the language itself."""
-    env = Env({}, {}, Steps(0))
-    callees: dict[tuple[str, int], Callee] = {}
-    known: frozenset[tuple[str, int]] = frozenset()
-    for text in PRELUDE:
-        parser = _Parser(tokens(text), known)
-        name, params, body = parser.definition()
-        key = (name, len(params))
-        known |= {key}
-        callees[key] = filters.Function(params, body, env)
-    for key, callee in callees.items():
-        assert isinstance(callee, filters.Function)
-        # each knows those before it, and itself through the call
-        callees[key] = callee._replace(env=Env({}, callees, env.steps))
-    return callees
-
-
-class _Parser:
+class Parser:
     """`functions`: what is defined outside."""
 
     def __init__(self, tokens: Sequence[Token], functions: frozenset[tuple[str, int]]) -> None:
@@ -185,7 +132,7 @@ class _Parser:
         body = self._query()
         self._variables = before
         unset = dict.fromkeys(names)
-        wrapped = [_after(unset, pattern) for pattern in patterns] if len(patterns) > 1 else patterns
+        wrapped = [unset_before(unset, pattern) for pattern in patterns] if len(patterns) > 1 else patterns
         return filters.bound(source, wrapped, body)
 
     def definition(self) -> tuple[str, Sequence[str], Filter]:
@@ -457,13 +404,13 @@ class _Parser:
             while self._took(","):
                 items.append(self._pattern(names))
             self._expect("]")
-            return _array_pattern(items)
+            return array_pattern(items)
         self._expect("{")
         entries = [self._pattern_entry(names)]
         while self._took(","):
             entries.append(self._pattern_entry(names))
         self._expect("}")
-        return _object_pattern(entries)
+        return object_pattern(entries)
 
     def _pattern_entry(self, names: set[str]) -> tuple[Filter, str, Pattern | None]:
         """(key, the variable the value is bound to, what the value is taken apart by)."""
@@ -531,7 +478,7 @@ class _Parser:
             if isinstance(part, str):
                 piece = filters.literal(part)
             else:
-                inner = _Parser(part, self._functions)
+                inner = Parser(part, self._functions)
                 inner._variables = self._variables
                 inner._depth = self._depth
                 piece = filters.pipe(inner.whole(), filters.native(format_, []))
@@ -544,37 +491,3 @@ def _number(text: str) -> int | float:
     if text.isdigit():
         return int(text) if len(text) < 400 else float("inf")
     return float(text)
-
-
-def _after(unset: dict[str, None], pattern: Pattern) -> Pattern:
-    """Sets the names of alternative patterns to null."""
-    return lambda env, value, output: pattern(env.bind(unset), value, output)
-
-
-def _array_pattern(items: Sequence[Pattern]) -> Pattern:
-    def bind(env: Env, value: Any, output: Any, at: int = 0) -> Iterator[Env]:
-        if output is not None and not isinstance(output, list):
-            raise JqError(f"expected an array but got: {values.shown(output)}")
-        if at == len(items):
-            yield env
-            return
-        for inner in items[at](env, value, values.field(output, at)):
-            yield from bind(inner, value, output, at + 1)
-
-    return bind
-
-
-def _object_pattern(entries: Sequence[tuple[Filter, str, Pattern | None]]) -> Pattern:
-    def bind(env: Env, value: Any, output: Any, at: int = 0) -> Iterator[Env]:
-        if at == len(entries):
-            yield env
-            return
-        key_of, name, pattern = entries[at]
-        for key in filters.outputs(key_of, env, value):
-            item = values.field(output, key)
-            named = env.bind({name: item}) if name else env
-            inner = pattern(named, value, item) if pattern is not None else iter([named])
-            for one in inner:
-                yield from bind(one, value, output, at + 1)
-
-    return bind

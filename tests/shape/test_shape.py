@@ -33,7 +33,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/languages/cel/declarations.py",  # a table
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",
-        "fakeapiserver/languages/gotemplate/parser.py",
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
         "fakeapiserver/nodes/scheduler/allocator.py",
         "fakeapiserver/server/apiextensions.py",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fakeapiserver.languages.gotemplate import parser as tree
+from fakeapiserver.languages.gotemplate import tree
 from fakeapiserver.languages.gotemplate.functions import BUILTINS, SHORT_CIRCUITS
 from fakeapiserver.languages.gotemplate.parser import parse_tree
 from fakeapiserver.languages.gotemplate.times import METHODS

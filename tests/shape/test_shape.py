@@ -29,7 +29,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/controllers/horizontal_pod_autoscaler/controller.py",
         "fakeapiserver/controllers/job/sync.py",
         "fakeapiserver/controllers/persistentvolume_binder.py",
-        "fakeapiserver/languages/cel/checker.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
         "fakeapiserver/languages/cel/functions.py",
         "fakeapiserver/languages/cel/kubernetes.py",

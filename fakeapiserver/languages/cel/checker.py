@@ -1,14 +1,14 @@
 """The type checker: gives every expression its type and every call its overloads.
 
-Upstream: github.com/google/cel-go/checker/{checker,types,errors}.go, cel/validator.go
+Upstream: github.com/google/cel-go/checker/{checker,errors}.go
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakeapiserver.languages.cel import types
+from fakeapiserver.languages.cel.assignability import ANYTHING, Substitutions, is_assignable, most_general, substituted
 from fakeapiserver.languages.cel.ast import (
     Call,
     Comprehension,
@@ -22,14 +22,11 @@ from fakeapiserver.languages.cel.ast import (
     qualified,
 )
 from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
-from fakeapiserver.languages.cel.errors import CelError, Issue
+from fakeapiserver.languages.cel.errors import Issue
 from fakeapiserver.languages.cel.escaping import RESERVED
 from fakeapiserver.languages.cel.types import BOOL, DYN, ERROR, Type
+from fakeapiserver.languages.cel.validators import literal_issues
 from fakeapiserver.languages.cel.values import type_of
-
-_ANYTHING: Final = frozenset({"dyn", "any", "error"})
-_NULLABLE: Final = frozenset({"opaque", "struct", "duration", "timestamp"})
-_Substitutions = dict[Type, Type]
 
 
 @dataclass(slots=True)
@@ -59,7 +56,7 @@ class Checker:
         self._functions = declared.functions
         self._makes = declared.makes
         self._scopes: list[dict[str, Type]] = [dict(declared.variables)]
-        self._bound: _Substitutions = {}
+        self._bound: Substitutions = {}
         self._fresh = 0
         self.issues: list[Issue] = []
         self.constants: dict[Expr, Type] = {}
@@ -72,9 +69,9 @@ class Checker:
         """The type of the whole, after writing that of each part into it."""
         self._check(tree)
         for node in self._nodes:
-            node.type = _substitute(self._bound, node.type, to_dyn=True)
+            node.type = substituted(self._bound, node.type, to_dyn=True)
         if not self.issues:
-            self.issues += _literal_issues(list(self._nodes))
+            self.issues += literal_issues(list(self._nodes))
         return tree.type
 
     def _issue(self, at: int, message: str) -> None:
@@ -132,11 +129,11 @@ class Checker:
             self.names.add(name)
             return declared
         field_type = self._select_field(tree.at, tree.operand, tree.field)
-        return BOOL if tree.is_test else _substitute(self._bound, field_type)
+        return BOOL if tree.is_test else substituted(self._bound, field_type)
 
     def _select_field(self, at: int, operand: Expr, name: str, *, optional: bool = False) -> Type:
         self._check(operand)
-        target, was_optional = types.unwrap_optional(_substitute(self._bound, operand.type))
+        target, was_optional = types.unwrap_optional(substituted(self._bound, operand.type))
         field_type = ERROR
         if target.kind == "map":
             field_type = target.params[1]
@@ -146,7 +143,7 @@ class Checker:
             self._assigns(DYN, target)
             field_type = DYN
         else:
-            if target.kind not in _ANYTHING:
+            if target.kind not in ANYTHING:
                 self._issue(at, f"type '{target}' does not support field selection")
             field_type = DYN
         return types.optional_of(field_type) if optional or was_optional else field_type
@@ -170,7 +167,7 @@ class Checker:
 
     def _call(self, tree: Call) -> Type:
         if tree.function == "_?._":
-            return _substitute(self._bound, self._optional_select(tree))
+            return substituted(self._bound, self._optional_select(tree))
         for arg in tree.args:
             self._check(arg)
         if tree.target is not None:
@@ -211,19 +208,19 @@ class Checker:
             if overload.is_method != (tree.target is not None) or len(overload.args) != len(args):
                 continue
             fresh = {types.param(name): self._variable() for name in sorted(overload.params)}
-            wanted = [_substitute(fresh, arg) for arg in overload.args]
+            wanted = [substituted(fresh, arg) for arg in overload.args]
             bound = dict(self._bound)
-            if not all(_is_assignable(bound, arg, want) for arg, want in zip(args, wanted, strict=True)):
+            if not all(is_assignable(bound, arg, want) for arg, want in zip(args, wanted, strict=True)):
                 continue
             self._bound = bound
             chosen.append(overload.id)
-            resolved = _substitute(self._bound, _substitute(fresh, overload.result))
+            resolved = substituted(self._bound, substituted(fresh, overload.result))
             if result is None:
                 result = resolved
             elif result.kind != "dyn" and resolved != result:
                 result = DYN
         if result is None:
-            shown = [str(_substitute(self._bound, arg, to_dyn=True)) for arg in args]
+            shown = [str(substituted(self._bound, arg, to_dyn=True)) for arg in args]
             signature = f"{shown[0]}.({', '.join(shown[1:])})" if tree.target is not None else f"({', '.join(shown)})"
             self._issue(tree.at, f"found no matching overload for '{tree.function}' applied to '{signature}'")
             return ERROR
@@ -291,7 +288,7 @@ class Checker:
         if before is None:
             return other
         if self._assigns(before, other):
-            return _most_general(before, other)
+            return most_general(before, other)
         # Literals of several types are complained about when all else is right.
         return DYN
 
@@ -300,7 +297,7 @@ class Checker:
     def _comprehension(self, tree: Comprehension) -> Type:
         self._check(tree.range)
         accumulated = self._check(tree.init)
-        over = _substitute(self._bound, tree.range.type)
+        over = substituted(self._bound, tree.range.type)
         first, second = self._ranged(tree, over)
         self._scopes.append({tree.accumulator: accumulated})
         self._scopes.append({tree.variable: first, **({tree.second: second} if tree.second else {})})
@@ -311,7 +308,7 @@ class Checker:
         self._scopes.pop()
         self._check(tree.result)
         self._scopes.pop()
-        return _substitute(self._bound, tree.result.type)
+        return substituted(self._bound, tree.result.type)
 
     def _ranged(self, tree: Comprehension, over: Type) -> tuple[Type, Type]:
         if over.kind == "list":
@@ -333,7 +330,7 @@ class Checker:
 
     def _assigns(self, given: Type, wanted: Type) -> bool:
         bound = dict(self._bound)
-        if not _is_assignable(bound, given, wanted):
+        if not is_assignable(bound, given, wanted):
             return False
         self._bound = bound
         return True
@@ -355,192 +352,3 @@ class Checker:
         Struct: _struct,
         Comprehension: _comprehension,
     }
-
-
-def _substitute(bound: _Substitutions, t: Type, *, to_dyn: bool = False) -> Type:
-    if t.kind == "param":
-        if (substitute := bound.get(t)) is not None:
-            return _substitute(bound, substitute, to_dyn=to_dyn)
-        return DYN if to_dyn else t
-    if not t.params:
-        return t
-    return t._replace(params=tuple(_substitute(bound, p, to_dyn=to_dyn) for p in t.params))
-
-
-def _is_assignable(bound: _Substitutions, given: Type, wanted: Type) -> bool:
-    """Reports whether a value of the one type can stand for the other; binds type parameters on the way."""
-    if wanted.kind == "param":
-        valid, was_bound = _binds(bound, given, wanted)
-        if valid or was_bound:
-            return valid
-    if given.kind == "param":
-        return _binds(bound, wanted, given)[0]
-    if given.kind in _ANYTHING or wanted.kind in _ANYTHING:
-        return True
-    if given.kind == "null":
-        return wanted.kind in _NULLABLE or wanted.kind == "null"
-    if wanted.kind == "null":
-        return given.kind in _NULLABLE
-    if given.kind == "type":
-        return wanted.kind == "type"
-    if given.kind != wanted.kind or given.name != wanted.name or len(given.params) != len(wanted.params):
-        return False
-    return all(_is_assignable(bound, a, b) for a, b in zip(given.params, wanted.params, strict=True))
-
-
-def _binds(bound: _Substitutions, t: Type, variable: Type) -> tuple[bool, bool]:
-    """Whether a variable can be the type, and whether it already was something."""
-    if t == variable:
-        return True, True
-    before = bound.get(variable)
-    if before is not None:
-        if before == t:
-            return True, True
-        if not _is_assignable(bound, t, before):
-            return False, True
-        general = _most_general(t, before)
-        if _is_free(bound, variable, general):
-            bound[variable] = general
-        return True, True
-    if not _is_free(bound, variable, t):
-        return False, False
-    bound[variable] = t
-    return True, False
-
-
-def _is_free(bound: _Substitutions, variable: Type, t: Type) -> bool:
-    """Reports whether the type does not contain the variable."""
-    if variable == t:
-        return False
-    if t.kind == "param":
-        return t not in bound or _is_free(bound, variable, bound[t])
-    return all(_is_free(bound, variable, p) for p in t.params)
-
-
-def _most_general(one: Type, other: Type) -> Type:
-    return one if _is_less_specific(one, other) else other
-
-
-def _is_less_specific(one: Type, other: Type) -> bool:
-    if one.kind in ("dyn", "param"):
-        return True
-    if other.kind in ("dyn", "param") or one.kind != other.kind:
-        return False
-    if one.kind == "type":
-        return True
-    if one.kind in ("opaque", "list", "map"):
-        same = one.name == other.name and len(one.params) == len(other.params)
-        return same and all(_is_less_specific(a, b) for a, b in zip(one.params, other.params, strict=True))
-    return one == other
-
-
-# ------------------------------------------------- checks beyond types
-
-
-def _literal_issues(nodes: list[Expr]) -> list[Issue]:
-    """Durations, timestamps, patterns and templates that can't be read; lists and maps of several types."""
-    free: set[Expr] = set()
-    for node in nodes:
-        if isinstance(node, Call) and node.function == "format":
-            free.update(_inside(node))
-    return [
-        *_argument_issues(nodes),
-        *_mixed_issues([node for node in nodes if node not in free]),
-        *_format_issues(nodes),
-    ]
-
-
-def _inside(node: Expr) -> Iterator[Expr]:
-    """An expression and all in it."""
-    yield node
-    match node:
-        case Select():
-            below = [node.operand]
-        case Call():
-            below = node.all_args
-        case ListExpr():
-            below = node.elements
-        case MapExpr():
-            below = [part for entry in node.entries for part in (entry.key, entry.value)]
-        case Comprehension():
-            below = [node.range, node.init, node.condition, node.step, node.result]
-        case _:
-            below = []
-    for part in below:
-        yield from _inside(part)
-
-
-def _format_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    from fakeapiserver.languages.cel.text import template_issues
-
-    for node in nodes:
-        if isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal) and node.args:
-            args = node.args[0]
-            if isinstance(args, ListExpr):
-                given = [list(_written(element)) for element in args.elements]
-                for at, message in template_issues(str(node.target.value), given):
-                    yield Issue(node.at if at is None else at, message)
-
-
-def _written(node: Expr) -> Iterator[tuple[int, Type]]:
-    """Yields the place and type of an expression, and of the elements of a list or map literal."""
-    yield node.at, node.type
-    if isinstance(node, ListExpr):
-        for element in node.elements:
-            yield from _written(element)
-    elif isinstance(node, MapExpr):
-        for entry in node.entries:
-            yield from _written(entry.key)
-            yield from _written(entry.value)
-
-
-def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    from fakeapiserver.languages.cel.functions import CONVERSIONS
-    from fakeapiserver.languages.cel.text import compile_pattern
-
-    checks: dict[str, Callable[[Any], object]] = {
-        "duration": CONVERSIONS["duration"],
-        "timestamp": CONVERSIONS["timestamp"],
-        "matches": compile_pattern,
-    }
-    for node in nodes:
-        if not isinstance(node, Call) or node.function not in checks or not node.args:
-            continue
-        arg = node.args[0]
-        if not isinstance(arg, Literal):
-            continue
-        with suppress(CelError):
-            checks[node.function](arg.value)
-            continue
-        yield Issue(arg.at, f"invalid {node.function} argument")
-
-
-def _mixed_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    for node in nodes:
-        if isinstance(node, ListExpr):
-            issues = [
-                (e.at, types.unwrap_optional(e.type)[0] if i in node.optionals else e.type)
-                for i, e in enumerate(node.elements)
-            ]
-            yield from _first_mixed(issues)
-        elif isinstance(node, MapExpr) and node.entries:
-            first = node.entries[0]
-            for entry in node.entries[1:]:
-                for one, other in ((first.key, entry.key), (first.value, entry.value)):
-                    expected = (
-                        types.unwrap_optional(one.type)[0] if first.is_optional and one is first.value else one.type
-                    )
-                    t = (
-                        types.unwrap_optional(other.type)[0]
-                        if entry.is_optional and other is entry.value
-                        else other.type
-                    )
-                    if expected != t:
-                        yield Issue(other.at, f"expected type '{expected}' but found '{t}'")
-
-
-def _first_mixed(elements: list[tuple[int, Type]]) -> Iterator[Issue]:
-    for at, t in elements[1:]:
-        if elements[0][1] != t:
-            yield Issue(at, f"expected type '{elements[0][1]}' but found '{t}'")
-            return

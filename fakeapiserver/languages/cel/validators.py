@@ -71,12 +71,12 @@ def _written(node: Expr) -> Iterator[tuple[int, Type]]:
 
 
 def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    from fakeapiserver.languages.cel.functions import CONVERSIONS
+    from fakeapiserver.languages.cel.functions.conversions import LITERAL_CONVERSIONS
     from fakeapiserver.languages.cel.text import compile_pattern
 
     checks: dict[str, Callable[[Any], object]] = {
-        "duration": CONVERSIONS["duration"],
-        "timestamp": CONVERSIONS["timestamp"],
+        "duration": LITERAL_CONVERSIONS["duration"],
+        "timestamp": LITERAL_CONVERSIONS["timestamp"],
         "matches": compile_pattern,
     }
     for node in nodes:

@@ -5,7 +5,7 @@ from typing import Any
 
 from fakeapiserver.languages.cel.errors import CelError, no_such_overload
 from fakeapiserver.languages.cel.escaping import escape, unescape
-from fakeapiserver.languages.cel.functions import index, optional_index
+from fakeapiserver.languages.cel.functions.containers import index, optional_index
 from fakeapiserver.languages.cel.interpreter.steps import Frame, Function, Step
 from fakeapiserver.languages.cel.types import Type, unwrap_optional
 from fakeapiserver.languages.cel.values import NONE, BadField, JSONPatch, Lazy, Optional, found_in, key_text

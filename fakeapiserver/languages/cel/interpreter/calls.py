@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from fakeapiserver.languages.cel.declarations import Overload
 from fakeapiserver.languages.cel.errors import Aborted, CelError, no_such_overload
-from fakeapiserver.languages.cel.functions import contains, fits
+from fakeapiserver.languages.cel.functions.arguments import fits
+from fakeapiserver.languages.cel.functions.containers import contains
 from fakeapiserver.languages.cel.interpreter.steps import Frame, Function, Step
 from fakeapiserver.languages.cel.runtime_cost import Cost
 from fakeapiserver.languages.cel.values import Duration, Timestamp, type_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fakeapiserver.languages.cel.errors import CelError, CostLimitError, no_such_overload
-from fakeapiserver.languages.cel.functions import insert
+from fakeapiserver.languages.cel.functions.containers import insert
 from fakeapiserver.languages.cel.interpreter.steps import Constant, Frame, Step
 from fakeapiserver.languages.cel.runtime_cost import LIST_CREATE
 from fakeapiserver.languages.cel.values import go_type

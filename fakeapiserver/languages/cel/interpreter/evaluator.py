@@ -27,8 +27,8 @@ from fakeapiserver.languages.cel.ast import (
 from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.languages.cel.errors import Aborted, CelError
 from fakeapiserver.languages.cel.escaping import unescape
-from fakeapiserver.languages.cel.functions import FUNCTIONS as STANDARD
-from fakeapiserver.languages.cel.functions import index, optional_index
+from fakeapiserver.languages.cel.functions.containers import index, optional_index
+from fakeapiserver.languages.cel.functions.table import FUNCTIONS as STANDARD
 from fakeapiserver.languages.cel.interpreter.attributes import (
     Dynamic,
     Field,

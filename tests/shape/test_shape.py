@@ -30,7 +30,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/controllers/job/sync.py",
         "fakeapiserver/controllers/persistentvolume_binder.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
-        "fakeapiserver/languages/cel/kubernetes.py",
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
         "fakeapiserver/nodes/scheduler/allocator.py",
         "fakeapiserver/server/apiextensions.py",

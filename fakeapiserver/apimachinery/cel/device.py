@@ -12,7 +12,9 @@ from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.declarations import FUNCTIONS as DECLARATIONS
 from fakeapiserver.languages.cel.declarations import Overload
 from fakeapiserver.languages.cel.errors import CelError, CompileError
-from fakeapiserver.languages.cel.kubernetes import FUNCTIONS, Quantity, Semver
+from fakeapiserver.languages.cel.kubernetes.quantity import Quantity
+from fakeapiserver.languages.cel.kubernetes.semver import Semver
+from fakeapiserver.languages.cel.kubernetes.table import FUNCTIONS
 from fakeapiserver.languages.cel.program import Program, compile_expression
 from fakeapiserver.languages.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
 from fakeapiserver.languages.cel.values import Sparse

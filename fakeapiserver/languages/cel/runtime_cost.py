@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from fakeapiserver.languages.cel.kubernetes import Format
+from fakeapiserver.languages.cel.kubernetes.format import Format
 from fakeapiserver.languages.cel.values import size_of
 
 LIST_CREATE: Final = 10

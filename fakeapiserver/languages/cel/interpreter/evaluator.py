@@ -11,7 +11,7 @@ Errors are exceptions; && and || and the macros built on them absorb them, as th
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.languages.cel import authorizer, kubernetes
+from fakeapiserver.languages.cel import authorizer
 from fakeapiserver.languages.cel.ast import (
     Call,
     Comprehension,
@@ -56,6 +56,7 @@ from fakeapiserver.languages.cel.interpreter.comprehensions import (
 )
 from fakeapiserver.languages.cel.interpreter.operators import conditional_step, logical_step, or_step
 from fakeapiserver.languages.cel.interpreter.steps import Constant, Frame, Function, Step
+from fakeapiserver.languages.cel.kubernetes.table import FUNCTIONS as KUBERNETES
 from fakeapiserver.languages.cel.runtime_cost import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, cost_of
 from fakeapiserver.languages.cel.text import compile_pattern
 from fakeapiserver.languages.cel.types import Type, unwrap_optional
@@ -63,7 +64,7 @@ from fakeapiserver.languages.cel.values import JSONPatch, Lazy, Optional, Struct
 
 _IMPLEMENTED: Final[dict[str, Function]] = {
     **STANDARD,
-    **kubernetes.FUNCTIONS,
+    **KUBERNETES,
     **authorizer.FUNCTIONS,
 }
 _CONVERSIONS: Final = frozenset(

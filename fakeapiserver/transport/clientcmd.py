@@ -1,6 +1,6 @@
 """Kubeconfig files as clientcmd has them: decoded, merged, checked, and what becomes of them.
 
-Upstream: k8s.io/client-go/tools/clientcmd/{loader,merge,client_config,merged_client_builder,validation}.go, its api/v1 (types, defaults),
+Upstream: k8s.io/client-go/tools/clientcmd/{loader,merge,client_config,merged_client_builder}.go, its api/v1 (types, defaults),
 k8s.io/client-go/rest/{config,url_utils}.go.
 """
 
@@ -8,9 +8,9 @@ import os
 import posixpath
 import unicodedata
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypedDict, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -18,90 +18,17 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.field import go_quote
 from fakeapiserver.apimachinery.go_url import url_problem
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
-from fakeapiserver.transport import proxy
+from fakeapiserver.transport.clientcmd_validation import WITHOUT_SERVER, aggregated, cluster_problems, user_problems
 from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport.kubeconfig_types import AuthInfo, Cluster, Context, ExecPlugin
 from fakeapiserver.transport.rest_config import ExecConfig, ImpersonationConfig, InteractiveMode, RESTConfig
 
 T = TypeVar("T")
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EMPTY: Final = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
-_WITHOUT_SERVER: Final = "cluster has no server defined"
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
-_MODES: Final = ("Never", "IfAvailable", "Always")
 # Plugins of these versions need not declare whether they are interactive.
 _BETA_PLUGINS: Final = ("client.authentication.k8s.io/v1beta1", "client.authentication.k8s.io/v1alpha1")
-
-
-# The contents of files, under their own names; the documentation of kubeconfig.v1 describes each.
-
-
-class ExecEnvVar(TypedDict, total=False):
-    name: str
-    value: str
-
-
-class ExecPlugin(TypedDict, total=False):
-    command: str
-    args: Sequence[str]
-    env: Sequence[ExecEnvVar]
-    apiVersion: str
-    installHint: str
-    provideClusterInfo: bool
-    interactiveMode: str
-
-
-class AuthProvider(TypedDict, total=False):
-    name: str
-    config: Mapping[str, str]
-
-
-class Extension(TypedDict, total=False):
-    name: str
-    extension: object
-
-
-Cluster = TypedDict(
-    "Cluster",
-    {
-        "server": str,
-        "tls-server-name": str,
-        "insecure-skip-tls-verify": bool,
-        "certificate-authority": str,
-        "certificate-authority-data": str,
-        "proxy-url": str,
-        "disable-compression": bool,
-        "extensions": Sequence[Extension],
-    },
-    total=False,
-)
-AuthInfo = TypedDict(
-    "AuthInfo",
-    {
-        "client-certificate": str,
-        "client-certificate-data": str,
-        "client-key": str,
-        "client-key-data": str,
-        "token": str,
-        "tokenFile": str,
-        "username": str,
-        "password": str,
-        "as": str,
-        "as-uid": str,
-        "as-groups": Sequence[str],
-        "as-user-extra": Mapping[str, Sequence[str]],
-        "auth-provider": AuthProvider,
-        "exec": ExecPlugin,
-    },
-    total=False,
-)
-
-
-class Context(TypedDict, total=False):
-    cluster: str
-    user: str
-    namespace: str
-
-
 _KIND: Final = ConfigKind(
     "Config",
     ("v1",),
@@ -174,9 +101,6 @@ class Overrides(Struct, frozen=True):
     namespace: str = ""
 
 
-# -------------------------------------------------------------------------------------------------- files
-
-
 def load(paths: Sequence[str], overrides: Overrides = Overrides(), pod: Path = SERVICE_ACCOUNT) -> RESTConfig:
     """Returns the configuration of the existing files at `paths`, merged, the first one first; if they are empty, the
     pod's service account.
@@ -210,7 +134,7 @@ def _read_all(paths: Sequence[str]) -> Kubeconfig:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise ValueError(_aggregated([str(error) for error in problems]))
+        raise ValueError(aggregated([str(error) for error in problems]))
     return merge(configs)
 
 
@@ -299,9 +223,6 @@ def _first_wins(maps: Sequence[Mapping[str, T]]) -> Mapping[str, T]:
     return {name: value for mapping in reversed(maps) for name, value in mapping.items()}
 
 
-# ------------------------------------------------------------------------------------- what becomes of them
-
-
 def _deferred(config: Kubeconfig, overrides: Overrides, pod: Path) -> RESTConfig:
     """Upstream: DeferredLoadingClientConfig."""
     try:
@@ -340,11 +261,11 @@ def rest_config(config: Kubeconfig, overrides: Overrides = Overrides()) -> RESTC
     problems = []
     if context_name and context_name not in config.contexts:
         problems.append(f"context was not found for specified context: {context_name}")
-    problems += [*_user_problems(user, user_name), *_cluster_problems(cluster, cluster_name)]
-    if problems == [_WITHOUT_SERVER]:
+    problems += [*user_problems(user, user_name), *cluster_problems(cluster, cluster_name)]
+    if problems == [WITHOUT_SERVER]:
         raise EmptyConfigError(f"invalid configuration: {_EMPTY}")
     if problems:
-        raise ValueError(f"invalid configuration: {_aggregated(problems)}")
+        raise ValueError(f"invalid configuration: {aggregated(problems)}")
     assert cluster is not None
     return _rest_config(cluster, user, overrides.namespace or context.get("namespace") or "default")
 
@@ -445,9 +366,6 @@ def _path(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
-# ------------------------------------------------------------------------------------------------- in a pod
-
-
 def in_cluster(folder: Path = SERVICE_ACCOUNT, namespace: str = "") -> RESTConfig:
     """Returns the configuration of the pod's service account, whose token, authority and namespace are in `folder`.
 
@@ -493,88 +411,3 @@ def _pod_namespace(folder: Path) -> str:
         return (folder / "namespace").read_text().strip() or "default"
     except (OSError, ValueError):
         return "default"
-
-
-# --------------------------------------------------------------------------------------------------- checks
-
-
-def _aggregated(problems: Sequence[str]) -> str:
-    """Upstream: errors.NewAggregate."""
-    messages = [*dict.fromkeys(problems)]
-    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
-
-
-def _user_problems(user: AuthInfo, name: str) -> Iterator[str]:
-    """Upstream: validateAuthInfo."""
-    yield from _certificate_problems(user, name)
-    if (plugin := user.get("exec")) is not None:
-        if user.get("auth-provider") is not None:
-            yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
-        yield from _plugin_problems(plugin, name)
-    basic = user.get("username") or user.get("password")
-    methods = [*(["token"] if user.get("token") else []), *(["basicAuth"] if basic else [])]
-    if len(methods) > 1:
-        yield f"more than one authentication method found for {name}; found [{' '.join(methods)}], only one is allowed"
-    if not user.get("as") and (user.get("as-uid") or user.get("as-groups") or user.get("as-user-extra")):
-        yield f"requesting uid, groups or user-extra for {name} without impersonating a user"
-
-
-def _certificate_problems(user: AuthInfo, name: str) -> Iterator[str]:
-    file, data = user.get("client-certificate"), user.get("client-certificate-data")
-    key_file, key_data = user.get("client-key"), user.get("client-key-data")
-    if not file and not data:
-        return
-    if file and data:
-        yield f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override."
-    if key_file and key_data:
-        yield f"client-key-data and client-key are both specified for {name}; client-key-data will override"
-    if not key_file and not key_data:
-        must = f"client-key-data or client-key must be specified for {name}"
-        yield f"{must} to use the clientCert authentication method."
-    for what, path in (("client-cert", file), ("client-key", key_file)):
-        if path and (why := _unreadable(path)):
-            yield f"unable to read {what} {path} for {name} due to {why}"
-
-
-def _plugin_problems(plugin: ExecPlugin, name: str) -> Iterator[str]:
-    needed = f"must be specified for {name} to use exec authentication plugin"
-    if not plugin.get("command"):
-        yield f"command {needed}"
-    if not plugin.get("apiVersion"):
-        yield f"apiVersion {needed}"
-    for variable in plugin.get("env") or ():
-        if not variable.get("name"):
-            yield f"env variable name {needed}"
-    mode = plugin.get("interactiveMode")
-    if not mode:
-        yield f"interactiveMode {needed}"
-    elif mode not in _MODES:
-        yield f"invalid interactiveMode for {name}: {go_quote(mode)}"
-
-
-def _cluster_problems(cluster: Cluster | None, name: str) -> Iterator[str]:
-    """Upstream: validateClusterInfo."""
-    if cluster is None:
-        yield _WITHOUT_SERVER
-        return
-    if not cluster.get("server"):
-        yield f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined"
-    if url := cluster.get("proxy-url"):
-        try:
-            proxy.check(url)
-        except ValueError as error:
-            yield f"invalid 'proxy-url' {go_quote(url)} for cluster {go_quote(name)}: {error}"
-    file = cluster.get("certificate-authority")
-    if file and cluster.get("certificate-authority-data"):
-        both = f"certificate-authority-data and certificate-authority are both specified for {name}"
-        yield f"{both}. certificate-authority-data will override."
-    if file and (why := _unreadable(file)):
-        yield f"unable to read certificate-authority {file} for {name} due to {why}"
-
-
-def _unreadable(path: str) -> str:
-    try:
-        os.close(os.open(path, os.O_RDONLY))  # a folder can be opened too
-    except OSError as error:
-        return f"open {path}: {(error.strerror or str(error)).lower()}"
-    return ""

@@ -34,7 +34,6 @@ LONGER: Final = frozenset(
         "fakeapiserver/nodes/scheduler/allocator.py",
         "fakeapiserver/server/apiextensions.py",
         "fakeapiserver/server/metrics.py",
-        "fakeapiserver/transport/clientcmd.py",
     )
 )
 LONGER_FUNCTIONS: Final = frozenset(

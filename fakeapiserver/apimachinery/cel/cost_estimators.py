@@ -175,8 +175,8 @@ def _validated(sizes: Sizes, tree: Call) -> Estimate:
 
 def _sets(factor: float) -> _Estimator:
     def found(sizes: Sizes, tree: Call) -> Estimate:
-        sizes = sizes.known(tree.args[0]).times(sizes.known(tree.args[1]))
-        return Estimate(added(sizes.cost(factor), 1))
+        pairs = sizes.known(tree.args[0]).times(sizes.known(tree.args[1]))
+        return Estimate(added(pairs.cost(factor), 1))
 
     return found
 
@@ -243,7 +243,7 @@ _BY_OVERLOAD: Final[dict[str, _Estimator]] = {
     "bytes_to_string": _converted(lambda n: n // 4, lambda n: n),
     "strings_quote": _converted(lambda n: n + 2, lambda n: n * 2 + 2),
     **_of(("starts_with_string", "ends_with_string"), _traversing("argument")),
-    "in_list": lambda coster, tree: Estimate(sizes.known(tree.args[1]).most),
+    "in_list": lambda sizes, tree: Estimate(sizes.known(tree.args[1]).most),
     "matches_string": _matches,
     "contains_string": _contains,
     **_of(("add_string", "add_bytes"), _added_texts),
@@ -265,6 +265,6 @@ _BY_FUNCTION: Final[dict[str, _Estimator]] = {
     **_of(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _traversing("argument")),
     "ip.isCanonical": _traversing("argument", 2 * _TRAVERSAL),
     "validate": _validated,
-    "sort": lambda coster, tree: _sorted(sizes, tree, _receiver(tree)),
-    "@sortByAssociatedKeys": lambda coster, tree: _sorted(sizes, tree, tree.args[0]),
+    "sort": lambda sizes, tree: _sorted(sizes, tree, _receiver(tree)),
+    "@sortByAssociatedKeys": lambda sizes, tree: _sorted(sizes, tree, tree.args[0]),
 }

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import perf_counter
 
 from fakeapiserver.admission.interfaces import Attributes, MutationInterface, Operation, ValidationInterface
-from fakeapiserver.admission.timings import Step, Timing, Timings
+from fakeapiserver.admission.measures import PLUGIN_SECONDS, STEP_SECONDS, Step
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Histogram, Instruments
 
 Plugin = MutationInterface | ValidationInterface
 _Call = Callable[[Attributes], Awaitable[None]]
 # Each plugin's name, what it does and how long that took, and how long all of it took.
-_Calls = tuple[tuple[tuple[str, _Call, Timing], ...], Timing]
+_Calls = tuple[tuple[tuple[str, _Call, Histogram], ...], Histogram]
 _Key = tuple[Step, Operation, str, str, bool]
 # Kinds come and go with CRDs; a table this large is thrown away and refilled.
 _MAX_KEYS = 4096
@@ -22,10 +23,10 @@ _MAX_KEYS = 4096
 class Chain:
     """`plugins` in order. Which of them a kind of write concerns is worked out once per operation, resource and subresource."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin], instruments: Instruments | None = None) -> None:
         self._plugins = tuple(plugins)
         self._calls: dict[_Key, _Calls] = {}
-        self.timings = Timings()
+        self._instruments = Instruments() if instruments is None else instruments
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -59,19 +60,19 @@ class Chain:
                 ran += 1
         except BaseException:
             now = perf_counter()
-            self.timings.of(calls[ran][0], step, operation, rejected=True).observe(now - last)
-            self.timings.of("", step, operation, rejected=True).observe(now - started)
+            self._instruments.observe(PLUGIN_SECONDS, now - last, calls[ran][0], operation, "true", step)
+            self._instruments.observe(STEP_SECONDS, now - started, operation, "true", step)
             raise
         whole.observe(last - started)
 
     def _found(self, key: _Key) -> _Calls:
         if len(self._calls) >= _MAX_KEYS:
             self._calls.clear()
-        whole = self.timings.of("", key[0], key[1], rejected=False)
+        whole = self._instruments.histogram(STEP_SECONDS, key[1], "false", key[0])
         self._calls[key] = calls = tuple(self._concerned(key)), whole
         return calls
 
-    def _concerned(self, key: _Key) -> Iterator[tuple[str, _Call, Timing]]:
+    def _concerned(self, key: _Key) -> Iterator[tuple[str, _Call, Histogram]]:
         step, operation, group, resource, is_subresource = key
         for plugin in self._plugins:
             call: _Call
@@ -83,7 +84,7 @@ class Chain:
                 continue
             if _concerns(plugin, operation, GroupResource(group, resource), is_subresource):
                 name = type(plugin).__name__
-                yield name, call, self.timings.of(name, step, operation, rejected=False)
+                yield name, call, self._instruments.histogram(PLUGIN_SECONDS, name, operation, "false", step)
 
 
 def _concerns(plugin: Plugin, operation: Operation, resource: GroupResource, is_subresource: bool) -> bool:

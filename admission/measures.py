@@ -1,10 +1,10 @@
-"""The metrics of webhooks and policies.
+"""The metrics of plugins, webhooks and policies.
 
 Upstream: k8s.io/apiserver/pkg/admission/metrics/metrics.go, pkg/admission/plugin/policy/validating/metrics/metrics.go,
 k8s.io/pod-security-admission/metrics/metrics.go.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 from fakeapiserver.apimachinery.instruments import Family
 
@@ -14,6 +14,19 @@ _POLICY: Final = "apiserver_validating_admission_policy_check"
 _CONDITION_LABELS: Final = ("kind", "name", "operation", "type")
 _POLICY_LABELS: Final = ("enforcement_action", "error_type", "policy", "policy_binding")
 
+Step = Literal["admit", "validate"]
+_LABELS: Final = ("operation", "rejected", "type")
+_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+
+PLUGIN_SECONDS: Final = Family(
+    "apiserver_admission_controller_admission_duration_seconds",
+    "Seconds that plugins took",
+    ("name", *_LABELS),
+    _BOUNDS,
+)
+STEP_SECONDS: Final = Family(
+    "apiserver_admission_step_admission_duration_seconds", "Seconds that steps of admission took", _LABELS, _BOUNDS
+)
 WEBHOOK_REQUESTS: Final = Family(
     f"{_WEBHOOK}_request_total",
     "Calls of admission webhooks, by what became of them",

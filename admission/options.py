@@ -9,7 +9,7 @@ from typing import Final
 
 from fakeapiserver.admission.chain import Chain, Plugin
 from fakeapiserver.admission.interfaces import InitializationError, Initializer
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 ORDER: Final = (
     "AlwaysAdmit",
@@ -166,7 +166,8 @@ def new_chain(initializer: Initializer, enable: Sequence[str] = (), disable: Seq
     names = enabled_plugins(enable, disable)
     missing = [name for name in names if name in enable and name not in IMPLEMENTED]
     warning = f"admission plugins accepted but not implemented yet: {', '.join(missing)}" if missing else ""
-    return Chain([_load(name, initializer) for name in names if name in IMPLEMENTED]), warning
+    plugins = [_load(name, initializer) for name in names if name in IMPLEMENTED]
+    return Chain(plugins, initializer.instruments), warning
 
 
 def _load(name: str, initializer: Initializer) -> Plugin:

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 """
 
 from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.interfaces import Attributes
 

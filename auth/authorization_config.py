@@ -12,12 +12,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.cel import typed
 from fakeapiserver.apimachinery.duration import format_duration, parse_duration
 from fakeapiserver.apimachinery.errors import aggregated
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.field import Path as FieldPath
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.auth import match_conditions as match_conditions_module
 
 MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 GROUP: Final = "apiserver.config.k8s.io"
@@ -200,9 +202,6 @@ def _connection_errors(info: Mapping[str, Any], path: FieldPath) -> ErrorList:
 
 
 def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Iterator[field.Error]:
-    from fakeapiserver.apimachinery.cel.typed import InstantiationError
-    from fakeapiserver.auth.match_conditions import compile_condition
-
     if len(conditions) > _MAX_CONDITIONS:
         yield field.too_many(path, len(conditions), _MAX_CONDITIONS)
         return
@@ -216,8 +215,8 @@ def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) 
         else:
             seen.add(expression)
             try:
-                compile_condition(expression)
-            except InstantiationError as error:
+                match_conditions_module.compile_condition(expression)
+            except typed.InstantiationError as error:
                 yield field.internal(at, str(error))
             except ValueError as error:
                 yield field.invalid(at, expression, str(error))

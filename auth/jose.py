@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.serializer.json import DecodeError, decode, encode
 from fakeapiserver.auth.interfaces import RefusedError
 
 BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
@@ -199,15 +200,11 @@ def _check_chain(chain: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    from fakeapiserver.apimachinery.serializer.json import encode
-
     return go_quote(encode(value).decode())
 
 
 def _syntax_error(data: bytes) -> str:
     """Returns Go's error for JSON that Python's decoder refuses."""
-    from fakeapiserver.apimachinery.serializer.json import DecodeError, decode
-
     try:
         decode(data)
     except DecodeError as error:

@@ -11,7 +11,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import fields, labels, names
-from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.field import Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 _LABEL_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _FIELD_OPERATORS: Final = {"In": "=", "NotIn": "!="}

@@ -8,6 +8,8 @@ first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from fakeapiserver import lazy_modules
+
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.errors import StatusError
     from fakeapiserver.cluster import AsyncCluster, Cluster, ClusterOptions
@@ -75,6 +77,9 @@ _HOMES: Final = {
     "ClusterOptions": "fakeapiserver.cluster",
     "StatusError": "fakeapiserver.apimachinery.errors",
 }
+
+
+lazy_modules.install()
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,7 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/certificates/approval.
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.signers import is_authorized_for_signer
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 
 

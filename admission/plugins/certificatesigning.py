@@ -8,7 +8,7 @@ from typing import Any
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.signers import is_authorized_for_signer
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, status_error
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.transport import client_config
 
 if TYPE_CHECKING:
     from fakeapiserver.transport.client_config import Remote
@@ -121,8 +124,6 @@ def _refusal(attributes: Attributes, error: ValueError) -> StatusError:
 
 
 def _key(spec: Object) -> bytes:
-    import msgspec
-
     return msgspec.json.encode(spec, order="sorted")
 
 
@@ -198,12 +199,10 @@ def _shown(seconds: float) -> str:
 
 
 def _remote(path: str, backoff: float) -> "Remote":
-    from fakeapiserver.transport.client_config import Remote, load_kubeconfig
-
     if not path:
         why = "no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
         raise ValueError(f"invalid configuration: {why}")
     try:
-        return Remote(load_kubeconfig(Path(path)), _CALL_TIMEOUT, first_pause=backoff)
+        return client_config.Remote(client_config.load_kubeconfig(Path(path)), _CALL_TIMEOUT, first_pause=backoff)
     except OSError as error:
         raise ValueError(str(error)) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes, Reinvocation, Versions
+from fakeapiserver.admission.policy import expressions
+from fakeapiserver.admission.policy import mutator as mutator_module
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched, in_version
 from fakeapiserver.admission.webhook.review import Subject
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
@@ -29,9 +31,7 @@ if TYPE_CHECKING:
 class MutatingHook(Hook, frozen=True):
     @cached_property
     def mutator(self) -> "Mutator":
-        from fakeapiserver.admission.policy.mutator import Mutator
-
-        return Mutator(self.spec)
+        return mutator_module.Mutator(self.spec)
 
 
 class Invocation(NamedTuple):
@@ -131,24 +131,22 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         denials: list[Denial],
     ) -> bool:
         """Reports whether its conditions hold and it has its turn."""
-        from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, namespace_object
-
         hook, binding, _, param = invocation
         whole = attributes.reinvocation
         assert whole is not None
         assert whole.policies is not None
         before = view.subject.object
-        evaluation = Evaluation.of(attributes, view.subject, self.initializer.authorizer, decisions)
+        evaluation = expressions.Evaluation.of(attributes, view.subject, self.initializer.authorizer, decisions)
         evaluation = evaluation.with_names(params=param)
         try:
             if not await hook.mutator.is_wanted(evaluation):
                 return False
-        except ConditionError as error:
+        except expressions.ConditionError as error:
             _deny(hook, binding, str(error), denials, "Invalid")
             return False
         if whole.running and invocation.key not in whole.policies.again:
             return False
-        shown = None if namespace is None else namespace_object(namespace)
+        shown = None if namespace is None else expressions.namespace_object(namespace)
         await self._mutate(invocation, view, attributes, evaluation.with_names(namespaceObject=shown), denials)
         if view.subject.object != before:
             whole.policies.require()
@@ -166,8 +164,6 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
         denials: list[Denial],
     ) -> None:
         """Applies the mutations in order; those that fail leave the object unchanged."""
-        from fakeapiserver.admission.policy.mutator import MutationError
-
         versions, kind = self.initializer.versions, view.subject.kind
         if view.subject.object is None:
             return
@@ -177,9 +173,9 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
                 seen = evaluation.with_names(object=view.subject.object)
                 current = await invocation.hook.mutator.patched(mutation, seen, schema)
                 if kind != attributes.kind and not versions.is_custom(kind):
-                    raise MutationError(_unknown_conversion(kind, attributes.kind))
+                    raise mutator_module.MutationError(_unknown_conversion(kind, attributes.kind))
                 _take(current, kind, versions, merged=mutation.merges)
-            except MutationError as error:
+            except mutator_module.MutationError as error:
                 _deny(invocation.hook, invocation.binding, str(error), denials, "Invalid")
             else:
                 view.subject, view.is_dirty = replace(view.subject, object=current), True
@@ -187,8 +183,6 @@ class MutatingAdmissionPolicy(PolicyPlugin[MutatingHook]):
 
 def _take(obj: Object, kind: GroupVersionKind, versions: Versions, *, merged: bool) -> None:
     """Brings what a mutation has made into the kind's form, in place. MutationError, and StatusError for a JSON patch's."""
-    from fakeapiserver.admission.policy.mutator import MutationError
-
     for key, wanted in (("kind", kind.kind), ("apiVersion", str(kind.group_version))):
         if obj.setdefault(key, wanted) != wanted and not versions.is_custom(kind):
             place = f'for version "{obj["apiVersion"]}" in scheme "pkg/runtime/scheme.go:111"'
@@ -202,7 +196,7 @@ def _take(obj: Object, kind: GroupVersionKind, versions: Versions, *, merged: bo
         if not merged:
             raise new_internal_error(str(error)) from None
         shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
-        raise MutationError(f"unable to convert unstructured object to {shown}: {error}") from None
+        raise mutator_module.MutationError(f"unable to convert unstructured object to {shown}: {error}") from None
 
 
 def _unknown_conversion(kind: GroupVersionKind, wanted: GroupVersionKind) -> str:

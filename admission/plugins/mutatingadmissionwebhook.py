@@ -12,8 +12,9 @@ from fakeapiserver.admission.webhook.generic import CallFailed, Webhook, failed
 from fakeapiserver.admission.webhook.matching import in_version, is_exempt
 from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, status_error
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.managedfields import entries
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.serializer import json, type_meta
@@ -133,7 +134,6 @@ def _restore_owners(attributes: Attributes, owners: list[Object] | None) -> None
     obj = attributes.object
     if obj is None or metadata(obj).get("managedFields") == owners:
         return
-    from fakeapiserver.apimachinery.managedfields import entries
 
     try:
         entries.decode(metadata(obj).get("managedFields"), trusted=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 
 

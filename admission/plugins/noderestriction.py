@@ -10,7 +10,7 @@ from fakeapiserver.admission.certificate_requests import subject
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.errors import new_not_found
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 from fakeapiserver.apis.internal_form import claim_form

@@ -7,7 +7,8 @@ from typing import Any
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.admission.signers import is_allowed
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Attributes as Wanted
@@ -61,8 +62,6 @@ class OwnerReferencesPermissionEnforcement(Handler):
             raise forbidden(attributes, message.format(f"{reason}, {error}"))
 
     async def _is_allowed(self, wanted: Wanted) -> bool:
-        from fakeapiserver.admission.signers import is_allowed
-
         return await is_allowed(self.initializer.authorizer, wanted)
 
 

@@ -5,7 +5,7 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/podgroup/admission.go.
 
 from fakeapiserver.admission.handler import Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 
 

@@ -8,7 +8,7 @@ from math import ceil
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.quantity import ZERO
 from fakeapiserver.apis.pod_resources import charged_resources, resource_list

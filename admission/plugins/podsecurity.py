@@ -14,7 +14,8 @@ from fakeapiserver.admission.podsecurity.configuration import read_configuration
 from fakeapiserver.admission.podsecurity.evaluator import evaluate
 from fakeapiserver.admission.podsecurity.levels import LevelVersion, Policy, labelled_modes, policy_to_evaluate
 from fakeapiserver.apimachinery.errors import aggregated, new_forbidden, new_internal_error, new_invalid
-from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata, owner_references
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.tolerations import merge_tolerations
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse, same_amounts
 

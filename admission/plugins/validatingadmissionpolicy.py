@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fakeapiserver.admission.handler import forbidden
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.measures import POLICY_CHECKS, POLICY_SECONDS
+from fakeapiserver.admission.policy import expressions
+from fakeapiserver.admission.policy import validator as validator_module
 from fakeapiserver.admission.policy.source import Binding, ConfigurationError, Hook, PolicyPlugin
 from fakeapiserver.admission.webhook.matching import Matched
 from fakeapiserver.apimachinery.errors import StatusError
@@ -27,9 +29,7 @@ _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge":
 class ValidatingHook(Hook, frozen=True):
     @cached_property
     def validator(self) -> "Validator":
-        from fakeapiserver.admission.policy.validator import Validator
-
-        return Validator(self.spec)
+        return validator_module.Validator(self.spec)
 
 
 class Denial(NamedTuple):
@@ -91,14 +91,12 @@ class ValidatingAdmissionPolicy(PolicyPlugin[ValidatingHook]):
         told: dict[str, dict[str, None]],
     ) -> list[Denial]:
         """`told` gets each audit annotation's values, in order. ConfigurationError."""
-        from fakeapiserver.admission.policy.expressions import Evaluation
-
         params = await self.params(hook, binding, attributes)
         if not params:
             return []
         subject = await self.subject(matched, attributes)
         namespace, denials = self.namespace(attributes), list[Denial]()
-        evaluation = Evaluation.of(attributes, subject, self.initializer.authorizer, decisions)
+        evaluation = expressions.Evaluation.of(attributes, subject, self.initializer.authorizer, decisions)
         for param in params:
             start = perf_counter()
             findings = await hook.validator.validate(evaluation, param, namespace)

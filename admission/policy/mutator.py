@@ -20,6 +20,8 @@ from fakeapiserver.admission.policy.expressions import (
 )
 from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT, Environment
 from fakeapiserver.apimachinery.duration import format_duration
+from fakeapiserver.apimachinery.managedfields.merge import merge
+from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch.go_format import GoValue
@@ -86,9 +88,6 @@ def _mutation(environment: Environment, mutation: Object) -> Mutation:
 
 
 def _applied(made: StructValue, obj: Object, schema: "TypedSchema") -> Object:
-    from fakeapiserver.apimachinery.managedfields.merge import merge
-    from fakeapiserver.apimachinery.managedfields.validate import validate
-
     patch = {**_to_go(made), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     if problem := validate(patch, schema):
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {problem}")

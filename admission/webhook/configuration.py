@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from fakeapiserver.admission.policy import expressions
 from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery.cel import admission
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.transport.webhook import endpoint_of
 
 if TYPE_CHECKING:
     from fakeapiserver.admission.policy.expressions import Expression
@@ -46,16 +49,11 @@ class Hook(Struct, frozen=True, dict=True):
 
     @cached_property
     def endpoint(self) -> "Endpoint":
-        from fakeapiserver.transport.webhook import endpoint_of
-
         return endpoint_of(self.spec["clientConfig"])
 
     @cached_property
     def conditions(self) -> "list[Expression]":
-        from fakeapiserver.admission.policy.expressions import compiled_conditions
-        from fakeapiserver.apimachinery.cel.admission import Environment
-
-        return compiled_conditions(Environment(), self.spec.get("matchConditions") or ())
+        return expressions.compiled_conditions(admission.Environment(), self.spec.get("matchConditions") or ())
 
 
 def hooks_of(configurations: Iterable[Object]) -> tuple[Hook, ...]:

@@ -22,16 +22,20 @@ from fakeapiserver.admission.measures import (
     WEBHOOK_SECONDS,
     WEBHOOKS_FAILED_OPEN,
 )
+from fakeapiserver.admission.policy import expressions
 from fakeapiserver.admission.webhook import review
 from fakeapiserver.admission.webhook.configuration import Hook, hooks_of
 from fakeapiserver.admission.webhook.matching import has_labels, in_namespace, in_version, matched
 from fakeapiserver.admission.webhook.review import Subject, Verdict
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.transport import webhook_users
 from fakeapiserver.transport.deadline import told_timeout
 from fakeapiserver.transport.review import BadReview
+from fakeapiserver.transport.service_resolver import cluster_resolver
+from fakeapiserver.transport.webhook import WebhookClient, WebhookError
 
 if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import WebhookClient
@@ -130,17 +134,16 @@ class Webhook(Handler):
         """Reports whether all match conditions hold. Raises StatusError 403 on errors."""
         if not hook.spec.get("matchConditions"):
             return True
-        from fakeapiserver.admission.policy.expressions import ConditionError, Evaluation, hold
 
         # Upstream passes them the requested resource, in the kind that matched.
         seen = Subject(attributes.resource, subject.kind, subject.object, subject.old_object)
-        evaluation = Evaluation.of(attributes, seen, self.initializer.authorizer)
+        evaluation = expressions.Evaluation.of(attributes, seen, self.initializer.authorizer)
         instruments, start = self.initializer.instruments, perf_counter()
         labels = ("webhook", hook.name, attributes.operation)
         exact = "admit" if self.mutating else "validate"
         try:
-            wanted = await hold(hook.conditions, evaluation, ignores_failures=hook.ignores_failures)
-        except ConditionError as error:
+            wanted = await expressions.hold(hook.conditions, evaluation, ignores_failures=hook.ignores_failures)
+        except expressions.ConditionError as error:
             instruments.count(CONDITION_ERRORS, *labels, exact)
             instruments.observe(CONDITION_SECONDS, perf_counter() - start, *labels, self.step)
             raise new_forbidden(attributes.resource.group_resource, attributes.name, str(error)) from None
@@ -179,9 +182,6 @@ class Webhook(Handler):
         return verdict
 
     async def _post(self, hook: Hook, body: bytes) -> bytes:
-        from fakeapiserver.transport.service_resolver import cluster_resolver
-        from fakeapiserver.transport.webhook import WebhookClient, WebhookError
-
         if self._client is None:
             self._client = WebhookClient(cluster_resolver(self.initializer.getter), self.initializer.idle)
         try:
@@ -244,10 +244,9 @@ def _users(path: str) -> "WebhookUsers | None":
         return None
     if not path.startswith("/"):
         raise ValueError(f"kubeConfigFile: Invalid value: {go_quote(path)}: must be an absolute file path")
-    from fakeapiserver.transport.webhook_users import WebhookUsers
 
     try:
-        return WebhookUsers(Path(path))
+        return webhook_users.WebhookUsers(Path(path))
     except OSError as error:
         raise ValueError(str(error)) from None
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.admission.webhook.matching import namespace_of
 from fakeapiserver.apimachinery.errors import Status, StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json

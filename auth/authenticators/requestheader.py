@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
-from fakeapiserver.apimachinery.go_url import path_unescape
+from fakeapiserver.apimachinery.go.url import path_unescape
+from fakeapiserver.auth import client_certificates
 from fakeapiserver.auth.interfaces import Credentials, UserInfo
 from fakeapiserver.clock import Clock
 
@@ -84,10 +85,8 @@ class RequestHeader:
         """Until when it holds (seconds since the epoch), and whether it is a front proxy's."""
         from cryptography.x509.oid import NameOID
 
-        from fakeapiserver.auth.client_certificates import CertificateVerifier
-
         if self._verifier is None:
-            self._verifier = CertificateVerifier(self._config.client_ca)
+            self._verifier = client_certificates.CertificateVerifier(self._config.client_ca)
         try:
             certificate, expires = self._verifier.verify(leaf, chain, now)
         except ValueError:

@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import new_unauthorized
+from fakeapiserver.auth import client_certificates
 from fakeapiserver.auth.group import add_authenticated
 from fakeapiserver.auth.interfaces import Credentials, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
@@ -59,9 +60,7 @@ class X509:
     def _verify(self, key: _Key, now: float) -> tuple[float, UserInfo | None]:
         try:
             if self._verifier is None:
-                from fakeapiserver.auth.client_certificates import CertificateVerifier
-
-                self._verifier = CertificateVerifier(self._client_ca)
+                self._verifier = client_certificates.CertificateVerifier(self._client_ca)
             certificate, expires = self._verifier.verify(*key, now)
             user = user_of(certificate, key[0], reads_uids=self._reads_uids)
         except ValueError as error:

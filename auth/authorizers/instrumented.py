@@ -3,23 +3,22 @@
 Upstream: k8s.io/apiserver/pkg/authorization/metrics/metrics.go.
 """
 
-from collections import Counter
 from typing import Final
 
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError
+from fakeapiserver.auth.measures import DECISIONS
 
-# By the authorizer's type and name, and what it said: `allowed` or `denied`.
-Decisions = Counter[tuple[str, str, str]]
 _NO_OPINION: Final = Decision.NO_OPINION
 
 
 class Instrumented:
     """Another authorizer. What it has no opinion of decides nothing and isn't counted."""
 
-    def __init__(self, kind: str, name: str, delegate: Authorizer, decisions: Decisions) -> None:
-        self._labels = {Decision.ALLOW: (kind, name, "allowed"), Decision.DENY: (kind, name, "denied")}
+    def __init__(self, kind: str, name: str, delegate: Authorizer, instruments: Instruments) -> None:
+        self._labels = {Decision.ALLOW: ("allowed", name, kind), Decision.DENY: ("denied", name, kind)}
         self._delegate = delegate
-        self._decisions = decisions
+        self._decisions = instruments.counter(DECISIONS)
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         try:

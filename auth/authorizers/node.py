@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.pod_references import SECRET_REFS, secrets_and_config_maps
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo

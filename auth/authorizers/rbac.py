@@ -9,7 +9,7 @@ write to a role or a binding changes the index only where it stands; what it tou
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.rules import PolicyRule, Rule, words

@@ -6,12 +6,13 @@ Upstream: github.com/robfig/cron/v3 parser.go (ParseStandard), spec.go (Next), p
 from calendar import timegm
 from datetime import datetime, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.location import load_location
-from fakeapiserver.apimachinery.strconv import atoi
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -52,7 +53,6 @@ class Schedule(Struct, frozen=True):
         none. Hours that a clock skips are skipped, hours it repeats are due twice. None: not within five years."""
         if self.every:
             return float(int(moment) + int(self.every))
-        from zoneinfo import ZoneInfo
 
         name = self.zone or zone
         place = _TimeZone(ZoneInfo(name) if name not in ("", "Local") else None)

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import Error, ErrorList, go_quote
+from fakeapiserver.apimachinery.field import Error, ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
+from fakeapiserver.apimachinery.serializer import json
 
 Status = dict[str, Any]
 _MAX_TEXT: Final = 2048
@@ -95,8 +97,6 @@ def answered(code: int, content_type: str, body: bytes, method: str = "", retry_
     """The refusal in an answer: the Status in its body, or one made of its code. `content_type` is empty where the answer names none.
 
     Upstream: k8s.io/client-go/rest/request.go (Result.Error, newUnstructuredResponseError)."""
-    from fakeapiserver.apimachinery.serializer import json
-
     is_json = not content_type or "json" in content_type
     with suppress(ValueError):
         document = json.decode(body) if is_json else None

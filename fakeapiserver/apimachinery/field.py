@@ -17,7 +17,9 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import origin
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.message import Message
+from fakeapiserver.apimachinery.serializer import json
 
 Reason = Literal[
     "FieldValueNotFound",
@@ -115,7 +117,6 @@ def go_value(value: Any) -> str:
         return value if type(value) is AsShown else go_quote(value)
     if isinstance(value, float):
         return go_float(value)
-    from fakeapiserver.apimachinery.serializer import json
 
     return json.encode(value).decode().translate(_JSON_ESCAPES)
 
@@ -137,30 +138,6 @@ def go_float(value: float) -> str:
     digits = text.replace("-", "").partition("e")[0].replace(".", "").strip("0") or "0"
     shown = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
     return f"{'-' if mantissa.startswith('-') else ''}{shown}e{int(exponent):+03d}"
-
-
-def go_quote(text: str) -> str:
-    """Go's %q: double quotes, backslash escapes for what isn't printable."""
-    simple = {
-        '"': '\\"',
-        "\\": "\\\\",
-        "\n": "\\n",
-        "\t": "\\t",
-        "\r": "\\r",
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\v": "\\v",
-    }
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(simple.get(c) or (c if c.isprintable() else _go_escape(ord(c))) for c in text) + '"'
-
-
-def _go_escape(code: int) -> str:
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _error(reason: Reason, path: Path | str, value: Any = "", detail: str = "") -> Error:

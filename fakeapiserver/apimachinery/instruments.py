@@ -21,17 +21,26 @@ class Family(Struct, frozen=True, eq=False):
     gauge: bool = False
 
 
-class Histogram(Struct):
-    """A histogram: the number of values below each bound, and their sum."""
+class Histogram:
+    """The number of values up to each bound, the last one without a bound, and their sum."""
 
-    bounds: tuple[float, ...]
-    counts: list[int] = field(default_factory=list)
-    sum: float = 0.0
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.reset()
+
+    def reset(self) -> None:
+        self.counts = [0] * (len(self.bounds) + 1)
+        self.sum = 0.0
 
     def observe(self, value: float) -> None:
-        self.counts = self.counts or [0] * (len(self.bounds) + 1)
-        self.counts[bisect_left(self.bounds, value)] += 1
+        self.counts[0 if value <= self.bounds[0] else bisect_left(self.bounds, value)] += 1
         self.sum += value
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
 
     def buckets(self) -> list[tuple[str, float]]:
         """(upper bound, values up to it), ending with all of them."""
@@ -43,33 +52,45 @@ class Histogram(Struct):
 
 
 class Instruments(Struct):
-    """The instruments of one server.
+    """The metrics registry of one server.
 
-    Label values come from what is stored or served, so no client can create many of them.
+    Who counts often keeps the counter or the histogram, which stays the same when all are reset. Label values come from what is
+    stored or served, so no client can create many of them.
     """
 
     numbers: dict[Family, Counter[Values]] = field(default_factory=dict)
     histograms: dict[Family, dict[Values, Histogram]] = field(default_factory=dict)
 
-    def count(self, family: Family, *values: str, by: int = 1) -> None:
+    def counter(self, family: Family) -> Counter[Values]:
+        """Returns the family's numbers by their labels' values."""
         numbers = self.numbers.get(family)
         if numbers is None:
             numbers = self.numbers[family] = Counter()
-        numbers[values] += by
+        return numbers
 
-    def set(self, family: Family, value: int, *values: str) -> None:
-        self.numbers.setdefault(family, Counter())[values] = value
-
-    def observe(self, family: Family, value: float, *values: str) -> None:
+    def histogram(self, family: Family, *values: str) -> Histogram:
+        """Returns the family's histogram for these labels' values."""
         histograms = self.histograms.setdefault(family, {})
         histogram = histograms.get(values)
         if histogram is None:
             histogram = histograms[values] = Histogram(family.bounds)
-        histogram.observe(value)
+        return histogram
+
+    def count(self, family: Family, *values: str, by: int = 1) -> None:
+        self.counter(family)[values] += by
+
+    def set(self, family: Family, value: int, *values: str) -> None:
+        self.counter(family)[values] = value
+
+    def observe(self, family: Family, value: float, *values: str) -> None:
+        self.histogram(family, *values).observe(value)
 
     def reset(self) -> None:
-        self.numbers.clear()
-        self.histograms.clear()
+        for numbers in self.numbers.values():
+            numbers.clear()
+        for histograms in self.histograms.values():
+            for histogram in histograms.values():
+                histogram.reset()
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:

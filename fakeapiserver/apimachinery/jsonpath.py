@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.strconv import atoi, parse_int
+from fakeapiserver.apimachinery.go.strconv import atoi, parse_int
 
 Find = Callable[[list[Any]], list[Any]]
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.message import joined
-from fakeapiserver.apimachinery.strconv import parse_int
 
 _KEYWORDS: Final = ("in", "notin")
 _BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")

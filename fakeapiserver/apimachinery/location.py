@@ -1,6 +1,7 @@
 """Time zones by name, as Go loads them (upstream: time.LoadLocation)."""
 
 from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo
 
 
 def load_location(name: str) -> tzinfo:
@@ -12,7 +13,6 @@ def load_location(name: str) -> tzinfo:
         raise ValueError("time: invalid location name")
     if name in ("", "UTC", "Local"):
         return UTC
-    from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name)

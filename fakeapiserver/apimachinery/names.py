@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
@@ -219,7 +220,7 @@ def validate_object_meta_update(new: Object, old: Object, path: Path) -> ErrorLi
     if "deletionTimestamp" in old:
         extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
         if extra:
-            shown = "[]string{" + ", ".join(map(field.go_quote, extra)) + "}"
+            shown = "[]string{" + ", ".join(map(go_quote, extra)) + "}"
             detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
             errors.append(field.forbidden(path.child("finalizers"), detail))
     for name in _IMMUTABLE:

@@ -6,7 +6,7 @@ Upstream: github.com/blang/semver/v4 (Parse, Compare).
 import re
 from typing import Final
 
-from fakeapiserver.apimachinery.strconv import parse_uint
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 
 Version = tuple[int, int, int, tuple[tuple[int, int, str], ...]]
 

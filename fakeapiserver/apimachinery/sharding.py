@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.languages.cel import ast
 from fakeapiserver.languages.cel.errors import CompileError
 from fakeapiserver.languages.cel.parser import parse as parse_expression

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from fakeapiserver.apimachinery.schema.go_types import recorded_field_orders
+from fakeapiserver.apis import protobuf as protobuf_messages
 
 _TYPE: Final = frozenset(("kind", "apiVersion"))
 
@@ -17,8 +18,6 @@ def field_order(definition: str) -> tuple[str, ...]:
     protobuf's fields. Empty for maps."""
     fields = recorded_field_orders().get(definition)
     if fields is None:
-        from fakeapiserver.apis.protobuf import messages
-
-        message = messages().get("k8s.io." + definition.removeprefix("io.k8s.").replace("-", "_"), {})
+        message = protobuf_messages.messages().get("k8s.io." + definition.removeprefix("io.k8s.").replace("-", "_"), {})
         fields = tuple(message[number][0] for number in sorted(message))
     return fields if not _TYPE.isdisjoint(fields) else ("kind", "apiVersion", *fields)

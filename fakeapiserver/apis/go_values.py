@@ -14,7 +14,8 @@ from typing import Any, Final
 from msgspec import Raw
 from msgspec.json import decode
 
-from fakeapiserver.apimachinery.field import go_float, go_quote
+from fakeapiserver.apimachinery.field import go_float
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.quantity import BINARY, EXPONENT
 from fakeapiserver.apis.internal_form import LABEL_SELECTOR, InternalForm, internal_rows, moved_in
 

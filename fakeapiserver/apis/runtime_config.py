@@ -9,9 +9,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_bool
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionResource
-from fakeapiserver.apimachinery.strconv import parse_bool
 
 # In this order, whatever the flag's: the later ones say more.
 _LEVELS: Final[Mapping[str, re.Pattern[str]]] = {

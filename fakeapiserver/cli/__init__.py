@@ -12,13 +12,17 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
+from fakeapiserver import spelling
+from fakeapiserver.cli import complain, scaffold
+from fakeapiserver.cli.manual import commands, overview, page
+
 # command -> its module
 _MODULES: Final = {
     "serve": "serve",
     "run": "run",
     "status": "status",
     "stop": "stop",
-    "controller-manager": "controller_manager",
+    "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",
     "version": "version",
@@ -54,9 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in _HELP:
-        from fakeapiserver.cli.manual.overview import overview
-
-        print(overview(), end="")
+        print(overview.overview(), end="")
         return 0 if words else 2
     command, *rest = words
     if command == "--version":
@@ -67,8 +69,6 @@ def _run(words: list[str]) -> int:
     if any(word in _HELP for word in own):
         return _print_page(command, rest)
     if command in _SCAFFOLD:
-        from fakeapiserver.cli import scaffold
-
         return scaffold.main(command, rest)
     if command == "serve":
         # Nothing that starting allocates is garbage; serve.py turns collection on again when the server is ready.
@@ -78,22 +78,16 @@ def _run(words: list[str]) -> int:
 
 
 def _print_page(command: str, words: Sequence[str]) -> int:
-    from fakeapiserver.cli.manual.commands import commands
-    from fakeapiserver.cli.manual.page import command_page
-
-    name = next((name for name in (f"{command} {words[0]}", command) if name in commands()), "")
-    names = [name] if name else [name for name in commands() if name.startswith(f"{command} ")]
-    print("\n".join(map(command_page, names)), end="")
+    name = next((name for name in (f"{command} {words[0]}", command) if name in commands.commands()), "")
+    names = [name] if name else [name for name in commands.commands() if name.startswith(f"{command} ")]
+    print("\n".join(map(page.command_page, names)), end="")
     return 0
 
 
 def _unknown(command: str) -> int:
-    from fakeapiserver.cli.complain import complain
-    from fakeapiserver.cluster.suggestions import closest
-
     if command.startswith("-"):
-        return complain(f"a command must come before the flag {command}; see fakeapiserver --help", 2)
-    match = closest(command, [*_MODULES, *_SCAFFOLD])
-    return complain(
+        return complain.complain(f"a command must come before the flag {command}; see fakeapiserver --help", 2)
+    match = spelling.closest(command, [*_MODULES, *_SCAFFOLD])
+    return complain.complain(
         f"there is no command {command!r}{f'; did you mean {match}?' if match else ''} (see fakeapiserver --help)", 2
     )

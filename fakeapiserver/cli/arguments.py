@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.strconv import parse_bool, parse_int, parse_uint
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_bool, parse_int, parse_uint
 
 LAST_PORT: Final = 65535
 MOST: Final = (1 << 31) - 1

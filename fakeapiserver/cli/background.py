@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.cli.arguments import UsageError
-from fakeapiserver.transport.certificates import write_file
+from fakeapiserver.transport.files import write_file
 
 DEFAULT_NAME: Final = "default"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from fakeapiserver.apis import feature_gates
 from fakeapiserver.apis.recorded import minor_version
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed
@@ -52,10 +53,9 @@ def check(parsed: Parsed) -> None:
 def _check_gates(config: Config) -> None:
     if not config.feature_gates:
         return
-    from fakeapiserver.apis.feature_gates import feature_gates
 
     try:
-        feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
+        feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
     except ValueError as error:
         raise UsageError(f"--feature-gates: {error}") from None
 

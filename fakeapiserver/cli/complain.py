@@ -4,6 +4,8 @@ import re
 import sys
 from typing import Final
 
+from fakeapiserver.cli import suggestions
+
 _LONG_WORD: Final = re.compile(r"(\S{60})\S{140,}(\S{20})")
 _LONGEST: Final = 2000  # characters of a message
 
@@ -19,6 +21,4 @@ def complain(text: str, status: int) -> int:
 
 def refuse(error: Exception, command: str) -> int:
     """Says what is wrong with the command line, with the flag or the value that was probably meant. Returns 2."""
-    from fakeapiserver.cli import suggestions
-
     return complain(f"{error}{suggestions.suggestion(error, command)} (see fakeapiserver {command} --help)", 2)

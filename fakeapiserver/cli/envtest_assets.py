@@ -23,7 +23,7 @@ import fakeapiserver
 from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version, release_of
 from fakeapiserver.cli.arguments import OUTPUTS, UsageError, choice, read_boolean, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
-from fakeapiserver.transport.certificates import write_file
+from fakeapiserver.transport.files import write_file
 
 # The package's folder goes onto the path only to import it from the right place, so that it hides nothing of Python's own.
 _KUBE_APISERVER: Final = (

@@ -12,9 +12,11 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import go_csv
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.strconv import atoi, parse_bool
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import atoi, parse_bool
+from fakeapiserver.apis import feature_gates
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
+from fakeapiserver.cli import unheeded_flags
 from fakeapiserver.cli.arguments import (
     LAST_PORT,
     OUTPUTS,
@@ -333,9 +335,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
     if parsed.config.feature_gates:
-        from fakeapiserver.apis.feature_gates import leaving_warnings
-
-        parsed.warnings += leaving_warnings(
+        parsed.warnings += feature_gates.leaving_warnings(
             minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates
         )
     if unheeded or "runtime-config" in parsed.given:
@@ -345,14 +345,11 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
 
 def _check_unheeded(parsed: Parsed, types: Mapping[str, str]) -> None:
     """`types`: those of the flags without effect that were given. UsageError, in upstream's words."""
-    from fakeapiserver.apis.feature_gates import feature_gates
-    from fakeapiserver.cli import unheeded_flags
-
     for name, flag_type in types.items():
         unheeded_flags.check_value(name, parsed.given[name], flag_type)
     config = parsed.config
     try:
-        gates = feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
+        gates = feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
     except ValueError as error:
         raise UsageError(str(error)) from None
     unheeded_flags.check(parsed.given, gates)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fakeapiserver import spelling
 from fakeapiserver.cli.arguments import UnknownFlag
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.manual.commands import commands
@@ -24,9 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     elif name in commands():
         print(command_page(name), end="")
     else:
-        from fakeapiserver.cluster.suggestions import closest
-
-        match = closest(name, [*TOPICS, *commands()])
+        match = spelling.closest(name, [*TOPICS, *commands()])
         hint = f"; did you mean {match}?" if match else ""
         return complain(f"there is no topic or command {name!r}{hint} (see fakeapiserver help)", 2)
     return 0

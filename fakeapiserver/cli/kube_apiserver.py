@@ -3,6 +3,7 @@
 Upstream: cmd/kube-apiserver/app; k8s.io/apiserver/pkg/server/options/serving.go for the serving certificate.
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
+from fakeapiserver.cli import serve, stop_signals
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed, parse
+from fakeapiserver.server.local import serving_names
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.transport import certificates
 
 if TYPE_CHECKING:
     import asyncio
@@ -80,35 +84,32 @@ def _check(parsed: Parsed) -> None:
 
 def _run(parsed: Parsed, parent: int) -> int:
     # Imported here, for --help must not wait for the server to be imported: every envtest asks for it first.
-    import asyncio
-
-    from fakeapiserver.cli.serve import configure_logging, run_loop, serve
-    from fakeapiserver.cli.stop_signals import StopSignals
 
     async def run() -> int:
-        stop = StopSignals()
+        stop = stop_signals.StopSignals()
         if parent:
             _stop_without(parent, stop, asyncio.get_running_loop())
-        await serve(parsed.config, lambda _: None, stop)
+        await serve.serve(parsed.config, lambda _: None, stop)
         return 0
 
     for warning in parsed.warnings:
         if not warning.startswith(_SILENT):
             print(f"Warning: {warning}", file=sys.stderr)
-    configure_logging(parsed.verbosity)
+    serve.configure_logging(parsed.verbosity)
     _use_serving_files(parsed.config)
-    return run_loop(run())
+    return serve.run_loop(run())
 
 
 def _use_serving_files(config: Config) -> None:
     """Without --tls-cert-file it is apiserver.crt in --cert-dir, made when it isn't there."""
-    from fakeapiserver.server.local import serving_names
-    from fakeapiserver.transport.certificates import create_authority, issue_server, load, save
-
     if config.tls_cert_file is None and config.cert_dir is not None:
         try:
-            if load(config.cert_dir, "apiserver") is None:
-                save(config.cert_dir, "apiserver", issue_server(create_authority(), serving_names(config)))
+            if certificates.load(config.cert_dir, "apiserver") is None:
+                certificates.save(
+                    config.cert_dir,
+                    "apiserver",
+                    certificates.issue_server(certificates.create_authority(), serving_names(config)),
+                )
         except OSError as error:
             raise OSError(f"can't use --cert-dir {config.cert_dir}: {error.strerror}") from error
         config.tls_cert_file = config.cert_dir / "apiserver.crt"

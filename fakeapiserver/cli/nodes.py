@@ -27,14 +27,22 @@ from fakeapiserver.cli.connection import load_config
 from fakeapiserver.cli.serve import configure_logging, run_loop
 from fakeapiserver.cli.stop_signals import StopSignals
 from fakeapiserver.client.config import RESTConfig
+from fakeapiserver.clock import SystemClock
 from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.manager import ControllerManager, Extra
 from fakeapiserver.controller_runtime.http_server import HTTPServer
+from fakeapiserver.nodes import kubelet
 from fakeapiserver.nodes.node import MAX_NODES
+from fakeapiserver.nodes.scheduler import controller as scheduler_module
 from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.server.app import Application
+from fakeapiserver.server.control import controllers
+from fakeapiserver.server.http.serving import Server, plain_context
+from fakeapiserver.server.simulated_nodes import kubelet_server
+from fakeapiserver.transport import certificates
 
 if TYPE_CHECKING:
-    from fakeapiserver.controller_runtime.http_server import Application
+    from fakeapiserver.controller_runtime.http_server import Application as ASGIApplication
     from fakeapiserver.server.http.serving import Server
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -85,13 +93,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _run(options: Options, simulation: Simulation, config: RESTConfig) -> int:
-    from fakeapiserver.nodes import kubelet
-    from fakeapiserver.nodes.scheduler import controller as scheduler
-
     stop = StopSignals()
     extra = {"kubelet": Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))}
     if options.scheduler:
-        extra["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
+        extra["kube-scheduler"] = Extra(scheduler_module.USER, scheduler_module.new)
     # every kubelet of a real cluster has a limit of its own
     manager = ControllerManager(SimpleClientBuilder(config.with_(qps=-1)), controllers=("none",), extra=extra)
     kubelets = await _serve_kubelets(options, simulation) if options.kubelet_port else None
@@ -120,16 +125,12 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 
     Raises OSError if the port is in use.
     """
-    from fakeapiserver.clock import SystemClock
-    from fakeapiserver.server.app import Application
-    from fakeapiserver.server.http.serving import Server, plain_context
-    from fakeapiserver.server.simulated_nodes.kubelet_server import KubeletServer
-    from fakeapiserver.transport.certificates import create_authority, issue_server
-
     address = options.kubelet_address
-    pair = issue_server(create_authority("fakeapiserver-kubelets"), [address, "localhost"], "kubelet")
+    pair = certificates.issue_server(
+        certificates.create_authority("fakeapiserver-kubelets"), [address, "localhost"], "kubelet"
+    )
     server = Server(
-        Application(KubeletServer(simulation, SystemClock()).handle),
+        Application(kubelet_server.KubeletServer(simulation, SystemClock()).handle),
         host=address,
         port=options.kubelet_port,
         ssl_context=plain_context(pair.certificate, pair.key),
@@ -141,9 +142,7 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
     """Serves the control on loopback. Raises OSError if the port is in use."""
-    from fakeapiserver.server.control.controllers import nodes_control
-
-    server = HTTPServer("control", cast("Application", nodes_control(simulation)), f"127.0.0.1:{port}")
+    server = HTTPServer("control", cast("ASGIApplication", controllers.nodes_control(simulation)), f"127.0.0.1:{port}")
     server.bind()
     print(f"http://127.0.0.1:{port}/fakeapiserver/docs lists what can be scripted.", file=sys.stderr, flush=True)
     return asyncio.create_task(server.run())

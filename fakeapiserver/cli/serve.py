@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
+from fakeapiserver.cli import background, version
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.checks import check
 from fakeapiserver.cli.complain import complain, refuse
@@ -48,8 +49,6 @@ def read_flags(arguments: Sequence[str], command: str) -> Parsed | int:
     except UsageError as error:
         return refuse(error, command)
     if parsed.given.get("version", "false") != "false":
-        from fakeapiserver.cli import version
-
         print(version.text())
         return 0
     for warning in parsed.warnings:
@@ -70,8 +69,6 @@ def configure_logging(verbosity: int) -> None:
 
 
 def _serve_in_background(arguments: Sequence[str], parsed: Parsed) -> int:
-    from fakeapiserver.cli import background
-
     server = background.Server(parsed.given.get("name", background.DEFAULT_NAME))
     status = server.start(background.foreground(arguments))
     facts = server.facts()

@@ -7,7 +7,7 @@ from typing import Final
 from fakeapiserver.cli.arguments import UnknownFlag
 from fakeapiserver.cli.manual.choices import choices
 from fakeapiserver.cli.manual.commands import commands, find_flag
-from fakeapiserver.cluster.suggestions import closest
+from fakeapiserver.spelling import closest
 
 _FLAG: Final = re.compile(r"--([a-z][a-z0-9-]*)")
 _QUOTED: Final = re.compile(r"""["']([\w.-]+)["']|: (\w+)$""")

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.clock import Clock
-from fakeapiserver.transport.certificates import KeyPair
 from fakeapiserver.transport.files import Reread, read_file
+from fakeapiserver.transport.key_pair import KeyPair
 
 # Upstream: a minute, less ten seconds of leeway.
 _TOKEN_FILE_SECONDS: Final = 50.0

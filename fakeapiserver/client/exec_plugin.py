@@ -12,13 +12,14 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.credentials import Credential
 from fakeapiserver.clock import Clock
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.rest_config import check_key_pair
 
 _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -127,8 +128,6 @@ class ExecPlugin:
 
 def _status(output: bytes, version: str) -> Mapping[str, str]:
     """Reads an ExecCredential, JSON or YAML. Raises ValueError."""
-    from fakeapiserver.apimachinery.serializer import type_meta
-
     try:
         output_document = type_meta.read(output)
         kind, named = output_document.kind or "ExecCredential", output_document.version or version

@@ -18,15 +18,15 @@ from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.client.flowcontrol import TokenBucket
 from fakeapiserver.clock import Clock, SystemClock
-from fakeapiserver.transport.certificates import KeyPair
 from fakeapiserver.transport.files import Reread
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.round_trip import Connection, Target, Transport, TransportError
 
 __all__ = [

@@ -7,8 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
 from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version
-from fakeapiserver.cluster.suggestions import did_you_mean
+from fakeapiserver.apis.runtime_config import runtime_config
+from fakeapiserver.apis.scheme import group_versions
+from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
+from fakeapiserver.server.projects import manifests
+from fakeapiserver.spelling import did_you_mean
 
 _LAST_PORT: Final = 65535
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
@@ -81,8 +86,6 @@ def _modes(name: str, value: Any) -> tuple[str, ...]:
 
 def _controllers(name: str, value: Any, *, patterns: bool) -> tuple[str, ...]:
     """Names or aliases; with `patterns` also `*`, `none`, `-name`."""
-    from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
-
     names = as_names(name, value)
     for item in names:
         if patterns and item in ("*", "none"):
@@ -133,8 +136,6 @@ def _runtime_config(name: str, value: Any) -> dict[str, str]:
 
 def _check_switches(options: Mapping[str, Any]) -> None:
     """Gates and groups depend on the version. ValueError in upstream's words."""
-    from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
-
     version = options.get("kubernetes_version", NEWEST)
     if gates := options.get("feature_gates"):
         known = [gate for gate, _, _ in FeatureGates(version).stages()]
@@ -146,9 +147,6 @@ def _check_switches(options: Mapping[str, Any]) -> None:
         except ValueError as error:
             raise ValueError(f"feature_gates: {error}") from None
     if switches := options.get("runtime_config"):
-        from fakeapiserver.apis.runtime_config import runtime_config
-        from fakeapiserver.apis.scheme import group_versions
-
         versions = group_versions(version)
         try:
             runtime_config(switches, versions)
@@ -170,8 +168,6 @@ def _sources(name: str, value: Any) -> Any:
 
 def _objects_of(name: str, value: Any, *, kinds: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """The objects of these kinds. OSError, ValueError."""
-    from fakeapiserver.server.projects import manifests
-
     if not (sources := _sources(name, value)):
         return ()
     try:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.cluster import reset
+from fakeapiserver.cluster import arguments, clients, reset
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
@@ -88,11 +88,9 @@ class AsyncCluster(AsyncVerbs, Configured):
 
         The user may do what RBAC allows: `cluster.user("jane", groups=["dev"])` needs a (Cluster)RoleBinding for User jane or
         Group dev, `groups=["system:masters"]` may do everything."""
-        from fakeapiserver.cluster.arguments import as_names
-
         if not isinstance(name, str) or not name:
             raise ValueError(f"name must be a user's name, not {name!r}")
-        return self._written(self._server.user_kubeconfig(name, as_names("groups", groups)))
+        return self._written(self._server.user_kubeconfig(name, arguments.as_names("groups", groups)))
 
     def service_account(self, name: str, *, lifetime: float = 3600.0) -> str:
         """The path of a kubeconfig (mode 0600) with a token for the service account `name` (`namespace/name`), as
@@ -110,8 +108,6 @@ class AsyncCluster(AsyncVerbs, Configured):
         - `user`, `groups`: the client is that user's, as for `user()`; `namespace/name` is a service account. By default the admin's.
 
         ModuleNotFoundError with the command that installs the package; ValueError for an unknown package."""
-        from fakeapiserver.cluster import clients
-
         return await clients.asynchronous(package, self._kubeconfig_of(user, groups))
 
     def _kubeconfig_of(self, user: str, groups: Sequence[str] | str) -> str:

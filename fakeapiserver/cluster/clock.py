@@ -2,6 +2,7 @@
 
 import asyncio
 
+from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.server.apiserver import APIServer
@@ -21,8 +22,6 @@ class AsyncClusterClock:
         """Moves the time forward by seconds or by a duration such as "30m". Whatever is due meanwhile happens at its time, and
         after each such moment the controllers come to rest. NotSettled if they don't, TimeoutError after `timeout` real seconds,
         ValueError if `time` is no duration."""
-        from fakeapiserver.apimachinery.duration import parse_duration
-
         seconds = parse_duration(time) if isinstance(time, str) else time
         try:
             async with asyncio.timeout(timeout) as limit:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
+from fakeapiserver.cluster import clients
 from fakeapiserver.cluster.access import Access
 from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
@@ -116,7 +117,6 @@ class Cluster(Blocking[AsyncCluster]):
         - `user`, `groups`: the client is that user's, as for `user()`; `namespace/name` is a service account. By default the admin's.
 
         ModuleNotFoundError with the command that installs the package; ValueError for an unknown package."""
-        from fakeapiserver.cluster import clients
 
         async def prepared() -> tuple[str, Any]:
             path = self._core._kubeconfig_of(user, groups)

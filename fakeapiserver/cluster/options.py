@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypedDict, Unpack
 
+from fakeapiserver.cluster import arguments
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.projects.manifests import Sources
 
@@ -52,9 +53,7 @@ def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     """The configuration, and the objects to apply."""
     fields: dict[str, Any] = {}
     if options:
-        from fakeapiserver.cluster.arguments import read
-
-        fields = read(options)
+        fields = arguments.read(options)
     objects: Sources = fields.pop("objects", ())
     if "port" in fields:
         fields["secure_port"] = fields.pop("port")

@@ -9,8 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.dynamic import DeleteOptions
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.cluster import resources as resources_module
+from fakeapiserver.cluster import waiting
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.projects.manifests import Sources
+from fakeapiserver.server.projects.manifests import Sources, read_all
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster.resources import Resources
@@ -47,12 +51,10 @@ class AsyncVerbs(ABC):
 
         OSError, ValueError: the objects can't be read. LookupError: a kind is not served. StatusError: the server refuses an object,
         e.g. because of an unknown field; the objects before it are stored."""
-        from fakeapiserver.cluster.resources import in_order
-        from fakeapiserver.server.projects.manifests import read_all
-
         resources = self._opened()
         return [
-            await resources.apply(obj, field_manager, namespace, force=force) for obj in in_order([*read_all(objects)])
+            await resources.apply(obj, field_manager, namespace, force=force)
+            for obj in resources_module.in_order([*read_all(objects)])
         ]
 
     async def get(self, resource: Resource, name: str = "", namespace: str | None = None) -> Object:
@@ -96,9 +98,6 @@ class AsyncVerbs(ABC):
         - `grace`: seconds; by default the object's own, 0 deletes at once.
 
         StatusError (404): there is no such object, unless `ignore_not_found`."""
-        from fakeapiserver.client.dynamic import DeleteOptions
-        from fakeapiserver.client.errors import StatusError, is_not_found
-
         reference = await self._opened().reference(resource, name, namespace)
         options = DeleteOptions(propagation_policy=propagation)
         if grace is not None:
@@ -130,20 +129,16 @@ class AsyncVerbs(ABC):
         The object may be created meanwhile, unlike kubectl's. Changes are watched, not polled. `timeout` is in real seconds, also when
         the cluster's clock is stopped. TimeoutError: its text shows the object as it was last, its last events and its last writer.
         LookupError: there is no such resource. ValueError: nothing to wait for is given, or it can't be read."""
-        from fakeapiserver.cluster.waiting import goal_of, wait_for
-
         if name and not condition and (isinstance(resource, Mapping) or "/" in resource):
             name, condition = "", name
         uid = resource.get("metadata", {}).get("uid") if isinstance(resource, Mapping) else None
-        goal = goal_of(condition, jsonpath, predicate, uid)
+        goal = waiting.goal_of(condition, jsonpath, predicate, uid)
         resources = self._opened()
-        return await wait_for(resources, await resources.reference(resource, name, namespace), goal, timeout)
+        return await waiting.wait_for(resources, await resources.reference(resource, name, namespace), goal, timeout)
 
     def _opened(self) -> "Resources":
-        from fakeapiserver.cluster.resources import Resources
-
         if self._resources is None:
-            self._resources = Resources(self._server)
+            self._resources = resources_module.Resources(self._server)
         return self._resources
 
     def _close_resources(self) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
-from fakeapiserver.transport.certificates import KeyPair, load_pair
+from fakeapiserver.transport import certificates
+from fakeapiserver.transport.key_pair import KeyPair
 
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -41,4 +42,4 @@ def authorities(configuration: KubeControllerManagerConfiguration) -> Mapping[st
 
 
 def _pair(certificate: Path | None, key: Path | None) -> KeyPair:
-    return load_pair(certificate or Path(), key or Path())
+    return certificates.load_pair(certificate or Path(), key or Path())

@@ -19,7 +19,7 @@ from fakeapiserver.controller_runtime.controller import Controller, ControllerOp
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.reconcile import Reconciler, Request, Result, TerminalError
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 
 # The one request of a controller that has no objects of its own but looks at everything now and then.
 EVERYTHING: Final = Request("", "")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, Final, NamedTuple
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.client.cache.indexer import Indexer, IndexFunc
 from fakeapiserver.client.cache.shared_informer import SharedInformer

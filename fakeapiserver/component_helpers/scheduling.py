@@ -6,9 +6,9 @@ Upstream: k8s.io/component-helpers/scheduling/corev1 (helpers.go, nodeaffinity/n
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import milli_value, parse
-from fakeapiserver.apimachinery.strconv import parse_int
 
 # Thousandths of a CPU; of everything else whole units.
 Amounts = dict[str, int]

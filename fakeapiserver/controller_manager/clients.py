@@ -12,7 +12,7 @@ from fakeapiserver.client.errors import StatusError, TransportError, is_already_
 from fakeapiserver.client.rest import Answer, HTTPRoundTripper, RequestMetrics, RESTClient, RoundTripper
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.component_helpers.objects import SERVICE_ACCOUNTS
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 
 # Its first word is what managedFields show as the manager.
 USER_AGENT: Final = f"kube-controller-manager/{NEWEST} (fakeapiserver)"

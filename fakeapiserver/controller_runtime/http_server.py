@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import uvicorn
@@ -80,8 +81,6 @@ class _Server(uvicorn.Server):
 
     def capture_signals(self) -> Any:
         """The same."""
-        from contextlib import nullcontext
-
         return nullcontext()
 
 

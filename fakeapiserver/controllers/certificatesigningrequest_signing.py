@@ -29,7 +29,7 @@ from fakeapiserver.component_helpers.cluster_signing import (
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CERTIFICATE_SIGNING_REQUESTS
 from fakeapiserver.controller_runtime.controller import Controller
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 
 if TYPE_CHECKING:
     from cryptography import x509

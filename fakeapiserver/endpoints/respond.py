@@ -17,8 +17,9 @@ from fakeapiserver.apimachinery.field import OMIT
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.key_order import arrangement
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer import cbor, json, yaml
 from fakeapiserver.apis.field_order import field_order
+from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation import table
 from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
@@ -129,13 +130,9 @@ def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: 
 
 def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:
     if accept.media_type == PROTOBUF:
-        from fakeapiserver.endpoints.negotiation import protobuf
-
         tell(request, lambda: json.encode(obj))
-        return answer(request, protobuf.encode(obj), PROTOBUF, status)
+        return answer(request, protobuf_forms.encode(obj), PROTOBUF, status)
     if accept.media_type == CBOR:
-        from fakeapiserver.apimachinery.serializer import cbor
-
         tell(request, lambda: json.encode(obj))
         return answer(request, cbor.encode(obj), CBOR, status)
     return raw(request, json.encode(obj), accept, status)
@@ -172,8 +169,6 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
         return encoded(request, msgspec.json.decode(body), accept, status)
     tell(request, lambda: body)
     if accept.media_type == YAML:
-        from fakeapiserver.apimachinery.serializer import yaml
-
         return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
     if pretty(request, accept):
         return answer(request, msgspec.json.format(body, indent=2), JSON, status)

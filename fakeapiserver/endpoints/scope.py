@@ -14,7 +14,12 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.dialect import builtin
 from fakeapiserver.endpoints.dialect.interface import Dialect
+from fakeapiserver.endpoints.negotiation import cbor as cbor_forms
+from fakeapiserver.endpoints.negotiation import columns as columns_module
+from fakeapiserver.endpoints.negotiation import partial as partial_forms
+from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation.body import Recognizes
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.registry.generic import canonical
@@ -100,21 +105,17 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     @cached_property
     def scale(self) -> "RequestScope":
         """The scale subresource as a resource of its own, without a store."""
-        from fakeapiserver.endpoints.dialect.builtin import BUILTIN
-
         gvk = GroupVersionKind("autoscaling", "v1", "Scale")
         definition, own = "io.k8s.api.autoscaling.v1.Scale", self.kind
         kind = BuiltinKind(gvk, definition, own.definitions, lambda obj, version: None, own.reword)
         return RequestScope(
-            resource=self.resource, kind=kind, dialect=BUILTIN, clock=self.clock, recognizes=self.recognizes
+            resource=self.resource, kind=kind, dialect=builtin.BUILTIN, clock=self.clock, recognizes=self.recognizes
         )
 
     @cached_property
     def columns(self) -> "list[Column]":
         """The columns of the resource's Tables."""
-        from fakeapiserver.endpoints.negotiation.columns import described
-
-        return described(self.resource)
+        return columns_module.described(self.resource)
 
     @cached_property
     def _type_prefix(self) -> canonical.TypePrefix:
@@ -123,26 +124,20 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     @cached_property
     def protobuf(self) -> "StoredForm":
         """Encodes answers as protobuf; built-in kinds only."""
-        from fakeapiserver.endpoints.negotiation.protobuf import StoredForm
-
-        return StoredForm(self.gvk, self.list_kind, self.restored)
+        return protobuf_forms.StoredForm(self.gvk, self.list_kind, self.restored)
 
     @cached_property
     def cbor(self) -> "CBORForm":
         """Encodes answers as CBOR."""
-        from fakeapiserver.endpoints.negotiation.cbor import CBORForm
-
-        return CBORForm(self.dialect.cbor_shape(self.kind), self.served)
+        return cbor_forms.CBORForm(self.dialect.cbor_shape(self.kind), self.served)
 
     def partial(self, version: str) -> "PartialForm":
         """Encodes answers as PartialObjectMetadata of a version."""
         form = self._partials.get(version)
         if form is None:
-            from fakeapiserver.endpoints.negotiation.partial import PartialForm
-
             internal = self.store.strategy.converted_annotations if self.store is not None else {}
             restored, arrange = self.dialect.partial_rules(self)
-            form = self._partials[version] = PartialForm(version, restored or bytes, internal, arrange)
+            form = self._partials[version] = partial_forms.PartialForm(version, restored or bytes, internal, arrange)
         return form
 
     @cached_property

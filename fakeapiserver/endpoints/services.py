@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from fakeapiserver.admission.timings import Timings
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.scheme import APIResource
@@ -97,7 +96,6 @@ class Services(Struct, frozen=True, kw_only=True):
     """
 
     admission: AdmissionChain
-    admission_timings: Timings
     authorizer: Authorizer
     guard_for: Callable[[GroupResource], Guard | None]
     allocations: Mapping[GroupResource, Allocation]

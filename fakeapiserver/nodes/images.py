@@ -6,7 +6,7 @@ Upstream: pkg/kubelet/images/image_manager.go (EnsureImageExists), github.com/di
 import re
 from typing import Final, NamedTuple
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 
 class Image(NamedTuple):

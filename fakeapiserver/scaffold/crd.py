@@ -10,12 +10,15 @@ from functools import cache
 from typing import Any, Final
 
 import msgspec
+from pydantic.json_schema import GenerateJsonSchema
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.schema.formats import is_known_format
+from fakeapiserver.apis import scheme
 from fakeapiserver.controller_runtime.markers import RESOURCE, Resource, noted
 from fakeapiserver.controller_runtime.models import BUILTIN, QUANTITY
 from fakeapiserver.controller_runtime.scheme import gvk_for
+from fakeapiserver.registry.apiextensions import definition_validation, object_meta
 from fakeapiserver.scaffold.docstrings import attribute_docstrings
 
 Json = dict[str, Any]
@@ -97,13 +100,10 @@ def definition(*models: type[Any]) -> Json:
 
 def _check(definition: Json) -> None:
     """Refuses what the server would refuse."""
-    from fakeapiserver.registry.apiextensions.definition_validation import validate_definition
-    from fakeapiserver.registry.apiextensions.object_meta import object_meta
-
     spec: Json = {"conversion": {"strategy": "None"}, **definition["spec"]}
     stored = [version["name"] for version in spec["versions"] if version["storage"]]
     created = {**definition, "spec": spec, "status": {"storedVersions": stored}}
-    if errors := validate_definition(created, object_meta().decode):
+    if errors := definition_validation.validate_definition(created, object_meta.object_meta().decode):
         raise ValueError(f"{definition['metadata']['name']}: {'; '.join(str(error) for error in errors)}")
 
 
@@ -185,7 +185,6 @@ def _json_schema(model: type[Any]) -> tuple[Json, Mapping[str, Any]]:
 @cache
 def _generator() -> type[Any]:
     """pydantic's, with defaults as they are on the wire."""
-    from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
         def encode_default(self, dft: Any) -> Any:
@@ -384,8 +383,6 @@ def _same_type(schemas: Sequence[Json], path: Sequence[str]) -> Json:
 
 def _builtin(name: str) -> Json:
     """The schema of one of Kubernetes' own types, as controller-gen has it in definitions."""
-    from fakeapiserver.apis import scheme
-
     definitions = scheme.load().definitions
     if name not in definitions:
         raise ValueError(f"Kubernetes has no type {name}; for instance io.k8s.api.core.v1.PodTemplateSpec is one")

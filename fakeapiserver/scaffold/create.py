@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apis import scheme
 from fakeapiserver.scaffold import manifests
 from fakeapiserver.scaffold.project import FILE, Project, ProjectResource
 from fakeapiserver.scaffold.render import Changes
@@ -149,8 +150,6 @@ def _known(
 
 
 def _builtin(wanted: ProjectResource) -> ProjectResource | None:
-    from fakeapiserver.apis import scheme
-
     groups = [""] if wanted.group in ("", "core") else [wanted.group, f"{wanted.group}.k8s.io"]
     for group in groups:
         row = scheme.load().resource_for(GroupVersionKind(group, wanted.version, wanted.kind))

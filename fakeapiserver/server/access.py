@@ -62,9 +62,7 @@ def new_access(
 ) -> Access:
     """Raises ValueError and OSError in upstream's words for flags and files that can't be used."""
     scheme, rbac = loopback.scopes.table.scheme, RBAC(loopback.objects)
-    authorizers = authorization(
-        config, scheme, rbac, loopback.objects, clock, metrics.authorization.decisions, metrics.instruments
-    )
+    authorizers = authorization(config, scheme, rbac, loopback.objects, clock, metrics.instruments)
     issuer = token_issuer(config)
     authenticators = authentication(
         config,

@@ -28,6 +28,7 @@ from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
 from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
 from fakeapiserver.registry.apiextensions import accepted_names
+from fakeapiserver.registry.apiextensions import conversion as conversion_module
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.apiextensions.custom_versions import CustomVersions
@@ -42,6 +43,8 @@ from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event, ListQuery, StoredObject, Watcher
 from fakeapiserver.storage.keys import prefix_of
+from fakeapiserver.transport.service_resolver import cluster_resolver
+from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage
@@ -343,18 +346,14 @@ class CustomResources:
         outdated_before: int,
     ) -> "list[ConvertedStorage]":
         """The storage as each served version sees it through the definition's webhook."""
-        from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
-        from fakeapiserver.transport.service_resolver import cluster_resolver
-        from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
-
         if self._webhooks is None:
             self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)), self._idle)
         webhook = obj["spec"]["conversion"]["webhook"]
-        converter = Converter(
+        converter = conversion_module.Converter(
             endpoint_of(webhook["clientConfig"]), webhook["conversionReviewVersions"], self._webhooks.post
         )
         views = [
-            ConvertedStorage(
+            conversion_module.ConvertedStorage(
                 inner=self._scopes.storage,
                 gvk=kind.gvk,
                 stored=stored.gvk,

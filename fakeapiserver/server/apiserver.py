@@ -15,12 +15,15 @@ from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
+from fakeapiserver.endpoints.subresources import token_request
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.chain import HandlerChain
+from fakeapiserver.server.control import application
 from fakeapiserver.server.filters.audit import options as audit
+from fakeapiserver.server.filters.audit.counts import AuditCounts
 from fakeapiserver.server.filters.audit.interface import NoAuditing
 from fakeapiserver.server.filters.flowcontrol.limits import new_limiter
 from fakeapiserver.server.filters.request_log import NoRequestLog, RequestLog
@@ -94,11 +97,10 @@ class APIServer:
         )
         self.access_log = self.access.log
         self.custom_resources = CustomResources(self.scopes, self._to_webhooks)
-        self.metrics.admission = self.scopes.services.admission_timings
         self.metrics_apis = MetricsAPIs(self.scopes, self.objects, self.custom_resources.registration, self.clock)
         self._upkeep = self._new_upkeep()
         self.aggregator = self._new_aggregator()
-        self._auditor = audit.build(config.audit, self.clock, self.metrics.audit)
+        self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
         self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._new_chain())
 
@@ -194,9 +196,7 @@ class APIServer:
         return len(self.storage.list_now(store.prefix).items) if store is not None else 0
 
     def _control(self) -> ASGIApplication:
-        from fakeapiserver.server.control.application import control
-
-        return control(self)
+        return application.control(self)
 
     async def start(self) -> None:
         """Stores the objects of a fresh server and starts the background tasks."""
@@ -221,15 +221,13 @@ class APIServer:
 
     def service_account_token(self, namespace: str, name: str, lifetime: int, audiences: Sequence[str] = ()) -> str:
         """A token as a TokenRequest returns it, valid for `lifetime` seconds. ValueError: there is no such account."""
-        from fakeapiserver.endpoints.subresources.token_request import token_claims
-
         account = self.objects.get("serviceaccounts", namespace, name)
         if account is None:
             raise ValueError(f"there is no service account {namespace}/{name}: create it first")
         private = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]}}
         wanted = audiences or self.access.issuer.audiences
         return self.access.issuer.keys.sign(
-            token_claims(self.access.issuer, private, wanted, self.clock.now(), lifetime)
+            token_request.token_claims(self.access.issuer, private, wanted, self.clock.now(), lifetime)
         )
 
     async def advance(self, seconds: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import (
@@ -26,6 +26,7 @@ from fakeapiserver.endpoints.request import (
     Send,
     parse_query,
 )
+from fakeapiserver.server.control import docs_page
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 
 log = logging.getLogger(__name__)
@@ -104,10 +105,8 @@ class Application:
 
 
 def _docs() -> Response:
-    from fakeapiserver.server.control.docs_page import PAGE
-
-    headers = [(name.lower().encode(), value.encode()) for name, value in PAGE.headers.items()]
-    return Response(200, PAGE.body, "text/html; charset=utf-8", headers, cache_control=b"")
+    headers = [(name.lower().encode(), value.encode()) for name, value in docs_page.PAGE.headers.items()]
+    return Response(200, docs_page.PAGE.body, "text/html; charset=utf-8", headers, cache_control=b"")
 
 
 def _internal_error(request: Request, text: str) -> Response:

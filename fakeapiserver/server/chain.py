@@ -13,7 +13,9 @@ from fakeapiserver.auth.interfaces import Authenticator, Authorizer, UserInfo
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.streams import websocket
 from fakeapiserver.server.aggregator.aggregator import Aggregator
+from fakeapiserver.server.filters import impersonation
 from fakeapiserver.server.filters.audit.interface import Auditing
 from fakeapiserver.server.filters.authentication import authenticate
 from fakeapiserver.server.filters.authorization import attributes_of, authorize
@@ -82,10 +84,10 @@ class HandlerChain(Struct):
 
     async def _impersonate(self, request: Request) -> UserInfo:
         if self._impersonation is None:
-            from fakeapiserver.server.filters.impersonation import Impersonation
-
             constrained = self.scopes.table.scheme.features.enabled("ConstrainedImpersonation")
-            self._impersonation = Impersonation(self.authorizer, self.metrics.instruments, constrained=constrained)
+            self._impersonation = impersonation.Impersonation(
+                self.authorizer, self.metrics.instruments, constrained=constrained
+            )
         return await self._impersonation.user(request, attributes_of(request.info, request.user))
 
 
@@ -96,8 +98,6 @@ def _impersonates(request: Request) -> bool:
 
 async def _over_websocket(request: Request, response: Response) -> Response:
     """Returns a stream's events as messages if the client speaks WebSockets, else the response itself."""
-    from fakeapiserver.endpoints.streams import websocket
-
     if websocket.is_websocket_request(request):
         return await websocket.streamed(request, response)
     return response

@@ -11,7 +11,7 @@ from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.clients import identity_of
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Message
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.round_trip import TransportError
 
 # So many chunks of a watch wait for their reader; then the server's own bounded buffer fills.

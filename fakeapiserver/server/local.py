@@ -8,7 +8,7 @@ import errno
 import ipaddress
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,26 +18,26 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import AdjustableClock, Timers
+from fakeapiserver.component_helpers.cluster_signing import SIGNERS
+from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
+from fakeapiserver.component_helpers.controller_context import Signing
+from fakeapiserver.controller_manager.descriptor import selected
+from fakeapiserver.controller_manager.manager import ControllerManager
+from fakeapiserver.nodes import local_storage
+from fakeapiserver.nodes.stages import sources
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import Server, server_context
+from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
+from fakeapiserver.server.simulated_nodes import components, node_readiness
 from fakeapiserver.server.upkeep import bootstrap
-from fakeapiserver.transport import kubeconfig
-from fakeapiserver.transport.certificates import (
-    SERVER_NAMES,
-    KeyPair,
-    check_bundle,
-    create_authority,
-    issue_client,
-    issue_server,
-    load,
-    load_pair,
-    save,
-)
-from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport import certificates, files, kubeconfig
+from fakeapiserver.transport.ca_bundle import check_bundle
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
 
 log = logging.getLogger(__name__)
@@ -117,8 +117,6 @@ class LocalServer:
         )
         await api.start()
         if self.config.local_storage:
-            from fakeapiserver.nodes import local_storage
-
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
         if self.listens:
             await self._listen(api, certificates.serving)
@@ -145,17 +143,13 @@ class LocalServer:
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""
-        from fakeapiserver.controller_manager.descriptor import selected
-
-        extra = self._local_components(api)
+        extra: Mapping[str, Extra] = {}
+        if self._simulates:
+            self.simulation = components.simulate(api, self.clock, self._stages)
+        if self._simulates or self.config.local_storage or self.config.load_balancers:
+            extra = components.local(self.config, self.simulation, self._stages)
         if not selected(self.config.controllers) and not extra:
             return
-        from fakeapiserver.component_helpers.configuration import (
-            NAMESPACE_DELETION_GRACE,
-            KubeControllerManagerConfiguration,
-        )
-        from fakeapiserver.controller_manager.manager import ControllerManager
-        from fakeapiserver.server.in_process import InProcessClients
 
         clients = InProcessClients(api.application, self.url, self.clock)
         self.controllers = api.controllers = ControllerManager(
@@ -178,10 +172,8 @@ class LocalServer:
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
         if self.simulation is not None and self.simulation.nodes and "Node" not in self.simulation.staged:
-            from fakeapiserver.server.simulated_nodes.node_readiness import wait_for_nodes
-
             untainted = self.controllers.mode(_NODE_LIFECYCLE) == "run"
-            await wait_for_nodes(api, [*self.simulation.nodes], self._controllers, untainted=untainted)
+            await node_readiness.wait_for_nodes(api, [*self.simulation.nodes], self._controllers, untainted=untainted)
 
     @property
     def _simulates(self) -> bool:
@@ -198,57 +190,13 @@ class LocalServer:
 
     def _signing(self, api: APIServer) -> "Signing":
         """Returns what controllers sign with: the keys of the server's tokens, and its own authority."""
-        from fakeapiserver.component_helpers.cluster_signing import SIGNERS
-        from fakeapiserver.component_helpers.controller_context import Signing
-
         assert self._certificates is not None
         return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
-    def _local_components(self, api: APIServer) -> "dict[str, Extra]":
-        """Returns the components that run for simulated nodes and in place of a cloud's load balancers and storage."""
-        if not (self._simulates or self.config.local_storage or self.config.load_balancers):
-            return {}
-        from fakeapiserver.controller_manager.manager import Extra
-
-        components: dict[str, Extra] = {}
-        if self._simulates:
-            from fakeapiserver.controller_manager.clients import KWOK
-            from fakeapiserver.endpoints.services import SimulatedNodes
-            from fakeapiserver.nodes import kubelet
-            from fakeapiserver.nodes.runtime import SimulatedKubelets
-            from fakeapiserver.nodes.scheduler import controller as scheduler
-            from fakeapiserver.nodes.simulation import Simulation
-            from fakeapiserver.nodes.stages import sources
-            from fakeapiserver.server.simulated_nodes.kubelet_server import KubeletServer
-
-            simulation = self.simulation = api.simulation = Simulation(
-                self.config.nodes, dual_stack="," in self.config.service_cluster_ip_range
-            )
-            simulation.kubelet_version = api.table.scheme.facts["version"]["gitVersion"]
-            simulation.staged = sources.kinds(self._stages)
-            api.simulated_nodes = SimulatedNodes(
-                SimulatedKubelets(simulation, self.clock),
-                KubeletServer(simulation, self.clock, api.metrics_apis.values),
-            )
-            components["kubelet"] = Extra(kubelet.USER, lambda context: kubelet.new(context, simulation))
-            components["kube-scheduler"] = Extra(scheduler.USER, scheduler.new)
-            components["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, self._stages))
-        if self.config.local_storage:
-            from fakeapiserver.nodes import local_storage
-
-            components[local_storage.NAME] = Extra(local_storage.ACCOUNT, local_storage.new)
-        if self.config.load_balancers:
-            from fakeapiserver.nodes import load_balancers
-
-            components[load_balancers.NAME] = Extra(load_balancers.ACCOUNT, load_balancers.new)
-        return components
-
     async def _install(self, api: APIServer) -> None:
-        from fakeapiserver.server.projects.local_webhooks import LocalWebhooks, install
-
         config = self.config
-        self.webhooks = LocalWebhooks(config.webhook_cert_dir, config.webhook_port)
-        await install(self.webhooks, config.webhooks, config.crds, api.versions, api.writer)
+        self.webhooks = local_webhooks.LocalWebhooks(config.webhook_cert_dir, config.webhook_port)
+        await local_webhooks.install(self.webhooks, config.webhooks, config.crds, api.versions, api.writer)
         await api.custom_resources.sync()
 
     async def stop(self) -> None:
@@ -297,7 +245,7 @@ class LocalServer:
     def user_kubeconfig(self, name: str, groups: Sequence[str]) -> dict[str, Any]:
         """A kubeconfig for a user with a client certificate: CN is the name, each O a group."""
         assert self._certificates is not None
-        client = issue_client(self._certificates.authority, name, groups)
+        client = certificates.issue_client(self._certificates.authority, name, groups)
         return kubeconfig.render(self.url, authority=self.ca, client=client, user=name)
 
     def token_kubeconfig(self, token: str, user: str, namespace: str) -> dict[str, Any]:
@@ -309,13 +257,11 @@ def _stages(config: Config) -> Sequence[Object]:
     """The Stages of the configuration. OSError or ValueError for files or objects that can't be used."""
     if not config.stages:
         return ()
-    from fakeapiserver.nodes.stages.sources import check
-    from fakeapiserver.server.projects.manifests import read
 
-    stages = read(config.stages, "Stage")
+    stages = manifests.read(config.stages, "Stage")
     if not stages:
         raise ValueError("--stages: there is no Stage in what it names")
-    check(stages)
+    sources.check(stages)
     return stages
 
 
@@ -335,10 +281,10 @@ def _bind_problem(config: Config, error: OSError) -> str:
 def _certificates(config: Config) -> Certificates:
     """The certificates in --cert-dir, if that is set, else new ones that are never written to disk."""
     try:
-        authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", create_authority())
+        authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", certificates.create_authority())
         serving = _serving(config, authority)
         admin = _kept(config.cert_dir, "admin") or _keep(
-            config.cert_dir, "admin", issue_client(authority, ADMIN, [MASTERS])
+            config.cert_dir, "admin", certificates.issue_client(authority, ADMIN, [MASTERS])
         )
         front_proxy = _front_proxy(config)
     except OSError as error:
@@ -357,11 +303,11 @@ def _front_proxy(config: Config) -> FrontProxy:
         config.proxy_client_cert_file,
         config.proxy_client_key_file,
     )
-    client = load_pair(certificate, key) if certificate is not None and key is not None else None
+    client = certificates.load_pair(certificate, key) if certificate is not None and key is not None else None
     if ca_file is None and client is not None:
         return FrontProxy(client=client)
     if ca_file is not None:
-        bundle = read_file(ca_file)
+        bundle = files.read_file(ca_file)
         check_bundle(f"request-header::{ca_file}", bundle)
         headers = RequestHeaderConfig(
             client_ca=bundle,
@@ -373,21 +319,23 @@ def _front_proxy(config: Config) -> FrontProxy:
         )
         return FrontProxy(headers, client)
     folder, names = config.cert_dir, RequestHeaderConfig(b"").allowed_names
-    authority = _kept(folder, "front-proxy-ca") or _keep(folder, "front-proxy-ca", create_authority("front-proxy-ca"))
-    client = _kept(folder, names[0]) or _keep(folder, names[0], issue_client(authority, names[0]))
+    authority = _kept(folder, "front-proxy-ca") or _keep(
+        folder, "front-proxy-ca", certificates.create_authority("front-proxy-ca")
+    )
+    client = _kept(folder, names[0]) or _keep(folder, names[0], certificates.issue_client(authority, names[0]))
     return FrontProxy(RequestHeaderConfig(authority.certificate), client)
 
 
 def _serving(config: Config, authority: KeyPair) -> KeyPair:
     if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        return load_pair(config.tls_cert_file, config.tls_private_key_file)
+        return certificates.load_pair(config.tls_cert_file, config.tls_private_key_file)
     serving = _kept(config.cert_dir, "apiserver")
-    return serving or _keep(config.cert_dir, "apiserver", issue_server(authority, serving_names(config)))
+    return serving or _keep(config.cert_dir, "apiserver", certificates.issue_server(authority, serving_names(config)))
 
 
 def serving_names(config: Config) -> list[str]:
     """The names and addresses that the serving certificate is issued for."""
-    return list(dict.fromkeys([*SERVER_NAMES, *_addresses(config)]))
+    return list(dict.fromkeys([*certificates.SERVER_NAMES, *_addresses(config)]))
 
 
 def _addresses(config: Config) -> Iterator[str]:
@@ -398,10 +346,10 @@ def _addresses(config: Config) -> Iterator[str]:
 
 
 def _kept(folder: Path | None, name: str) -> KeyPair | None:
-    return load(folder, name) if folder is not None else None
+    return certificates.load(folder, name) if folder is not None else None
 
 
 def _keep(folder: Path | None, name: str, pair: KeyPair) -> KeyPair:
     if folder is not None:
-        save(folder, name, pair)
+        certificates.save(folder, name, pair)
     return pair

@@ -34,7 +34,6 @@ def new_services(
     chain = admission(config, features, objects, versions, writer, clock, access.of_admission, instruments, idle)
     return Services(
         admission=chain,
-        admission_timings=chain.timings,
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
         allocations=allocations(config, objects, writer),

@@ -9,7 +9,9 @@ If a test of the run uses one of the fixtures, no test of the run reaches a clus
 Only pytest is imported here: a suite without these fixtures pays for nothing else.
 """
 
+from ast import literal_eval
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
@@ -87,8 +89,6 @@ def pytest_fixture_setup(
     guard = request.config.stash.get(_GUARD, None)
     if guard is None or not _is_real_fixture(fixturedef, request):
         return (yield)
-    from contextlib import ExitStack
-
     lifted = ExitStack()
     fixturedef.addfinalizer(lifted.close)  # runs last
     with guard.lifted():
@@ -180,7 +180,6 @@ def _options(config: pytest.Config, node: pytest.Item | pytest.Collector | None)
 
 
 def _option_of_line(line: str) -> tuple[str, Any]:
-    from ast import literal_eval
 
     name, separator, value = map(str.strip, line.partition("="))
     try:
@@ -192,7 +191,7 @@ def _option_of_line(line: str) -> tuple[str, Any]:
 
 def _check_names(options: dict[str, Any]) -> None:
     from fakeapiserver.cluster.options import ClusterOptions
-    from fakeapiserver.cluster.suggestions import did_you_mean
+    from fakeapiserver.spelling import did_you_mean
 
     known = [*ClusterOptions.__annotations__]
     for name in options:
@@ -230,8 +229,6 @@ def fake_kubeconfig(fake_cluster: "Cluster") -> str:
 def make_fake_cluster(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Cluster]]":
     """Starts a cluster with each call: `make_fake_cluster(nodes=1)`. They run until the end of the test. Clients that aren't given
     another one use the first. The options of the test's markers are the defaults."""
-    from contextlib import ExitStack
-
     from fakeapiserver.cluster import Cluster
     from fakeapiserver.testing.environment import pointed_at
 

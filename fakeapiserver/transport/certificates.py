@@ -3,17 +3,21 @@
 Upstream: k8s.io/client-go/util/cert; cmd/kubeadm/app/util/pkiutil
 """
 
-import base64
-import os
-import re
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fakeapiserver.transport.files import write_file
+from fakeapiserver.transport.key_pair import KeyPair
 
 SERVER_NAMES = (
     "localhost",
@@ -25,21 +29,11 @@ SERVER_NAMES = (
     "kubernetes.default.svc.cluster.local",
     "10.0.0.1",
 )
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFICATE-----", re.DOTALL)
 LIFETIME = timedelta(days=3650)
-
-
-class KeyPair(Struct, frozen=True):
-    """A certificate and its private key, both PEM."""
-
-    certificate: bytes
-    key: bytes
 
 
 def create_authority(common_name: str = "fakeapiserver-ca") -> KeyPair:
     """A new self-signed certificate authority."""
-    from cryptography import x509
-
     key = _new_key()
     usage = _key_usage(digital_signature=True, key_cert_sign=True, crl_sign=True)
     builder = _builder(_name(common_name), _name(common_name), key).add_extension(usage, critical=True)
@@ -51,24 +45,16 @@ def issue_server(
     authority: KeyPair, names: Sequence[str] = SERVER_NAMES, common_name: str = "kube-apiserver"
 ) -> KeyPair:
     """A serving certificate for DNS names and IP addresses. Raises ValueError for an unusable authority."""
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
     return _issue(authority, _name(common_name), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
 
 
 def issue_client(authority: KeyPair, common_name: str, organizations: Sequence[str] = ()) -> KeyPair:
     """A client certificate: common name = user, organizations = groups. Raises ValueError for an unusable authority."""
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     return _issue(authority, _name(common_name, organizations), ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
 
 def _issue(authority: KeyPair, subject: Any, purpose: Any, alternatives: Any) -> KeyPair:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     try:
         issuer = x509.load_pem_x509_certificate(authority.certificate)
         issuer_key = load_pem_private_key(authority.key, None)
@@ -88,22 +74,15 @@ def _issue(authority: KeyPair, subject: Any, purpose: Any, alternatives: Any) ->
 
 
 def _new_key() -> Any:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def _name(common_name: str, organizations: Sequence[str] = ()) -> Any:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
     return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
 def _alternative(name: str) -> Any:
-    from cryptography import x509
-
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
@@ -111,8 +90,6 @@ def _alternative(name: str) -> Any:
 
 
 def _key_usage(**used: bool) -> Any:
-    from cryptography import x509
-
     every = (
         "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
         "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
@@ -121,8 +98,6 @@ def _key_usage(**used: bool) -> Any:
 
 
 def _builder(subject: Any, issuer: Any, key: Any) -> Any:
-    from cryptography import x509
-
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -137,72 +112,11 @@ def _builder(subject: Any, issuer: Any, key: Any) -> Any:
 
 
 def _sign(builder: Any, key: Any, issuer_key: Any) -> KeyPair:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
     certificate = builder.sign(issuer_key, hashes.SHA256())
     return KeyPair(
         certificate.public_bytes(Encoding.PEM),
         key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()),
     )
-
-
-class MalformedCertificate(ValueError):
-    """A certificate of a bundle can't be read."""
-
-
-def check_bundle(name: str, bundle: bytes) -> None:
-    """ValueError in upstream's words for a bundle (PEM) that no certificate can be checked against."""
-    import ssl
-
-    if not bundle:
-        raise ValueError(f'missing content for CA bundle "{name}"')
-    if not any(map(_is_base64, _CERTIFICATE.findall(bundle))):
-        raise ValueError(
-            f'error loading CA bundle for "{name}": data does not contain any valid RSA or ECDSA certificates'
-        )
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle.decode("ascii", "replace"))
-    except ssl.SSLError:
-        raise MalformedCertificate(f'error loading CA bundle for "{name}": x509: malformed certificate') from None
-
-
-def _is_base64(text: bytes) -> bool:
-    try:
-        return bool(base64.b64decode(b"".join(text.split()), validate=True))
-    except ValueError:
-        return False
-
-
-class CertificateCache:
-    """Creates an authority and a serving certificate on first use, for all servers that share this object."""
-
-    def __init__(self) -> None:
-        self._authority: KeyPair | None = None
-        self._serving: KeyPair | None = None
-
-    def authority(self) -> KeyPair:
-        if self._authority is None:
-            self._authority = create_authority()
-        return self._authority
-
-    def serving(self) -> KeyPair:
-        if self._serving is None:
-            self._serving = issue_server(self.authority())
-        return self._serving
-
-
-def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Replace a file atomically; it never exists with wider rights than `mode`, nor half written. Raises OSError."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def save(folder: Path, name: str, pair: KeyPair) -> None:
@@ -229,8 +143,6 @@ def load_pair(certificate: Path, key: Path) -> KeyPair:
         if not path.exists():
             raise ValueError(f"{path} is missing: a certificate and its key are needed together")
     pair = KeyPair(certificate.read_bytes(), key.read_bytes())
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import load_pem_x509_certificate
 
     try:
         public = load_pem_x509_certificate(pair.certificate).public_key()

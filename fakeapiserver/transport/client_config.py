@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.serializer import json, type_meta
 from fakeapiserver.apimachinery.serializer.component_config import not_registered
 from fakeapiserver.apis.scheme import known_kinds
 from fakeapiserver.transport import clientcmd
@@ -94,8 +95,6 @@ class Remote:
 
     async def post(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer's object, of the same type. ValueError with client-go's text for whatever goes wrong."""
-        from fakeapiserver.apimachinery.serializer import json
-
         body, pause = json.encode(review) + b"\n", self._first_pause
         for step in range(1, _STEPS + 1):
             try:
@@ -126,8 +125,6 @@ class Remote:
 
 def checked(answer: bytes, review: Mapping[str, Any]) -> Mapping[str, Any]:
     """The answer's object; one that names no type is taken for the wanted one. ValueError."""
-    from fakeapiserver.apimachinery.serializer import type_meta
-
     document = type_meta.read(answer)
     wanted = (review["apiVersion"], review["kind"])
     version, kind = document.version or wanted[0], document.kind or wanted[1]

@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_url import url_problem
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.url import url_problem
+from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.transport import ca_bundle
 from fakeapiserver.transport.clientcmd_validation import WITHOUT_SERVER, aggregated, cluster_problems, user_problems
 from fakeapiserver.transport.files import read_file
 from fakeapiserver.transport.kubeconfig_types import AuthInfo, Cluster, Context, ExecPlugin
@@ -148,8 +150,6 @@ def _read(path: str) -> Kubeconfig:
 def decode(data: bytes, folder: str) -> Kubeconfig:
     """A file's content, relative paths meant from `folder`. One without kind and apiVersion is taken for a Config. ValueError in the
     words of Go's decoders."""
-    from fakeapiserver.apimachinery.serializer import type_meta
-
     document = type_meta.read(data)
     return of_document(_sorted(document.content), folder, document.kind, document.version)
 
@@ -388,10 +388,8 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, namespace: str = "") -> RESTConfi
 
 
 def _holds_certificates(path: Path) -> bool:
-    from fakeapiserver.transport.certificates import check_bundle
-
     try:
-        check_bundle("", read_file(path))
+        ca_bundle.check_bundle("", read_file(path))
     except (OSError, ValueError):
         return False
     return True

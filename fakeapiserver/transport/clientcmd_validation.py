@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.transport import proxy
 from fakeapiserver.transport.kubeconfig_types import AuthInfo, Cluster, ExecPlugin
 

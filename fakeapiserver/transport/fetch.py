@@ -10,7 +10,7 @@ from ssl import SSLContext
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.transport.webhook import Response, check_host, read_response, reason, trusting
 
 _PORTS: Final = {"https": 443, "http": 80}

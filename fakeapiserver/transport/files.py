@@ -1,5 +1,7 @@
-"""Files that a configuration names, and Go's words for unreadable ones."""
+"""Files that a configuration names: read with Go's words for unreadable ones, cached while they don't change, replaced atomically."""
 
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,3 +58,16 @@ def read_file(path: Path) -> bytes:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Replace a file atomically; it never exists with wider rights than `mode`, nor half written. Raises OSError."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

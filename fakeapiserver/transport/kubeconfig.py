@@ -8,7 +8,8 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from fakeapiserver.transport.certificates import KeyPair, write_file
+from fakeapiserver.transport.files import write_file
+from fakeapiserver.transport.key_pair import KeyPair
 
 
 def render(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.transport import kubeconfig_text
-from fakeapiserver.transport.certificates import write_file
+from fakeapiserver.transport.files import write_file
 from fakeapiserver.transport.kubeconfig_text import EMPTY, Entries
 
 _LOCK_TIMEOUT: Final = 3.0  # seconds

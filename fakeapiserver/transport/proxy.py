@@ -9,8 +9,8 @@ from base64 import b64encode
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_url import url_problem
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.url import url_problem
 
 _PORTS: Final = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _SOCKS_REFUSALS: Final = {

@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct, field
 
 from fakeapiserver.transport import proxy
-from fakeapiserver.transport.certificates import KeyPair, MalformedCertificate, check_bundle
+from fakeapiserver.transport.ca_bundle import MalformedCertificate, check_bundle
 from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.webhook import check_pair
 
 DEFAULT_USER_AGENT: Final = "fakeapiserver-client/0.1 (python)"

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apimachinery.serializer import type_meta
+from fakeapiserver.apis import scheme
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
@@ -60,8 +63,6 @@ class ReviewKind(Struct, frozen=True, eq=False):
     def decode(self, data: bytes, version: str) -> Object:
         """The body of a webhook's answer as a review of `version`, with what Go's types have of it. BadReview when it is something
         else."""
-        from fakeapiserver.apimachinery.serializer import type_meta
-
         try:
             document = type_meta.read(data)
         except ValueError as error:
@@ -113,9 +114,6 @@ def _of_version(member: Schema, version: str) -> Schema:
 @cache
 def _compiled(review: ReviewKind, version: str) -> "BuiltinType":
     """The Go types of a review, built from those that are recorded."""
-    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-    from fakeapiserver.apis import scheme
-
     place, stem = f"io.k8s.{review.group}.{version}.", review.kind.removesuffix("Review")
     parts = {f"{place}{stem}Request": review.request, f"{place}{stem}Response": review.response}
     own: dict[str, Schema] = {

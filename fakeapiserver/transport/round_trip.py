@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.transport.connections import Connection, IdleConnections
+from fakeapiserver.transport.key_pair import KeyPair
+from fakeapiserver.transport.proxy import tunnel
 from fakeapiserver.transport.webhook import check_host, reason, trusting
 
 Headers = list[tuple[bytes, bytes]]
@@ -155,7 +156,6 @@ class Transport:
             return await asyncio.open_connection(
                 target.host, target.port, limit=_BUFFER, ssl=context, server_hostname=name
             )
-        from fakeapiserver.transport.proxy import tunnel
 
         reader, writer = await tunnel(target.proxy, target.host, target.port)
         if not target.plain:

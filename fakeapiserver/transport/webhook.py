@@ -24,8 +24,9 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import answered
-from fakeapiserver.apimachinery.strconv import parse_uint
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.transport.connections import Connection, IdleConnections
+from fakeapiserver.transport.proxy import tunnel
 from fakeapiserver.transport.resolver import lookup_failure
 from fakeapiserver.transport.service_resolver import Resolve
 
@@ -228,8 +229,6 @@ async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.St
 
 
 async def _tunnel(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    from fakeapiserver.transport.proxy import tunnel
-
     return await tunnel(endpoint.proxy, host, port)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.admission.interfaces import Attributes, Initializer, Operation
+from fakeapiserver.admission.measures import PLUGIN_SECONDS, STEP_SECONDS
 from fakeapiserver.admission.options import DEFAULT_OFF, IMPLEMENTED, ORDER, enabled_plugins, exactly, new_chain
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
@@ -256,17 +257,23 @@ def test_refuses(plugin: str, resource: str, obj: Json | None, more: Json, messa
 
 
 def test_the_chain_times_its_plugins() -> None:
+    initializer = Initializer(Stored())
     chain, _ = new_chain(
-        Initializer(Stored()), ["AlwaysAdmit", "AlwaysDeny"], [name for name in ORDER if name not in DEFAULT_OFF]
+        initializer, ["AlwaysAdmit", "AlwaysDeny"], [name for name in ORDER if name not in DEFAULT_OFF]
     )
     kind, gvr = GroupVersionKind("", "v1", "Pod"), GroupVersionResource("", "v1", "pods")
     with pytest.raises(StatusError):
         asyncio.run(chain.admit(Attributes("CREATE", kind, gvr, "", "shop", "p", pod(), None, UserInfo("jane"))))
-    counts = {(what.plugin, what.rejected): sum(timing.counts) for what, timing in chain.timings.items()}
-    assert {key: count for key, count in counts.items() if count} == {
-        ("AlwaysAdmit", False): 1,
-        ("AlwaysDeny", True): 1,
-        ("", True): 1,
+    counts = {
+        (family.name, *values): histogram.count
+        for family, histograms in initializer.instruments.histograms.items()
+        for values, histogram in histograms.items()
+        if histogram.count
+    }
+    assert counts == {
+        (PLUGIN_SECONDS.name, "AlwaysAdmit", "CREATE", "false", "admit"): 1,
+        (PLUGIN_SECONDS.name, "AlwaysDeny", "CREATE", "true", "admit"): 1,
+        (STEP_SECONDS.name, "CREATE", "true", "admit"): 1,
     }
 
 

@@ -9,7 +9,8 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.auth.authenticators.requestheader import RequestHeader, RequestHeaderConfig
 from fakeapiserver.auth.interfaces import Credentials, UserInfo
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client
+from fakeapiserver.transport.certificates import create_authority, issue_client
+from fakeapiserver.transport.key_pair import KeyPair
 
 AUTHORITY = create_authority("front-proxy-ca")
 PROXY = issue_client(AUTHORITY, "front-proxy-client")

@@ -17,9 +17,9 @@ from conformance.bench.servers import free_port
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli import controller_manager
 from fakeapiserver.cli.arguments import UsageError
-from fakeapiserver.cli.controller_manager_configuration import PLACES, configuration, flag_texts
+from fakeapiserver.cli.controller_manager import command as controller_manager
+from fakeapiserver.cli.controller_manager.configuration import PLACES, configuration, flag_texts
 from fakeapiserver.client import kubeconfig, wait
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.rest import RESTClient

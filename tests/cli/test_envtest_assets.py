@@ -25,7 +25,8 @@ from cryptography.x509.oid import NameOID
 
 from conformance.bench.servers import free_port
 from fakeapiserver.cli import envtest_assets
-from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, save
+from fakeapiserver.transport.certificates import create_authority, issue_client, save
+from fakeapiserver.transport.key_pair import KeyPair
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
 COMMAND = [sys.executable, "-m", "fakeapiserver", "envtest-assets"]

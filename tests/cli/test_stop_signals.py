@@ -15,6 +15,7 @@ from fakeapiserver.client.wait import poll_until
 # Sends the signal at the moment when the module of the command is imported.
 WHILE_IMPORTING = """
 import os, signal, sys
+import fakeapiserver
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "fakeapiserver.cli." + sys.argv[1]:

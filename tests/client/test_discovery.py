@@ -15,7 +15,7 @@ from fakeapiserver.client.discovery import APIGroup, DiscoveryClient, Documents,
 from fakeapiserver.client.disk_cache import DiskCache
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import NoMatchError, RESTMapper
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 
 Names = tuple[str, str, str]
 

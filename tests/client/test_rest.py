@@ -14,7 +14,8 @@ import pytest
 from fakeapiserver.client.config import ExecConfig, ImpersonationConfig, RESTConfig
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict, is_not_found
 from fakeapiserver.client.rest import RESTClient, encode_query, resource_path
-from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_server, save
+from fakeapiserver.transport.certificates import create_authority, issue_server, save
+from fakeapiserver.transport.key_pair import KeyPair
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 

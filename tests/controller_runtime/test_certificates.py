@@ -10,7 +10,8 @@ import pytest
 from fakeapiserver.client.wait import poll_until
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.webhook.server import WebhookServer
-from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_client, issue_server
+from fakeapiserver.transport.certificates import create_authority, issue_client, issue_server
+from fakeapiserver.transport.key_pair import KeyPair
 
 AUTHORITY = create_authority()
 

@@ -207,7 +207,11 @@ USES_IT = "def test_it(fake_kubeconfig): pass\n"
 @pytest.mark.parametrize(
     ("ini", "files", "printed"),
     [
-        ("", {}, "import False test False fakeapiserver fakeapiserver.testing fakeapiserver.testing.plugin\n"),
+        (
+            "",
+            {},
+            "import False test False fakeapiserver fakeapiserver.lazy_modules fakeapiserver.testing fakeapiserver.testing.plugin\n",
+        ),
         ("", {"test_user": USES_IT}, "import False test True"),
         ("auto", {"test_user": USES_IT}, "import False test True"),
         ("always", {}, "import True test True"),

@@ -13,7 +13,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fakeapiserver.transport.certificates import (
     SERVER_NAMES,
-    CertificateCache,
     create_authority,
     issue_client,
     issue_server,
@@ -54,12 +53,6 @@ def test_keys_say_in_their_header_what_they_are() -> None:
     numbers = x509.load_pem_x509_certificate(pair.certificate).public_key()
     assert isinstance(numbers, ec.EllipticCurvePublicKey)
     assert der.endswith(numbers.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
-
-
-def test_a_cache_makes_each_once() -> None:
-    cache = CertificateCache()
-    assert cache.serving() is cache.serving()
-    assert cache.authority() is cache.authority()
 
 
 def test_saved_keys_are_private(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import aggregated
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.auth import jose
 from fakeapiserver.auth.authenticators.oidc.configuration import ALGORITHMS, compile_jwt

@@ -9,11 +9,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery import field as fields
-from fakeapiserver.apimachinery import go_url, names
+from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go import url as go_url
 from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.auth.authenticators.oidc.expressions import Expression, of_claims, of_user
-from fakeapiserver.transport.certificates import check_bundle
+from fakeapiserver.transport.ca_bundle import check_bundle
 
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 _MOST: Final = 64

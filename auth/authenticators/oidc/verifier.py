@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
+
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth import jose
 from fakeapiserver.auth.interfaces import RefusedError
 from fakeapiserver.auth.service_account_keys import verify
@@ -112,9 +115,6 @@ class RemoteKeys:
 
 def _key(jwk: Any) -> list[tuple[str, Any]]:
     """Returns `[(key id, public key)]`, or `[]` if the JWK is not a supported public key."""
-    from jwt import PyJWK
-    from jwt.exceptions import PyJWTError
-
     if not isinstance(jwk, dict) or jwk.get("kty") not in ("RSA", "EC") or "d" in jwk:
         return []
     try:

@@ -4,7 +4,7 @@ Upstream: pkg/controller/serviceaccount/tokengetter.go, k8s.io/client-go/rest/re
 """
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import FrozenObject
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.interfaces import RefusedError

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth import jose
 from fakeapiserver.auth.interfaces import RefusedError, Response, UserInfo
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.cel import static_cost
 from fakeapiserver.apimachinery.cel.schema import Decl
+from fakeapiserver.languages.cel import values
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.declarations import FUNCTIONS as DECLARATIONS
 from fakeapiserver.languages.cel.declarations import Overload
@@ -93,9 +95,7 @@ def compile_selector(expression: str, *, shared: bool = True, lists: bool = Fals
 @lru_cache(maxsize=1024)
 def max_cost(program: Program) -> int:
     """The most that it can cost for any device."""
-    from fakeapiserver.apimachinery.cel.static_cost import estimate
-
-    return estimate(program.tree, _DECL)
+    return static_cost.estimate(program.tree, _DECL)
 
 
 def matches(program: Program, variables: Mapping[str, Any]) -> bool:
@@ -113,9 +113,7 @@ def matches(program: Program, variables: Mapping[str, Any]) -> bool:
 
 def type_name(value: Any) -> str:
     """Returns CEL's name of a value's type."""
-    from fakeapiserver.languages.cel.values import type_of
-
-    return type_of(value).full_name
+    return values.type_of(value).full_name
 
 
 def variables_of(driver: str, device: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.cel import schema as schemas
+from fakeapiserver.apimachinery.cel import static_cost
 from fakeapiserver.apimachinery.cel.field_path import normalized
 from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.apimachinery.schema.resolve import Schema
@@ -101,6 +102,5 @@ def _program(text: str, declared: Declared, wanted: str) -> tuple[Program | None
 def _cost(program: Program, costs: Decl | None) -> int:
     if costs is None:
         return 0
-    from fakeapiserver.apimachinery.cel.static_cost import estimate
 
-    return estimate(program.tree, costs)
+    return static_cost.estimate(program.tree, costs)

@@ -12,17 +12,8 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.cel.rules import RULES, Rule, compile_rules, declare_self
 from fakeapiserver.apimachinery.cel.schema import converter, declare, with_type_and_meta
-from fakeapiserver.apimachinery.field import (
-    OMIT,
-    Error,
-    ErrorList,
-    Path,
-    duplicate,
-    forbidden,
-    go_quote,
-    invalid,
-    required,
-)
+from fakeapiserver.apimachinery.field import OMIT, Error, ErrorList, Path, duplicate, forbidden, invalid, required
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.list_type import map_key
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.languages.cel.escaping import escape

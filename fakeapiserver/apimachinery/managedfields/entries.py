@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, canonical, in_order, union
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time

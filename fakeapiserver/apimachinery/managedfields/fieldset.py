@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.strconv import atoi
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import atoi
 
 FieldSet = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 
 class GoValue(Struct, frozen=True):

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.patch.operations import MAX_OPERATIONS, Operation, complaints, decode
 from fakeapiserver.apimachinery.patch.texts import Panic, equal, go_text, plain, with_texts
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.strconv import atoi
 
 __all__ = ["MAX_OPERATIONS", "Inapplicable", "Operation", "applied", "apply", "complaints", "decode"]
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.quantity import canonical_quantity
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 from fakeapiserver.apimachinery.serializer.go_json import Repeated, Written

@@ -8,6 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.cel import validator as validator_module
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata, Malformed, coerce, validate_embedded
 from fakeapiserver.apimachinery.schema.prune import prune
@@ -129,10 +130,9 @@ class _Checker:
         """A default must fit its rules as a value that stays, and as one that is new."""
         if not has_rules(schema):
             return []
-        from fakeapiserver.apimachinery.cel.validator import BUDGET, Validator
 
-        validator = Validator(schema, is_resource=is_resource)
-        budget = BUDGET if self._budget is None else self._budget
+        validator = validator_module.Validator(schema, is_resource=is_resource)
+        budget = validator_module.BUDGET if self._budget is None else self._budget
         stays = validator.run(value, value, at, budget)
         runs = [stays] if stays.errors else [stays, validator.run(value, None, at, budget)]
         self._budget = min(run.budget for run in runs)

@@ -7,6 +7,8 @@ for addresses take exponential time on texts made for it.
 import re
 from typing import Final
 
+from fakeapiserver.apimachinery.go.address import is_ip
+
 _ATOM: Final = re.compile(r'[^()<>\[\]:;@\\,"\x00-\x20\x7f]+')
 _BLANKS: Final = " \t"
 
@@ -109,8 +111,6 @@ class _Parser:
             self._atom(strict=True)
 
     def _literal(self) -> None:
-        from fakeapiserver.apimachinery.schema.formats import is_ip
-
         end = self._text.find("]", self._at)
         if end < 0 or not is_ip(self._text[self._at + 1 : end]):
             raise _Malformed

@@ -10,8 +10,8 @@ from datetime import date
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_nanoseconds
-from fakeapiserver.apimachinery.go_address import address_problem
-from fakeapiserver.apimachinery.go_url import request_uri_problem
+from fakeapiserver.apimachinery.go.address import is_ip
+from fakeapiserver.apimachinery.go.url import request_uri_problem
 from fakeapiserver.apimachinery.schema.email import is_email
 
 _HEX4: Final = "[0-9a-fA-F]{4}"
@@ -120,10 +120,6 @@ def _is_at_most(digits: str, limit: int) -> bool:
 
 def _without_leading_zeros(text: str) -> str:
     return re.sub(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])", "", text)
-
-
-def is_ip(text: str) -> bool:
-    return "%" not in text and not address_problem(text)
 
 
 def _is_cidr(text: str) -> bool:

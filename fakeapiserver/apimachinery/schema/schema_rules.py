@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.cel import definition, field_path
 from fakeapiserver.apimachinery.field import (
     ErrorList,
     Path,
@@ -84,10 +85,9 @@ def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata,
         wrong = structural_errors(schema, path) or default_errors(schema, path, decode_metadata)
         if not wrong and has_rules(schema):
             # Expressions are compiled only for schemas that have some.
-            from fakeapiserver.apimachinery.cel.definition import Findings, Scope
 
-            findings = Findings()
-            errors += _openapi_errors(schema, path, _Position(), Scope(findings), at_root=True)
+            findings = definition.Findings()
+            errors += _openapi_errors(schema, path, _Position(), definition.Scope(findings), at_root=True)
             return errors + findings.errors + findings.total_errors(path)
         errors += wrong
     errors += _openapi_errors(schema, path, _Position(), None, at_root=True)
@@ -311,9 +311,7 @@ def _rules(schema: Schema, path: Path) -> ErrorList:
 
 
 def _is_field_path(text: str, schema: Schema) -> bool:
-    from fakeapiserver.apimachinery.cel.field_path import normalized
-
-    return normalized(text, schema) is not None
+    return field_path.normalized(text, schema) is not None
 
 
 def _rule(rule: dict[str, Any], at: Path) -> ErrorList:

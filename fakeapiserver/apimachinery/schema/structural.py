@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fakeapiserver.apimachinery.cel import validator
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
 from fakeapiserver.apimachinery.schema.embedded import (
@@ -125,7 +126,6 @@ class StructuralType:
         """
         if not self.has_rules:
             return [], []
-        from fakeapiserver.apimachinery.cel import validator
 
         if validator.blocking(errors):
             return [validator.blocked()], []

@@ -9,11 +9,11 @@ lose their upper bits.
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import to_int64
 from fakeapiserver.apimachinery.schema.builtin import RAW, DecodeError, compile_builtin
 from fakeapiserver.apimachinery.schema.go_types import element_of, expected_go_type, go_type_of, go_types_in
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apimachinery.schema.scalars import canonical_base64
-from fakeapiserver.apimachinery.strconv import to_int64
 
 # A definition's fields as Go goes through its struct; empty for the order that they are recorded in.
 FieldOrder = Callable[[str], Sequence[str]]

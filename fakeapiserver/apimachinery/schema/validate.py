@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, required, type_invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path, required, type_invalid
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.list_type import map_key
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import (

@@ -11,20 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.field import (
-    Error,
-    go_quote,
-    invalid,
-    not_supported_text,
-    too_long,
-    too_many,
-    type_invalid,
-)
+from fakeapiserver.apimachinery.field import Error, invalid, not_supported_text, too_long, too_many, type_invalid
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import to_int64
 from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
 from fakeapiserver.apimachinery.schema.patterns import compile_pattern
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.strconv import to_int64
 
 _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 _EPSILON: Final = 1e-9

@@ -18,9 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.decoders import DecodeError, State, decode_bytes
+from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
 
 Types = Mapping[str, Mapping[str, str] | str]
 
@@ -65,8 +66,6 @@ class ConfigKind(Struct, frozen=True):
 
         Raises ValueError in upstream's words for another kind, unknown fields and repeated fields.
         """
-        from fakeapiserver.apimachinery.serializer import json, type_meta, yaml
-
         document, version, kind, is_json = type_meta.read(data)
         for name, value in (("Kind", kind), ("apiVersion", version)):
             if not value:

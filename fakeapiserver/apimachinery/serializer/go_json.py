@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any, Final, Self
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 MAX_DEPTH: Final = 10_000
 _MAX_STRICT_ERRORS: Final = 100

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.go_json import UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
 

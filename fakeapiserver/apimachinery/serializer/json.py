@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, NumberTooLarge, Repeated, Written
 
 __all__ = [

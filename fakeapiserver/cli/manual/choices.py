@@ -3,42 +3,35 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from fakeapiserver.admission import options
+from fakeapiserver.apis import recorded
+from fakeapiserver.cli.manual import commands, topics
+from fakeapiserver.controller_manager import descriptor as descriptor_module
+from fakeapiserver.server.options import authorization, config
+
 
 def _controllers() -> Sequence[str]:
-    from fakeapiserver.controller_manager.descriptor import selected
-
-    return [descriptor.name for descriptor in selected(("*",))]
+    return [descriptor.name for descriptor in descriptor_module.selected(("*",))]
 
 
 def _admission_plugins() -> Sequence[str]:
-    from fakeapiserver.admission.options import IMPLEMENTED
-
-    return sorted(IMPLEMENTED)
+    return sorted(options.IMPLEMENTED)
 
 
 def _feature_gates() -> Sequence[str]:
-    from fakeapiserver.server.options.config import FEATURE_GATES
-
-    return sorted(FEATURE_GATES)
+    return sorted(config.FEATURE_GATES)
 
 
 def _authorization_modes() -> Sequence[str]:
-    from fakeapiserver.server.options.authorization import MODES
-
-    return MODES
+    return authorization.MODES
 
 
 def _kubernetes_versions() -> Sequence[str]:
-    from fakeapiserver.apis.recorded import known_versions
-
-    return [version.removeprefix("v") for version in known_versions()]
+    return [version.removeprefix("v") for version in recorded.known_versions()]
 
 
 def _help() -> Sequence[str]:
-    from fakeapiserver.cli.manual.commands import commands
-    from fakeapiserver.cli.manual.topics import TOPICS
-
-    return list(dict.fromkeys([*TOPICS, *(name.partition(" ")[0] for name in commands())]))
+    return list(dict.fromkeys([*topics.TOPICS, *(name.partition(" ")[0] for name in commands.commands())]))
 
 
 _CHOICES: Final[Mapping[str, Callable[[], Sequence[str]]]] = {

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from fakeapiserver.apimachinery.strconv import atoi
+from fakeapiserver.apimachinery.go.strconv import atoi
 
 _PERCENT: Final = re.compile(r"[0-9]+%", re.ASCII)
 

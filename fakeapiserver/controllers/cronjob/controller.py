@@ -4,9 +4,10 @@ Upstream: pkg/controller/cronjob/cronjob_controllerv2.go.
 """
 
 from collections.abc import Iterable, Sequence
+from email.utils import formatdate
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
@@ -368,8 +369,6 @@ def _start_order(job: Object) -> tuple[bool, float, str]:
 
 
 def _rfc1123z(seconds: float) -> str:
-    from email.utils import formatdate
-
     return formatdate(seconds).replace("-0000", "+0000")  # a zone like any other, as Go says it
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_terminal
 from fakeapiserver.component_helpers.scheduling import matches_node_affinity, untolerated_taint

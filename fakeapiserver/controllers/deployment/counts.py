@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value
 
 # Annotations of replica sets: what their deployment wanted, and the most it could have, when they were last sized.

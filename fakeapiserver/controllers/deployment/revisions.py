@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.component_helpers.workloads.pod_template import same_templates
 from fakeapiserver.controllers.deployment.counts import DESIRED_REPLICAS, MAX_REPLICAS, by_creation
 

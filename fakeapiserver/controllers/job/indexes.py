@@ -6,7 +6,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.strconv import atoi
+from fakeapiserver.apimachinery.go.strconv import atoi
 
 
 class Indexes(Struct, frozen=True):

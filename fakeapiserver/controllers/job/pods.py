@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import atoi, parse_int
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import atoi, parse_int
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.component_helpers.pods import pod_phase, sort_active
 from fakeapiserver.controllers.job.policies import failure_match

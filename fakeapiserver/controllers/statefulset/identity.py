@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.component_helpers.objects import is_terminating, labels_of
 from fakeapiserver.component_helpers.pods import is_pod_available, is_pod_ready, pod_phase
 from fakeapiserver.component_helpers.workloads.pod_control import pod_from_template

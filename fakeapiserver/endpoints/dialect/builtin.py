@@ -14,13 +14,14 @@ from fakeapiserver.apimachinery.errors import (
     new_method_not_supported,
     status_error,
 )
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import from_cbor
 from fakeapiserver.apimachinery.schema.key_order import Arrange
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis import conversion
-from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints import componentstatus, respond
 from fakeapiserver.endpoints.dialect.interface import Patched
 from fakeapiserver.endpoints.dialect.routes import handler_of, is_served_path, warn
 from fakeapiserver.endpoints.negotiation.body import Body
@@ -37,6 +38,8 @@ from fakeapiserver.endpoints.negotiation.media_types import (
 from fakeapiserver.endpoints.negotiation.type_meta import internal_package
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
+from fakeapiserver.endpoints.subresources import binding, scale_rules, subresource
+from fakeapiserver.endpoints.verbs import builtin_patched
 from fakeapiserver.registry.generic.canonical import TypePrefix
 from fakeapiserver.registry.generic.kind import Kind
 
@@ -80,10 +83,8 @@ class BuiltinDialect:
             removed = _REMOVED_IN(warning)
             warn(request, scopes, warning, removed[1] if removed else "")
         if info.subresource:
-            from fakeapiserver.endpoints.subresources.subresource import subresource
-
             request.supported = scopes.media_types
-            return subresource(request, scope, scopes)
+            return subresource.subresource(request, scope, scopes)
         if only_listed:
             if info.watch_path:
                 raise new_generic_not_found()
@@ -96,12 +97,8 @@ class BuiltinDialect:
         # Upstream sends the errors above without the resource's own media types.
         request.supported = scopes.media_types
         if scope.resource.gvr.group_resource == _BINDINGS:
-            from fakeapiserver.endpoints.subresources.binding import bind
-
-            return bind(request, scope, scopes)
+            return binding.bind(request, scope, scopes)
         if scope.resource.gvr.group_resource == _COMPONENT_STATUSES:
-            from fakeapiserver.endpoints import componentstatus
-
             return componentstatus.read(request, scope)
         return handler(request, scope)
 
@@ -150,15 +147,11 @@ class BuiltinDialect:
         return status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
     def patched(self, change: "PatchType", current: Object, scope: "RequestScope") -> Patched:
-        from fakeapiserver.endpoints.verbs.builtin_patched import BuiltinPatched
-
-        return BuiltinPatched(change, current, scope.kind)
+        return builtin_patched.BuiltinPatched(change, current, scope.kind)
 
     @property
     def scale(self) -> "ScaleRules":
-        from fakeapiserver.endpoints.subresources.scale_rules import BUILTIN
-
-        return BUILTIN
+        return scale_rules.BUILTIN
 
     # -------------------------------------------------------------- forms
 
@@ -194,8 +187,6 @@ class BuiltinDialect:
         return None, None
 
     def cbor_shape(self, kind: Kind) -> Any:
-        from fakeapiserver.apimachinery.schema import from_cbor
-
         return from_cbor.shape_of(kind.definitions, kind.definition_name)
 
     # -------------------------------------------------------------- words

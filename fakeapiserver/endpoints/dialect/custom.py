@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.errors import (
     new_not_found,
     status_error,
 )
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.key_order import Arrange, arrangement
@@ -34,6 +34,8 @@ from fakeapiserver.endpoints.negotiation.media_types import (
 )
 from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import RequestInfo
+from fakeapiserver.endpoints.subresources import scale_rules, subresource
+from fakeapiserver.endpoints.verbs import custom_patched
 from fakeapiserver.registry.generic.canonical import TypePrefix
 from fakeapiserver.registry.generic.kind import Kind
 
@@ -68,10 +70,8 @@ class CustomDialect:
         if lacks_subresource:
             raise new_not_found(resource.gvr.group_resource, info.name)
         if info.subresource:
-            from fakeapiserver.endpoints.subresources.subresource import subresource
-
             request.supported = scopes.media_types
-            return subresource(request, scope, scopes)
+            return subresource.subresource(request, scope, scopes)
         handler = handler_of(info.verb)
         if handler is None:
             raise new_method_not_supported(resource.gvr.group_resource, info.verb)
@@ -106,15 +106,11 @@ class CustomDialect:
         return unknown_patch_type(allowed)
 
     def patched(self, change: "PatchType", current: Object, scope: "RequestScope") -> Patched:
-        from fakeapiserver.endpoints.verbs.custom_patched import CustomPatched
-
-        return CustomPatched(change, current, scope)
+        return custom_patched.CustomPatched(change, current, scope)
 
     @property
     def scale(self) -> "ScaleRules":
-        from fakeapiserver.endpoints.subresources.scale_rules import CUSTOM
-
-        return CUSTOM
+        return scale_rules.CUSTOM
 
     # -------------------------------------------------------------- forms
 

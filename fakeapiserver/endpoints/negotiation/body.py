@@ -11,6 +11,8 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.endpoints.negotiation.refusals import report_strictly
 from fakeapiserver.registry.generic.kind import Kind
@@ -32,14 +34,10 @@ class KnownKind(Struct, frozen=True):
         """Brings the object into the kind's form, in place, and returns the texts of unknown fields. Raises ValueError in Go's
         words for a body that doesn't fit.
         """
-        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-
         return compile_builtin(self.definitions, self.name).decode(obj) if self.name else []
 
     def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
         """Returns the complaints of strict decoding about a body in CBOR."""
-        from fakeapiserver.apimachinery.schema import from_cbor
-
         complaint = from_cbor.decode(data, self.definitions, self.name, strict=strict).complaint if self.name else ""
         return [complaint] if complaint else []
 

@@ -4,13 +4,15 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,protobuf,cbor}, pkg/r
 """
 
 from collections.abc import Callable, Mapping
+from json import loads
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import raw_text
+from fakeapiserver.apimachinery.schema import from_cbor, raw_text
 from fakeapiserver.apimachinery.schema.decoders import is_read_apart
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
+from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.endpoints.negotiation.body import Body, KnownKind, defaulted
 from fakeapiserver.endpoints.negotiation.documents import decode_document, has_long_number
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, YAML
@@ -78,8 +80,6 @@ def unreadable(body: Body, error: ValueError) -> Exception:
 
 def _type_before_numbers(data: bytes) -> Object | None:
     """Returns the type that a JSON body names although it has a number beyond float64: upstream reads the type first."""
-    from json import loads
-
     try:
         document = loads(data)
     except ValueError:
@@ -171,9 +171,6 @@ def _check_type(obj: Object, body: Body, decode: Callable[[KnownKind], list[str]
 
 def _decode_cbor(body: Body) -> Object:
     """Decodes first the type of a CBOR body, then the whole body as that type. Raises StatusError 400."""
-    from fakeapiserver.apimachinery.schema import from_cbor
-    from fakeapiserver.apimachinery.serializer import cbor
-
     kind, data = body.kind, body.data
     try:
         type_meta: Object = dict(from_cbor.type_meta(data))
@@ -193,9 +190,6 @@ def _decode_cbor(body: Body) -> Object:
 
 def _decode_protobuf(data: bytes, kind: Kind) -> Object:
     """Returns the object in a protobuf envelope; one without a type is of the expected kind. Raises StatusError 400."""
-    from fakeapiserver.apimachinery.serializer import protobuf
-    from fakeapiserver.apis.protobuf import message_finder, messages
-
     try:
         api_version, name, raw = protobuf.unwrap(data)
     except ValueError as error:
@@ -203,14 +197,14 @@ def _decode_protobuf(data: bytes, kind: Kind) -> Object:
     if api_version.count("/") > 1:  # what is no group and version counts as none
         api_version = ""
     type_meta: Object = {"apiVersion": api_version or str(kind.gvk.group_version), "kind": name or kind.gvk.kind}
-    message = message_finder()(type_meta["apiVersion"], type_meta["kind"])
+    message = protobuf_messages.message_finder()(type_meta["apiVersion"], type_meta["kind"])
     if message is None:
         group_version = GroupVersion.parse(type_meta["apiVersion"])
         raise cannot_be_handled(
             type_meta, kind, not_registered(GroupVersionKind(*group_version, str(type_meta["kind"])))
         )
     try:
-        obj: dict[str, Any] = {**type_meta, **protobuf.decode_message(raw, message, messages())}
+        obj: dict[str, Any] = {**type_meta, **protobuf.decode_message(raw, message, protobuf_messages.messages())}
     except ValueError as error:
         raise cannot_be_handled(type_meta, kind, str(error)) from None
     return checked_type_meta(obj, any_case=True)

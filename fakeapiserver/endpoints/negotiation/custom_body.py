@@ -6,9 +6,11 @@ Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go (schem
 from copy import deepcopy
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.serializer import cbor
 from fakeapiserver.endpoints.negotiation.body import Body, defaulted
 from fakeapiserver.endpoints.negotiation.builtin_body import unreadable
 from fakeapiserver.endpoints.negotiation.documents import decode_document
@@ -68,9 +70,6 @@ def _read(body: Body) -> tuple[Object, list[str]]:
 
 def _decode_cbor(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
     """Raises StatusError 400, with the type if it can be read."""
-    from fakeapiserver.apimachinery.schema import from_cbor
-    from fakeapiserver.apimachinery.serializer import cbor
-
     try:
         document: dict[str, Any] = cbor.decode_map(data) or {}
     except ValueError as error:

@@ -6,7 +6,8 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/{json,yaml}.
 import re
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer import json, protobuf, yaml
+from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.endpoints.negotiation.media_types import PROTOBUF, YAML
 
 _FRACTION: Final = re.compile(rb"\d[.eE]")
@@ -24,10 +25,7 @@ def decode_document(data: bytes, media_type: str, *, exactly: bool = False) -> t
     if media_type == YAML:
         return _decode_yaml(data, exactly=exactly and has_long_number(data))
     if media_type == PROTOBUF:
-        from fakeapiserver.apimachinery.serializer import protobuf
-        from fakeapiserver.apis.protobuf import message_finder, messages
-
-        return protobuf.decode(data, message_finder(), messages()), []
+        return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.messages()), []
     document = json.decode(data)
     return document, json.duplicate_fields(data, document)
 
@@ -39,8 +37,6 @@ def has_long_number(data: bytes) -> bool:
 
 def _decode_yaml(data: bytes, *, exactly: bool) -> tuple[Any, list[str]]:
     """Clients send JSON as YAML: a body that begins like an object is first tried as JSON, which is much faster."""
-    from fakeapiserver.apimachinery.serializer import yaml
-
     if not exactly and data.lstrip().startswith(b"{") and _is_yaml_too(data):
         try:
             document = json.decode(data)

@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{create,rest}.go (transformDec
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.go_json import YAMLError

@@ -6,7 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go, pkg/runtime/s
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json

@@ -18,10 +18,11 @@ from fakeapiserver.apimachinery.errors import (
     status_error,
 )
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.scalars import parse_time
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.auth.interfaces import Attributes, Decision
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions, Runtime, Streams, Write
@@ -63,7 +64,7 @@ async def log(request: Request, scope: RequestScope, scopes: RequestScopes) -> R
         chunks = await runtime.logs(pod, container, log_options(request, scopes.clock.now()))
     except ConnectionError as error:
         url = f"https://{scopes.kubelet_client.authority(node)}{_log_path(request, pod, container, streams=streams)}"
-        raise status_error(500, "", f"Get {field.go_quote(url)}: {error}") from None
+        raise status_error(500, "", f"Get {go_quote(url)}: {error}") from None
     except KubeletError as error:
         if error.status == 400:
             raise new_bad_request(str(error)) from None
@@ -143,7 +144,7 @@ async def port_forward(request: Request, scope: RequestScope, scopes: RequestSco
             return await scopes.kubelet_client.tunnel(request, node, path, tunnels)
         return await scopes.kubelet_client.upgrade(request, node, path)
     if (pod.get("status") or {}).get("phase") != "Running":
-        text = f"pod not found ({field.go_quote(metadata['name'] + '_' + metadata['namespace'])})"
+        text = f"pod not found ({go_quote(metadata['name'] + '_' + metadata['namespace'])})"
         return Response(500, text.encode(), "text/plain; charset=utf-8")
 
     async def forward(port: int, received: Pipe, write: Write) -> None:

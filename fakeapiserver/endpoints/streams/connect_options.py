@@ -8,8 +8,8 @@ from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.authenticators.websocket import protocols
 from fakeapiserver.component_helpers.streaming import KubeletError, Write
 from fakeapiserver.endpoints.request import Request, Response

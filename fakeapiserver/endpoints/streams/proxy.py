@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import new_bad_request, new_not_found, new_service_unavailable
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import RangeError, parse_int, parse_uint
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import RangeError, parse_int, parse_uint
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery.go_url import request_uri_problem
+from fakeapiserver.apimachinery.go.url import request_uri_problem
 from fakeapiserver.auth.authenticators.websocket import asks_for_websocket, protocols
 from fakeapiserver.endpoints.request import HIJACK, Receive, Request, Response, Send
 

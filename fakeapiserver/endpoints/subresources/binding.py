@@ -8,6 +8,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request, new_conflict
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, resource_version, uid
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -86,7 +87,7 @@ def _check_assignable(pod: Object, name: str) -> None:
     if is_terminating(pod):
         raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if spec.get("nodeName"):
-        raise _conflict(name, f"pod {name} is already assigned to node {field.go_quote(spec['nodeName'])}")
+        raise _conflict(name, f"pod {name} is already assigned to node {go_quote(spec['nodeName'])}")
     if spec.get("schedulingGates"):
         raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
 

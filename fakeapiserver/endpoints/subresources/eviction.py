@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.errors import (
     new_too_many_requests,
     status_error,
 )
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, resource_version
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -107,7 +108,7 @@ async def _ask_budget(pod: Object, scopes: RequestScopes, scope: RequestScope, d
         if dry_run or await _write_status(budget, status, scopes):
             return None
         budget = next((matching for matching in _budgets(pod, scopes)), budget)
-    raise new_internal_error(f"couldn't update PodDisruptionBudget {field.go_quote(metadata(budget)['name'])}")
+    raise new_internal_error(f"couldn't update PodDisruptionBudget {go_quote(metadata(budget)['name'])}")
 
 
 def _budgets(pod: Object, scopes: RequestScopes) -> list[Object]:

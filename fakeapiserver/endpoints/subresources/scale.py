@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fakeapiserver.apimachinery import labels
+from fakeapiserver.apimachinery import labels, managedfields
 from fakeapiserver.apimachinery.errors import (
     StatusError,
 )
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.managedfields import scale as owners
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond
@@ -102,8 +103,6 @@ def selector_text(selector: Any) -> str:
 
 def _owned(change: Transform, manager: str, scope: RequestScope) -> Transform:
     """The change with its manager written into the Scale's managedFields."""
-    from fakeapiserver.apimachinery import managedfields
-
     kind = scope.scale.kind
 
     def transform(before: Object | None) -> Object:
@@ -134,8 +133,6 @@ class _Through:
         self._sent: tuple[Object, Object] = {}, {}
 
     def transform(self, current: Object | None) -> Object:
-        from fakeapiserver.apimachinery.managedfields import scale as owners
-
         assert current is not None  # scaling never creates
         before = _scale(self._scope, current)
         self._rules.before(before, current, self._paths)
@@ -155,8 +152,6 @@ class _Through:
         return obj if after is self._sent[0] else _with_replicas(obj, self._paths, after)
 
     def _changed(self, current: Object, after: Object) -> Object:
-        from fakeapiserver.apimachinery.managedfields import scale as owners
-
         self._rules.check(after, current, self._scope)
         changed = _with_replicas(current, self._paths, after)
         self._rules.settle(changed, current, self._scope)

@@ -15,11 +15,13 @@ from fakeapiserver.apimachinery.errors import (
     new_invalid,
     status_error,
 )
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.custom_resources import AGE_COLUMN, NAME_COLUMN
 from fakeapiserver.endpoints.negotiation.refusals import CannotBeHandled
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
+from fakeapiserver.registry.apiextensions.customresource import nested
 from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.generic.write_request import Transform
 
@@ -113,12 +115,10 @@ class CustomScale:
 
     def check_readable(self, obj: Object, paths: ScalePaths) -> None:
         if value_at(obj, paths.spec_replicas) is None:
-            path = field.go_quote(f".{paths.spec_replicas}")
+            path = go_quote(f".{paths.spec_replicas}")
             raise new_internal_error(f"the spec replicas field {path} does not exist")
 
     def check_types(self, obj: Object, paths: ScalePaths) -> None:
-        from fakeapiserver.registry.apiextensions.customresource import nested
-
         try:
             nested(obj, paths.spec_replicas, int)
             nested(obj, paths.status_replicas, int)
@@ -157,7 +157,7 @@ class CustomScale:
 
     def check(self, after: Object, current: Object, scope: RequestScope) -> None:
         if (after.get("spec") or {}).get("replicas", 0) == _UNSET:
-            path = field.go_quote(f".{scope.scale_paths.spec_replicas}")
+            path = go_quote(f".{scope.scale_paths.spec_replicas}")
             raise new_bad_request(f"the spec replicas field {path} cannot be empty")
 
     def settle(self, changed: Object, current: Object, scope: RequestScope) -> None:

@@ -19,6 +19,7 @@ from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.endpoints.subresources import scale
 from fakeapiserver.endpoints.verbs.create import creation, match_namespace
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
 from fakeapiserver.registry.generic.kind import Kind
@@ -48,9 +49,7 @@ async def subresource(request: Request, scope: RequestScope, scopes: RequestScop
     if connecter := _connecter_of(scope.resource.gvr.group_resource, info.subresource):
         return await connecter(request, scope, scopes)
     if info.subresource == "scale":
-        from fakeapiserver.endpoints.subresources.scale import scale
-
-        return await scale(request, scope)
+        return await scale.scale(request, scope)
     handler = handler_of(info.verb)
     if row.gvk == scope.gvk and handler is not None and info.verb in ("get", "update", "patch"):
         return await handler(request, scope)

@@ -8,6 +8,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema import raw_text
+from fakeapiserver.apimachinery.serializer import cbor
 from fakeapiserver.apimachinery.serializer.yaml import UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.endpoints.negotiation.documents import decode_document
@@ -106,8 +107,6 @@ def _decode(data: bytes) -> tuple[Object, list[str]]:
 
 
 def _decode_cbor(data: bytes) -> Object:
-    from fakeapiserver.apimachinery.serializer import cbor
-
     try:
         return cbor.decode_map(data) or {}
     except ValueError as error:

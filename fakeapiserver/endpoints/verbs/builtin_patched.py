@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_invalid
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.texts import go_text
@@ -94,7 +95,7 @@ class BuiltinPatched:
         if named not in (gvk, GroupVersionKind(gvk.group, INTERNAL, gvk.kind)):
             raise self.invalid(not_registered(named))
         obj |= own
-        return [f"unknown field {field.go_quote(name)}" for name in unknown]
+        return [f"unknown field {go_quote(name)}" for name in unknown]
 
     def _first_problem(self, error: ValueError) -> str:
         """Returns the error that Go meets first in the text of the document."""

@@ -3,6 +3,7 @@
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
@@ -80,7 +81,6 @@ def creation(
 
 def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptions, obj: Object) -> Object:
     """The object with managedFields, which objects that aren't stored have as well."""
-    from fakeapiserver.apimachinery import managedfields
 
     def in_version(obj: Object, api_version: str) -> Object:
         raise LookupError(api_version)  # it has no other

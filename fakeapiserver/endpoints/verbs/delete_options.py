@@ -9,6 +9,8 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.endpoints.negotiation.documents import decode_document
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, PROTOBUF, body_media_type
@@ -56,8 +58,6 @@ def _decode(request: Request, data: bytes, definitions: Definitions) -> Object:
 
 
 def _decode_cbor(data: bytes, definitions: Definitions) -> Object:
-    from fakeapiserver.apimachinery.schema import from_cbor
-
     try:
         _check_kind(from_cbor.type_meta(data))
         return from_cbor.decode(data, definitions, _DEFINITION, strict=False).obj
@@ -79,8 +79,6 @@ def _check_kind(body: Object) -> None:
 
 
 def _decoded(body: Object, definitions: Definitions) -> Object:
-    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-
     try:
         compile_builtin(definitions, _DEFINITION).decode(body)
     except ValueError as error:

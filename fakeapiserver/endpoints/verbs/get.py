@@ -1,8 +1,8 @@
 """GET of one object (upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go)."""
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_not_found, new_timeout
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.strconv import parse_uint
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope

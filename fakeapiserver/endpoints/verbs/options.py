@@ -11,9 +11,9 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import field, fields, labels
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.endpoints.request import Query
 
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")

@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
 from fakeapiserver.apimachinery.patch.texts import raw_array, raw_object
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
-from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.apis.field_order import field_order
 
 # Types that Go keeps as the text they came in.

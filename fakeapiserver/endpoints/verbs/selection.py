@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery import fields
+from fakeapiserver.apimachinery import sharding as sharding_module
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
@@ -45,10 +46,9 @@ def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":
         return None
     if not scope.store.strategy.features.enabled("ShardedListAndWatch"):
         return None
-    from fakeapiserver.apimachinery import sharding
 
     try:
-        return sharding.parse(options.shard_selector)
+        return sharding_module.parse(options.shard_selector)
     except ValueError as problem:
         raise new_bad_request(f"invalid shard selector: {problem}") from None
 

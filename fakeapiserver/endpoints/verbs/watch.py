@@ -13,8 +13,9 @@ import msgspec
 from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
 from fakeapiserver.apimachinery.instruments import Family, exponential
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation import table
 from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
@@ -210,12 +211,8 @@ class Form:
 
     def _encoded(self, obj: Object) -> bytes:
         if self._protobuf:
-            from fakeapiserver.endpoints.negotiation import protobuf
-
-            return protobuf.encode(obj)
+            return protobuf_forms.encode(obj)
         if self._cbor:
-            from fakeapiserver.apimachinery.serializer import cbor
-
             return cbor.encode(obj)
         return json.encode(obj)
 
@@ -223,12 +220,8 @@ class Form:
         if self._accept.as_kind == "PartialObjectMetadataList" and kind != "ERROR":
             raise NoSuchForm
         if self._protobuf:
-            from fakeapiserver.apimachinery.serializer.protobuf import watch_frame
-
-            return watch_frame(kind, obj)
+            return protobuf.watch_frame(kind, obj)
         if self._cbor:
-            from fakeapiserver.apimachinery.serializer import cbor
-
             return cbor.watch_frame(kind, obj)
         return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
 

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import go_float, go_quote
+from fakeapiserver.apimachinery.field import go_float
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.go_space import trim_space
 from fakeapiserver.apimachinery.schema import patterns
-from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.times import duration_text, timestamp_text
 from fakeapiserver.languages.cel.types import Type

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.duration import parse_nanoseconds
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.location import load_location
-from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.values import Duration, Timestamp
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from fakeapiserver.languages.cel import types
+from fakeapiserver.languages.cel import text, types
 from fakeapiserver.languages.cel.ast import Call, Comprehension, Expr, ListExpr, Literal, MapExpr, Select
 from fakeapiserver.languages.cel.errors import CelError, Issue
+from fakeapiserver.languages.cel.functions import conversions
 from fakeapiserver.languages.cel.types import Type
 
 
@@ -47,14 +48,12 @@ def _inside(node: Expr) -> Iterator[Expr]:
 
 
 def _format_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    from fakeapiserver.languages.cel.text import template_issues
-
     for node in nodes:
         if isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal) and node.args:
             args = node.args[0]
             if isinstance(args, ListExpr):
                 given = [list(_written(element)) for element in args.elements]
-                for at, message in template_issues(str(node.target.value), given):
+                for at, message in text.template_issues(str(node.target.value), given):
                     yield Issue(node.at if at is None else at, message)
 
 
@@ -71,13 +70,10 @@ def _written(node: Expr) -> Iterator[tuple[int, Type]]:
 
 
 def _argument_issues(nodes: list[Expr]) -> Iterator[Issue]:
-    from fakeapiserver.languages.cel.functions.conversions import LITERAL_CONVERSIONS
-    from fakeapiserver.languages.cel.text import compile_pattern
-
     checks: dict[str, Callable[[Any], object]] = {
-        "duration": LITERAL_CONVERSIONS["duration"],
-        "timestamp": LITERAL_CONVERSIONS["timestamp"],
-        "matches": compile_pattern,
+        "duration": conversions.LITERAL_CONVERSIONS["duration"],
+        "timestamp": conversions.LITERAL_CONVERSIONS["timestamp"],
+        "matches": text.compile_pattern,
     }
     for node in nodes:
         if not isinstance(node, Call) or node.function not in checks or not node.args:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, get_origin
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 MAX_OUTPUT: Final = 16 << 20  # characters, and elements of a list
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.cel import device as device_module
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import Quantity, parse
 from fakeapiserver.component_helpers.objects import key_of
@@ -194,13 +195,13 @@ class Allocator:
 
     def selects(self, device: Device, expression: str) -> bool:
         """ValueError with upstream's text."""
-        from fakeapiserver.apimachinery.cel.device import compile_selector, matches, variables_of
-
         key = id(device.spec), expression
         if key not in self._selected:
             if key[0] not in self._variables:
-                self._variables[key[0]] = variables_of(device.id.driver, device.spec)
-            self._selected[key] = matches(compile_selector(expression), self._variables[key[0]])
+                self._variables[key[0]] = device_module.variables_of(device.id.driver, device.spec)
+            self._selected[key] = device_module.matches(
+                device_module.compile_selector(expression), self._variables[key[0]]
+            )
         return self._selected[key]
 
 

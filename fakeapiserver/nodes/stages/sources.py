@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
@@ -18,6 +19,9 @@ from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.node import RENEW_SECONDS, renew_slack
 from fakeapiserver.nodes.simulation import Simulation
+from fakeapiserver.nodes.stages import expressions, functions
+from fakeapiserver.nodes.stages import player as player_module
+from fakeapiserver.nodes.stages import stage as stage_module
 
 if TYPE_CHECKING:
     from fakeapiserver.nodes.stages.player import Player
@@ -34,14 +38,9 @@ _TRIES: Final = 3
 
 def check(stages: Sequence[Object]) -> None:
     """ValueError, in one line, for the first that can't be played."""
-    from random import Random
-
-    from fakeapiserver.nodes.stages.functions import functions_for
-    from fakeapiserver.nodes.stages.stage import read_stage
-
-    functions_of = functions_for(lambda: 0.0, Random(0), _Nowhere())
+    functions_of = functions.functions_for(lambda: 0.0, Random(0), _Nowhere())
     for obj in stages:
-        read_stage(obj, functions_of)
+        stage_module.read_stage(obj, functions_of)
 
 
 def kinds(stages: Sequence[Object]) -> frozenset[str]:
@@ -135,28 +134,23 @@ class _Following:
         await self._source.start(self.queue)
 
     async def _tell(self, objects: Sequence[Object]) -> None:
-        from fakeapiserver.nodes.stages.player import Player, grouped
-
         if self._playing.player is None:
             assert self.play_queue is not None
-            self._playing.player = Player(self._context, self._simulation, self.play_queue)
+            self._playing.player = player_module.Player(self._context, self._simulation, self.play_queue)
         player = self._playing.player
         stages = [stage for obj in objects if (stage := self._read(obj, player)) is not None]
-        unserved = await player.set_stages(grouped(stages))
+        unserved = await player.set_stages(player_module.grouped(stages))
         for ref in frozenset(unserved) - self._waiting:
             log.warning("stages for %s %s wait: the server doesn't have that resource", *ref)
         self._waiting = frozenset(unserved)
 
     def _read(self, obj: Object, player: "Player") -> "Stage | None":
         """Reads a stage; returns None for an invalid one, which is logged once."""
-        from fakeapiserver.nodes.stages.expressions import StageError
-        from fakeapiserver.nodes.stages.stage import read_stage
-
         metadata = obj["metadata"]
         name, version = metadata["name"], metadata.get("resourceVersion", "")
         try:
-            stage = read_stage(obj, player.functions_of)
-        except StageError as error:
+            stage = stage_module.read_stage(obj, player.functions_of)
+        except expressions.StageError as error:
             if self._complained.get(name) != version:
                 self._complained[name] = version
                 log.warning("%s", error)

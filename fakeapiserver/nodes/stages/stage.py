@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.client.dynamic import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from fakeapiserver.languages import gotemplate
 from fakeapiserver.languages.gotemplate import Function, Template, TemplateError, parse
 from fakeapiserver.nodes.stages.expressions import (
     Condition,
@@ -178,7 +179,6 @@ class Stage(Struct, frozen=True):
 
 def template_data(obj: Object, ref: ResourceRef) -> Object:
     """Returns the object for templates: nodes and pods without their type, as Go's clients have them."""
-    from fakeapiserver.languages.gotemplate import Number
 
     def numbers(value: Any) -> Any:
         if isinstance(value, dict):
@@ -186,7 +186,7 @@ def template_data(obj: Object, ref: ResourceRef) -> Object:
         if isinstance(value, list):
             return [*map(numbers, value)]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return Number(yaml.encode(value).decode().strip())
+            return gotemplate.Number(yaml.encode(value).decode().strip())
         return value
 
     data: Object = numbers(obj)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.cel import admission, typed
 from fakeapiserver.apimachinery.field import (
     Error,
     ErrorList,
@@ -21,6 +22,8 @@ from fakeapiserver.apimachinery.field import (
     required,
     too_many,
 )
+from fakeapiserver.apimachinery.jsonpath import compile_path
+from fakeapiserver.languages.cel import types
 from fakeapiserver.languages.cel.escaping import RESERVED
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
@@ -41,11 +44,9 @@ Spec = Mapping[str, Any]
 
 def validating_policy_errors(name: str, spec: Spec, path: Path) -> ErrorList:
     """The errors in a ValidatingAdmissionPolicy's `spec`; `name` is the policy's."""
-    from fakeapiserver.apimachinery.cel.admission import Environment
-
     variables, validations = spec.get("variables") or (), spec.get("validations") or ()
     annotations = spec.get("auditAnnotations") or ()
-    environment = Environment(spec.get("paramKind") is not None, composes=bool(variables))
+    environment = admission.Environment(spec.get("paramKind") is not None, composes=bool(variables))
     errors = _common_errors(spec, path, environment)
     if not validations and not annotations:
         detail = "validations or auditAnnotations must contain at least one item"
@@ -79,17 +80,15 @@ def condition_errors(conditions: Sequence[Spec], path: Path, *, has_params: bool
     """The errors in matchConditions, which have no variables."""
     if not conditions:
         return []
-    from fakeapiserver.apimachinery.cel.admission import Environment
-    from fakeapiserver.languages.cel.types import BOOL
 
-    environment, seen = Environment(has_params), set[str]()
+    environment, seen = admission.Environment(has_params), set[str]()
     errors: ErrorList = []
     if len(conditions) > _MAX_CONDITIONS:
         errors.append(too_many(path, len(conditions), _MAX_CONDITIONS))
     for i, condition in enumerate(conditions):
         name, at = condition.get("name", ""), path.index(i)
         if expression := condition.get("expression", "").strip():
-            errors += _compile_errors(environment, expression, at.child("expression"), BOOL)
+            errors += _compile_errors(environment, expression, at.child("expression"), types.BOOL)
         else:
             errors.append(required(at.child("expression")))
         if not name:
@@ -119,9 +118,9 @@ def _compile_errors(
 
 
 def _compile_error(error: ValueError, path: Path, shown: str) -> Error:
-    from fakeapiserver.apimachinery.cel.typed import InstantiationError
-
-    return internal(path, str(error)) if isinstance(error, InstantiationError) else invalid(path, shown, str(error))
+    return (
+        internal(path, str(error)) if isinstance(error, typed.InstantiationError) else invalid(path, shown, str(error))
+    )
 
 
 def _param_kind_errors(kind: Spec, path: Path) -> ErrorList:
@@ -198,19 +197,17 @@ def _variable_errors(environment: "Environment", variable: Spec, path: Path) -> 
 
 
 def _validation_errors(environment: "Environment", validation: Spec, path: Path) -> ErrorList:
-    from fakeapiserver.languages.cel.types import BOOL, STRING
-
     expression, message = validation.get("expression", ""), validation.get("message", "")
     errors: ErrorList = []
     if not expression.strip():
         errors.append(required(path.child("expression"), "expression is not specified"))
     else:
-        errors += _compile_errors(environment, expression, path.child("expression"), BOOL)
+        errors += _compile_errors(environment, expression, path.child("expression"), types.BOOL)
     at, message_expression = path.child("messageExpression"), validation.get("messageExpression", "")
     if message_expression and not message_expression.strip():
         errors.append(invalid(at, message_expression, "must be non-empty if specified"))
     elif message_expression:
-        errors += _compile_errors(environment, message_expression, at, STRING, has_authorizer=False)
+        errors += _compile_errors(environment, message_expression, at, types.STRING, has_authorizer=False)
     if message and not message.strip():
         errors.append(invalid(path.child("message"), message, "must be non-empty if specified"))
     elif re.search(r"[\n\r]", message.strip()):
@@ -238,8 +235,6 @@ def _annotation_errors(environment: "Environment", name: str, annotations: Seque
 
 
 def _annotation_error(environment: "Environment", name: str, annotation: Spec, path: Path) -> ErrorList:
-    from fakeapiserver.languages.cel.types import NULL, STRING
-
     key, expression = f"{name}/{annotation.get('key', '')}", annotation.get("valueExpression", "")
     at = path.child("valueExpression")
     if name:
@@ -251,7 +246,7 @@ def _annotation_error(environment: "Environment", name: str, annotation: Spec, p
         return [*errors, required(at, "valueExpression is not specified")]
     if len(trimmed.encode()) > _MAX_ANNOTATION:
         return [*errors, required(at, f"must not exceed {_MAX_ANNOTATION} bytes in length")]
-    return errors + _compile_errors(environment, trimmed, at, STRING, NULL, shown=expression)
+    return errors + _compile_errors(environment, trimmed, at, types.STRING, types.NULL, shown=expression)
 
 
 def binding_errors(spec: Spec, path: Path, *, acts: bool) -> ErrorList:
@@ -313,9 +308,7 @@ _MUTATING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 
 def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
     """The errors in a MutatingAdmissionPolicy's `spec`."""
-    from fakeapiserver.apimachinery.cel.admission import Environment
-
-    environment = Environment(spec.get("paramKind") is not None, composes=True)
+    environment = admission.Environment(spec.get("paramKind") is not None, composes=True)
     errors = _common_errors(spec, path, environment, _MUTATING)
     mutations, at = spec.get("mutations") or (), path.child("mutations")
     if not mutations:
@@ -344,8 +337,6 @@ def policy_status_errors(status: Spec, path: Path) -> ErrorList:
 
 
 def _path_problem(text: str) -> str:
-    from fakeapiserver.apimachinery.jsonpath import compile_path
-
     try:
         compile_path(text)
     except ValueError as error:
@@ -357,8 +348,6 @@ _FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "json
 
 
 def _mutation_errors(environment: "Environment", mutation: Spec, path: Path) -> ErrorList:
-    from fakeapiserver.apimachinery.cel.admission import JSON_PATCH, OBJECT
-
     sort = mutation.get("patchType", "")
     if not sort:
         return [required(path.child("patchType"))]
@@ -370,7 +359,7 @@ def _mutation_errors(environment: "Environment", mutation: Spec, path: Path) -> 
     if mutation.get(own) is None:
         errors.append(required(path.child(own), f"must be specified when patchType is {sort}"))
     elif expression := mutation[own].get("expression", "").strip():
-        result_type = JSON_PATCH if sort == "JSONPatch" else OBJECT
+        result_type = admission.JSON_PATCH if sort == "JSONPatch" else admission.OBJECT
         errors += _compile_errors(
             environment, expression, path.child(own, "expression"), result_type, makes_patches=True
         )

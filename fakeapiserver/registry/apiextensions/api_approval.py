@@ -6,7 +6,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apihelpers/helpers.go
 from typing import Final
 from urllib.parse import urlsplit
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 
 APPROVAL: Final = "api-approved.kubernetes.io"

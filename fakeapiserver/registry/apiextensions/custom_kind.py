@@ -12,10 +12,13 @@ import msgspec
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.managedfields.typed import structural_schema
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema import structural as structural_module
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer.json import go_float, sorted_keys
 from fakeapiserver.apis.custom_schema import CustomSchema
+from fakeapiserver.registry.apiextensions import object_meta
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 
 if TYPE_CHECKING:
@@ -51,20 +54,14 @@ class CustomKind:
 
     @cached_property
     def structural(self) -> "StructuralType":
-        from fakeapiserver.apimachinery.schema.structural import compile_structural
-
-        return compile_structural(self.definition, self._metadata.decode)
+        return structural_module.compile_structural(self.definition, self._metadata.decode)
 
     @cached_property
     def _metadata(self) -> "BuiltinType":
-        from fakeapiserver.registry.apiextensions.object_meta import object_meta
-
-        return object_meta()
+        return object_meta.object_meta()
 
     @cached_property
     def typed(self) -> "TypedSchema":
-        from fakeapiserver.apimachinery.managedfields.typed import structural_schema
-
         return structural_schema(self.definition, self.definitions)
 
     def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:

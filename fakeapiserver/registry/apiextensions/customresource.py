@@ -10,7 +10,8 @@ from msgspec import field
 
 from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote, invalid
+from fakeapiserver.apimachinery.field import ErrorList, Path, invalid
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.patch.go_format import go_type_verb, go_value
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind

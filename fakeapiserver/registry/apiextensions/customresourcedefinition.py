@@ -6,11 +6,15 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/{apis/apiextensions/v1/defaults.go,
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.names import name_is_dns_subdomain
+from fakeapiserver.apimachinery.schema import default_rules
+from fakeapiserver.apimachinery.schema.formats import is_known_format
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.registry.apiextensions import definition_validation, object_meta
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.strategy_facts import NameFunction
@@ -72,21 +76,13 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
         return rule
 
     def validate(self, obj: Object) -> ErrorList:
-        from fakeapiserver.registry.apiextensions.definition_validation import validate_definition
-        from fakeapiserver.registry.apiextensions.object_meta import object_meta
-
-        return validate_definition(obj, object_meta().decode)
+        return definition_validation.validate_definition(obj, object_meta.object_meta().decode)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        from fakeapiserver.registry.apiextensions.definition_validation import validate_definition_update
-        from fakeapiserver.registry.apiextensions.object_meta import object_meta
-
-        return validate_definition_update(obj, old, object_meta().decode)
+        return definition_validation.validate_definition_update(obj, old, object_meta.object_meta().decode)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        from fakeapiserver.registry.apiextensions.definition_validation import validate_status
-
-        return validate_status(obj)
+        return definition_validation.validate_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj)]
@@ -99,17 +95,12 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
 
 
 def _coerce_defaults(obj: Object) -> None:
-    from fakeapiserver.apimachinery.schema.default_rules import coerce_defaults
-    from fakeapiserver.registry.apiextensions.object_meta import object_meta
-
     for version in obj["spec"].get("versions") or ():
         if schema := (version.get("schema") or {}).get("openAPIV3Schema"):
-            coerce_defaults(schema, object_meta().decode)
+            default_rules.coerce_defaults(schema, object_meta.object_meta().decode)
 
 
 def _unknown_formats(obj: Object) -> list[str]:
-    from fakeapiserver.apimachinery.schema.formats import is_known_format
-
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ()]
     warnings = [
         schema["format"]

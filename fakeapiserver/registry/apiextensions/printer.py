@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.go.strconv import to_int64
 from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.patch.go_format import go_value
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
-from fakeapiserver.apimachinery.strconv import to_int64
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.generic.printing import duration_since
 
@@ -76,7 +77,6 @@ def _text(value: Any) -> str:
         return "<no value>"
     if not isinstance(value, dict | list):
         return go_value(value)
-    from fakeapiserver.apimachinery.serializer import json
 
     text = json.encode(sorted_value(value)).decode()
     return "".join(_ESCAPES.get(character, character) for character in text) if _ESCAPED.search(text) else text

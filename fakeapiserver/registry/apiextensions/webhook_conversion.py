@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, not_supported, required
 from fakeapiserver.registry.core.key_pair import pem_blocks
 from fakeapiserver.registry.generic.webhook_client import address_errors
+from fakeapiserver.transport import x509_certificate
 
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
@@ -62,10 +63,8 @@ def bundle_problem(bundle: str) -> str:
 
 
 def _is_certificate(content: bytes) -> bool:
-    from fakeapiserver.registry.certificates.certificate import parsed
-
     try:
-        parsed(content)
+        x509_certificate.parsed(content)
     except ValueError:
         return False
     return True

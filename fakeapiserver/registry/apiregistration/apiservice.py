@@ -7,6 +7,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -41,7 +42,7 @@ class APIServiceStrategy(Strategy, kw_only=True):
     def name_rule(self, obj: Object) -> NameFunction:
         """The rule for names, which are version and group: `v1.example.com`."""
         expected = f"{obj['spec'].get('version', '')}.{obj['spec'].get('group', '')}"
-        detail = f'must be `spec.version+"."+spec.group`: {field.go_quote(expected)}'
+        detail = f'must be `spec.version+"."+spec.group`: {go_quote(expected)}'
         return lambda name, prefix: names.path_segment_name(name) or ([] if name == expected else [detail])
 
     def validate(self, obj: Object) -> ErrorList:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apis.quantity_fields import POD_TEMPLATE, same
 from fakeapiserver.registry.apps.deployment import go_strategy, shown_bounds
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
 from fakeapiserver.registry.apps.template_validation import SPEC, replica_template_errors, selector_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors

@@ -8,7 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
-from fakeapiserver.apimachinery.strconv import RangeError, atoi
+from fakeapiserver.apimachinery.go.strconv import RangeError, atoi
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 
 _LARGEST: Final = (1 << 63) - 1

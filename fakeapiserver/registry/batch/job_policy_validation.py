@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import atoi
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")

@@ -4,6 +4,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.certificates.certificatesigningrequest import CertificateSigningRequestStrategy
 from fakeapiserver.registry.certificates.clustertrustbundle import ClusterTrustBundleStrategy
 from fakeapiserver.registry.certificates.podcertificaterequest import PodCertificateRequestStrategy
+from fakeapiserver.registry.certificates.signer_access import SignerAccess as SignerAccess
 from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {

@@ -5,6 +5,10 @@ Upstream: crypto/x509 (ParseCertificateRequest, CheckSignature), crypto/internal
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
 if TYPE_CHECKING:
     from cryptography import x509
 
@@ -23,9 +27,6 @@ _UNKNOWN_CURVE: Final = "x509: unsupported elliptic curve"
 
 def problem(content: bytes) -> str:
     """The error in a request in DER; empty for a request that is signed with its own key."""
-    from cryptography import x509
-    from cryptography.exceptions import UnsupportedAlgorithm
-
     try:
         request = x509.load_der_x509_csr(content)
         _ = request.subject
@@ -42,9 +43,6 @@ def problem(content: bytes) -> str:
 
 
 def _signature_problem(request: "x509.CertificateSigningRequest", key: Any) -> str:
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-
     if isinstance(key, ec.EllipticCurvePublicKey):
         failure = "x509: ECDSA verification failure"
         if key.curve.name not in _CURVES:

@@ -16,17 +16,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock, SystemClock
-from fakeapiserver.registry.certificates import der
+from fakeapiserver.registry.certificates import certificate_request, der
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import duplicate_errors
 from fakeapiserver.registry.generic.printing import human_duration
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
+from fakeapiserver.transport import x509_certificate
 
 _SPEC: Final = Path("spec")
 _REQUESTER: Final = ("username", "uid", "groups", "extra")
@@ -199,8 +201,6 @@ def _blocks(data: bytes) -> Iterator[_Block]:
 
 def _request_problem(data: bytes) -> str:
     """The error in a PEM request, of which only the first block counts; empty if it is valid."""
-    from fakeapiserver.registry.certificates import certificate_request
-
     block = next(_blocks(data), None)
     if block is None or block.type != "CERTIFICATE REQUEST":
         return _NO_REQUEST
@@ -224,8 +224,6 @@ def _certificate_problem(data: bytes) -> str:
 
 def _der_problem(rest: bytes) -> str:
     """The error in DER certificates that follow each other; empty if all are valid."""
-    from fakeapiserver.registry.certificates.certificate import parsed
-
     if not rest:
         return "found CERTIFICATE PEM block containing 0 certificates"
     while rest:
@@ -233,7 +231,7 @@ def _der_problem(rest: bytes) -> str:
         if problem:
             return problem
         try:
-            parsed(rest[:size])
+            x509_certificate.parsed(rest[:size])
         except ValueError as error:
             return str(error)
         rest = rest[size:]

@@ -9,13 +9,13 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.registry.certificates.certificate import parsed
 from fakeapiserver.registry.certificates.pem import Block, blocks
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.strategy_facts import NameFunction
 from fakeapiserver.registry.generic.table_cells import or_none
+from fakeapiserver.transport import x509_certificate
 
 _SIGNER: Final = Path("spec").child("signerName")
 _BUNDLE: Final = Path("spec").child("trustBundle")
@@ -84,7 +84,9 @@ def _authority_problem(block: Block) -> str:
     if block.has_headers:
         return "has PEM block headers"
     try:
-        constraints = parsed(block.content).extensions.get_extension_for_class(x509.BasicConstraints).value
+        constraints = (
+            x509_certificate.parsed(block.content).extensions.get_extension_for_class(x509.BasicConstraints).value
+        )
     except x509.ExtensionNotFound:
         return "does not have the CA bit set"
     except ValueError:

@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.clock import Clock, SystemClock
-from fakeapiserver.registry.certificates.podcertificaterequest_validation import spec_errors, status_errors
+from fakeapiserver.registry.certificates import podcertificaterequest_validation
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field, keep_metadata
 from fakeapiserver.registry.generic.table_cells import format_labels
@@ -42,7 +42,7 @@ class PodCertificateRequestStrategy(Strategy, kw_only=True):
         keep_metadata(obj, old)
 
     def validate(self, obj: Object) -> ErrorList:
-        return spec_errors(obj["spec"])
+        return podcertificaterequest_validation.spec_errors(obj["spec"])
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["spec"] == old["spec"]:
@@ -50,7 +50,9 @@ class PodCertificateRequestStrategy(Strategy, kw_only=True):
         return [field.invalid(Path("spec"), internal_form(obj["spec"], "PodCertificateRequestSpec"), IMMUTABLE)]
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
-        return status_errors(obj.get("status") or {}, old.get("status") or {}, old["spec"], self.clock.now())
+        return podcertificaterequest_validation.status_errors(
+            obj.get("status") or {}, old.get("status") or {}, old["spec"], self.clock.now()
+        )
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec = obj.get("spec") or {}

@@ -8,14 +8,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import OMIT, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.registry.certificates.certificate import parsed
 from fakeapiserver.registry.certificates.pem import Block, blocks
 from fakeapiserver.registry.certificates.signer_name import signer_name_errors
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
+from fakeapiserver.transport import x509_certificate
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -99,9 +105,6 @@ def user_annotation_errors(annotations: Mapping[str, str], path: Path) -> ErrorL
 
 def _stub_errors(request: bytes) -> ErrorList:
     """The errors in a certificate request of which only the key and the signature matter."""
-    from cryptography import x509
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-
     if len(request) > _MAX_KEY:
         return [field.too_long(_STUB, _MAX_KEY)]
     try:
@@ -122,8 +125,6 @@ def _stub_errors(request: bytes) -> ErrorList:
 
 def _key_problem(key: Any, curves: str) -> tuple[Any, str] | None:
     """The value that the error for an unsupported key shows, and the reason; None for a supported key."""
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-
     if isinstance(key, ed25519.Ed25519PublicKey):
         return None
     if isinstance(key, ec.EllipticCurvePublicKey):
@@ -137,9 +138,6 @@ def _key_problem(key: Any, curves: str) -> tuple[Any, str] | None:
 
 def _key_errors(spec: Object) -> ErrorList:
     """The errors in a public key, and in the proof that the client has its private key."""
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_der_public_key
-
     key_type, key, proof = (
         spec["pkixPublicKey"],
         *(base64.b64decode(spec[n]) for n in ("pkixPublicKey", "proofOfPossession")),
@@ -163,9 +161,6 @@ def _key_errors(spec: Object) -> ErrorList:
 
 def _verify(key: Any, signed: bytes, signature: bytes) -> None:
     """InvalidSignature."""
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-
     if isinstance(key, rsa.RSAPublicKey):
         scheme = padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length=padding.PSS.AUTO)
         key.verify(signature, signed, scheme, hashes.SHA256())
@@ -243,14 +238,12 @@ def _issued_errors(status: Object, spec: Object, now: float) -> ErrorList:
 
 def _certificate(block: Block) -> "x509.Certificate | None":
     try:
-        return parsed(block.content)
+        return x509_certificate.parsed(block.content)
     except ValueError:
         return None
 
 
 def _leaf_name_errors(leaf: "x509.Certificate") -> ErrorList:
-    from cryptography import x509
-
     try:
         alternatives = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
@@ -267,9 +260,6 @@ def _leaf_name_errors(leaf: "x509.Certificate") -> ErrorList:
 
 
 def _is_for_key(leaf: "x509.Certificate", spec: Object) -> bool:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_der_public_key
-
     if stub := spec.get("stubPKCS10Request"):
         public_key: Any = x509.load_der_x509_csr(base64.b64decode(stub)).public_key()
     else:

@@ -4,7 +4,8 @@ Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go (StatusStr
 """
 
 from fakeapiserver.admission.signers import is_authorized_for_signer
-from fakeapiserver.apimachinery.field import ErrorList, forbidden, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, forbidden
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 _MAX_DOMAIN: Final = 253
 _MAX_NAME: Final = _MAX_DOMAIN + 1 + _MAX_DOMAIN + 63 + 1

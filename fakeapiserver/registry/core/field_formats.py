@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address, unzoned_network
 from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.quantity import amount
@@ -233,7 +234,7 @@ def _without_leading_zeros(cidr: str) -> str:
 def _canonical_errors(text: str, canonical: str, path: Path) -> ErrorList:
     if text == canonical:
         return []
-    return [field.invalid(path, text, f"must be in canonical form ({field.go_quote(canonical)})")]
+    return [field.invalid(path, text, f"must be in canonical form ({go_quote(canonical)})")]
 
 
 def endpoint_ip_errors(text: str, path: Path) -> ErrorList:

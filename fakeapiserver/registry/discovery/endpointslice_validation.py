@@ -8,7 +8,8 @@ from ipaddress import ip_address
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import endpoint_ip_errors, ip_errors, name_errors
 

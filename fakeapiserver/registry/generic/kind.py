@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.managedfields.typed import builtin_schema
 from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
+from fakeapiserver.apimachinery.schema import unstructured
+from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.key_order import Arrange, arrangement
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.field_order import field_order
@@ -112,14 +115,10 @@ class BuiltinKind:
 
     @cached_property
     def _type(self) -> "BuiltinType":
-        from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-
         return compile_builtin(self.definitions, self.definition_name)
 
     @cached_property
     def typed(self) -> "TypedSchema":
-        from fakeapiserver.apimachinery.managedfields.typed import builtin_schema
-
         return builtin_schema(self.definitions, self.definition_name)
 
     def decode(self, obj: Object, empties: "Empties | None" = None, *, from_map: bool = False) -> list[str]:
@@ -135,9 +134,7 @@ class BuiltinKind:
         return unknown
 
     def settle(self, obj: Object, empties: "Empties") -> None:
-        from fakeapiserver.apimachinery.schema.unstructured import restore
-
-        restore(obj, self.definition_name, self.definitions, field_order)
+        unstructured.restore(obj, self.definition_name, self.definitions, field_order)
         self.decode(obj, empties)
         self.default(obj)
 

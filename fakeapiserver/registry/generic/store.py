@@ -13,7 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery import field as field_errors
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import (
     StatusError,
@@ -24,6 +23,7 @@ from fakeapiserver.apimachinery.errors import (
     new_not_found,
     status_error,
 )
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.clock import Clock
@@ -101,7 +101,7 @@ class Store:
     def key(self, namespace: str, name: str) -> str:
         """The key of an object. Raises StatusError 400 for a name that can't be part of a path (upstream: NamespaceKeyFunc)."""
         if problems := names.path_segment_name(name):
-            raise new_bad_request(f"Name parameter invalid: {field_errors.go_quote(name)}: {';'.join(problems)}")
+            raise new_bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(problems)}")
         self._check_namespace(namespace)
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
@@ -112,9 +112,7 @@ class Store:
 
     def _check_namespace(self, namespace: str) -> None:
         if namespace in (".", ".."):
-            raise new_bad_request(
-                f"Namespace parameter invalid: {field_errors.go_quote(namespace)}: may not be '{namespace}'"
-            )
+            raise new_bad_request(f"Namespace parameter invalid: {go_quote(namespace)}: may not be '{namespace}'")
 
     def decode(self, value: bytes, gvk: GroupVersionKind | None = None) -> Object:
         """The stored bytes as a fresh object in a served version, by default in the stored one."""

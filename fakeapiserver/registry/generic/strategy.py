@@ -16,6 +16,7 @@ from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic.field_paths import drop_disabled_fields, touches
+from fakeapiserver.registry.generic.legacy_messages import decoding_errors_of
 from fakeapiserver.registry.generic.strategy_facts import MetaCheck, NameFunction, StrategyFacts
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ class Strategy(StrategyFacts, kw_only=True):
         """Words decoding errors as the server's version does; None for the newest."""
         if self.features.version == NEWEST:
             return None
-        from fakeapiserver.registry.generic.legacy_messages import decoding_errors_of
 
         return decoding_errors_of(self.features.version)
 

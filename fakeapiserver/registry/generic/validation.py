@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.registry.core.field_formats import STRICT_ONLY
 from fakeapiserver.registry.generic.empties import as_sent
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors
@@ -119,8 +120,6 @@ class Validator(Struct, frozen=True):
 def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties") -> ErrorList:
     """The errors in the words of the server's version, with the values that were sent."""
     if not strategy.features.enabled("StrictIPCIDRValidation") and strategy.takes_loose_addresses(obj):
-        from fakeapiserver.registry.core.field_formats import STRICT_ONLY
-
         errors = [error for error in errors if error.detail not in STRICT_ONLY]
     if empties:
         sent = {_text(steps): empty for steps, empty in empties.items()}

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import ErrorList, Path, invalid, required
-from fakeapiserver.apimachinery.go_url import url_problem
+from fakeapiserver.apimachinery.go.url import url_problem
 
 _FORM: Final = "; desired format: https://host[/path]"
 _MAX_PORT: Final = 65535

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Attributes, Operation
 from fakeapiserver.apimachinery import field as field_errors
+from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.errors import (
     StatusError,
     new_bad_request,
@@ -21,9 +22,9 @@ from fakeapiserver.apimachinery.errors import (
     new_invalid,
     new_not_found,
 )
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
-from fakeapiserver.apimachinery.strconv import parse_uint
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.empties import restore_empties
@@ -103,8 +104,6 @@ class WriteAttempt(Struct):
             self.new = await self.store.versions.settled(self._owned)
 
     def _owned(self) -> Object:
-        from fakeapiserver.apimachinery import managedfields
-
         store, request, new = self.store, self.request, self.new
         gvk = request.kind.gvk
         old = None if self.old is None else store.strategy.with_unshown(self.old)
@@ -284,8 +283,6 @@ class WriteAttempt(Struct):
         return Written(stored.value)
 
     def _changes_nothing(self, current: StoredObject, new: Object, old: Object) -> bool:
-        from fakeapiserver.apimachinery import managedfields
-
         if managedfields.keep_times_if_unchanged(old, new) is not old or not self._is_stored(current, old):
             return False
         is_first_update = current.mod_revision == current.create_revision

@@ -2,6 +2,7 @@
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.resource.claim_access import ClaimAccess as ClaimAccess
 from fakeapiserver.registry.resource.claim_gates import gated_claim_fields, gated_claim_fields_since
 from fakeapiserver.registry.resource.deviceclass import DeviceClassStrategy
 from fakeapiserver.registry.resource.devicetaintrule import DeviceTaintRuleStrategy

@@ -9,6 +9,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, is_terminating
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import interface_address_errors, name_errors
@@ -160,7 +161,7 @@ def _uuid_problem(uid: str) -> str:
         return "" if _IS_BARE_UUID.fullmatch(uid) else "invalid UUID format"
     if length == 45:
         if uid[:9].lower() != "urn:uuid:":
-            return f"invalid urn prefix: {field.go_quote(uid[:9])}"
+            return f"invalid urn prefix: {go_quote(uid[:9])}"
         uid = uid[9:]
     elif length == 38:
         if not (uid.startswith("{") and uid.endswith("}")):

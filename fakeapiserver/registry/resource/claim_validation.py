@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
+from fakeapiserver.apimachinery.cel import device
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
@@ -215,17 +216,17 @@ def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> 
 
 
 def _expression_errors(expression: str, path: Path, features: DeviceFeatures) -> ErrorList:
-    from fakeapiserver.apimachinery.cel.device import MAX_COST, MAX_LENGTH, NotInstantiated, compile_selector, max_cost
-
-    if len(expression.encode()) > MAX_LENGTH:
-        return [field.too_long(path, MAX_LENGTH)]
+    if len(expression.encode()) > device.MAX_LENGTH:
+        return [field.too_long(path, device.MAX_LENGTH)]
     try:
-        program = compile_selector(expression, shared=features.shared, lists=features.lists)
-    except NotInstantiated as error:
+        program = device.compile_selector(expression, shared=features.shared, lists=features.lists)
+    except device.NotInstantiated as error:
         return [field.internal(path, str(error))]
     except ValueError as error:
         return [field.invalid(path, expression, str(error))]
-    return [field.forbidden(path, "too complex, exceeds cost limit")] if max_cost(program) > MAX_COST else []
+    return (
+        [field.forbidden(path, "too complex, exceeds cost limit")] if device.max_cost(program) > device.MAX_COST else []
+    )
 
 
 def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:

@@ -3,8 +3,8 @@
 Upstream: pkg/registry/resource/resourceslice/strategy.go; what is valid is in slice_validation.py.
 """
 
-from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.quantity_fields import IN_RESOURCE_SLICE, QuantityFields
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
@@ -40,7 +40,7 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []
-        quoted_driver = field.go_quote(driver)
+        quoted_driver = go_quote(driver)
         return [f"spec.driver: driver names should be lowercase; {quoted_driver} contains uppercase characters"]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:

@@ -15,10 +15,13 @@ from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.aggregator import controllers, proxy
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
-from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.metrics import UNAVAILABLE, Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
+from fakeapiserver.transport.round_trip import Transport
+from fakeapiserver.transport.service_resolver import cluster_resolver, endpoint_resolver, loopback_resolver
 
 if TYPE_CHECKING:
     from fakeapiserver.server.aggregator.controllers import Controllers
@@ -101,13 +104,9 @@ class Aggregator:
 
     @cached_property
     def _proxy(self) -> "Proxy":
-        from fakeapiserver.server.aggregator.proxy import Proxy
-        from fakeapiserver.transport.round_trip import Transport
-        from fakeapiserver.transport.service_resolver import cluster_resolver, endpoint_resolver, loopback_resolver
-
         resolver = endpoint_resolver if self._routes_to_endpoints else cluster_resolver
         resolve = loopback_resolver(resolver(self._objects), self._own)
-        return Proxy(
+        return proxy.Proxy(
             Transport(self._front_proxy.client),
             resolve,
             self._request_timeout,
@@ -118,6 +117,6 @@ class Aggregator:
 
     @cached_property
     def _controllers(self) -> "Controllers":
-        from fakeapiserver.server.aggregator.controllers import Controllers
-
-        return Controllers(self._scopes, self._objects, self.api_services, self._proxy, self._metrics.unavailable)
+        return controllers.Controllers(
+            self._scopes, self._objects, self.api_services, self._proxy, self._metrics.instruments.counter(UNAVAILABLE)
+        )

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.instruments import Values
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
@@ -51,7 +52,7 @@ class Availability:
         objects: ObjectGetter,
         services: APIServices,
         proxy: Proxy,
-        unavailable: Counter[tuple[str, str]],
+        unavailable: Counter[Values],
     ) -> None:
         self._scope = scope
         self._objects = objects

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.instruments import Values
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -34,7 +35,7 @@ class Controllers:
         objects: ObjectGetter,
         services: APIServices,
         proxy: Proxy,
-        unavailable: Counter[tuple[str, str]],
+        unavailable: Counter[Values],
     ) -> None:
         self._scopes = scopes
         self._services = services

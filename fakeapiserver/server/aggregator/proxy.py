@@ -11,7 +11,7 @@ import uuid
 from typing import Final
 from urllib.parse import quote, quote_plus, unquote_to_bytes
 
-from fakeapiserver.apimachinery.go_url import escaped_path
+from fakeapiserver.apimachinery.go.url import escaped_path
 from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints import respond

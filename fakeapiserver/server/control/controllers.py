@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import AdjustableClock, Clock
+from fakeapiserver.nodes import behaviour
 from fakeapiserver.server.control.docs_page import PAGE
 from fakeapiserver.server.control.errors import PREFIX, Body, control_application
 
@@ -196,17 +197,15 @@ class Script(Body):
 
     def changes(self) -> dict[str, Any]:
         """Returns the values as Behaviours.add takes them. null is None, as in Python."""
-        from fakeapiserver.nodes.behaviour import Failing, Hook
-
         changes = self.model_dump(exclude_unset=True)
         for name in _PLAIN:
             if changes.get(name, ...) is None:
                 del changes[name]
         if "probes" in changes:
-            changes["probes"] = {kind: Failing(**failing) for kind, failing in changes["probes"].items()}
+            changes["probes"] = {kind: behaviour.Failing(**failing) for kind, failing in changes["probes"].items()}
         for name in ("pre_stop", "post_start"):
             if changes.get(name) is not None:
-                changes[name] = Hook(**changes[name])
+                changes[name] = behaviour.Hook(**changes[name])
         return changes
 
 

@@ -21,7 +21,7 @@ from fakeapiserver.apimachinery.errors import (
     new_unsupported_media_type,
     status_error,
 )
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 
 PREFIX: Final = f"/{CONTROL}"

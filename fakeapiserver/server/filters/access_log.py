@@ -12,7 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.auth.attributes import forbidden_message
+from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, UserInfo
 
 if TYPE_CHECKING:
@@ -116,7 +118,6 @@ class AccessLog:
         """Returns the accesses (escalate, bind) that users need to grant rights that they don't have."""
         if not grants:
             return []
-        from fakeapiserver.auth.authorizers.rbac_escalation import rules_cover
 
         rules = {role["metadata"].get("namespace", ""): role["rules"] for role in roles(wanted, "", names=names)}
         unearned = []
@@ -211,6 +212,4 @@ def _path_rules(wanted: Iterable[Access]) -> Iterable[Object]:
 
 def write(path: Path, objects: Iterable[Object]) -> None:
     """Writes the objects as YAML, a document for each. Raises OSError."""
-    from fakeapiserver.apimachinery.serializer import yaml
-
     path.write_bytes(b"---\n".join(yaml.encode(obj) for obj in objects))

@@ -7,8 +7,8 @@ from time import perf_counter
 
 from fakeapiserver.apimachinery.errors import StatusError, new_unauthorized
 from fakeapiserver.auth.interfaces import Authenticator, Credentials, UserInfo
+from fakeapiserver.auth.measures import AuthenticationMetrics
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request
-from fakeapiserver.server.metrics import AuthenticationMetrics
 
 
 async def authenticate(request: Request, authenticator: Authenticator, metrics: AuthenticationMetrics) -> UserInfo:

@@ -8,10 +8,10 @@ from typing import Final
 
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
+from fakeapiserver.auth.measures import AuthorizationMetrics
 from fakeapiserver.auth.selectors import Selectors
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.request_info import RequestInfo
-from fakeapiserver.server.metrics import AuthorizationMetrics
 
 _DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"

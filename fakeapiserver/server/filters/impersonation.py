@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, aggregated, new_bad_request
-from fakeapiserver.apimachinery.field import Path, go_quote
-from fakeapiserver.apimachinery.go_url import path_unescape
+from fakeapiserver.apimachinery.field import Path
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.url import path_unescape
 from fakeapiserver.apimachinery.instruments import Family, Instruments, exponential
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo

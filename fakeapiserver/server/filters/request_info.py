@@ -7,7 +7,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.attributes import ENTITIES
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request

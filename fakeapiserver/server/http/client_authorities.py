@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fakeapiserver.server.options.watched_file import WatchedFile
-from fakeapiserver.transport.certificates import check_bundle
+from fakeapiserver.transport.ca_bundle import check_bundle
 from fakeapiserver.transport.files import read_file
 
 log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ import time
 from asyncio import AbstractEventLoop
 from collections import deque
 from email.utils import formatdate
+from ssl import DER_cert_to_PEM_cert
 from typing import Any
 
 import httptools
@@ -469,8 +470,6 @@ def _new_parser(callbacks: Any) -> httptools.HttpRequestParser:
 
 def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:
     """The ASGI TLS extension of one connection, shared by all its requests; `client_cert_der` is an addition of ours."""
-    from ssl import DER_cert_to_PEM_cert
-
     return {
         "server_cert": None,
         "client_cert_chain": tuple(DER_cert_to_PEM_cert(der) for der in chain),

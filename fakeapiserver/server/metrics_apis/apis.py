@@ -14,6 +14,8 @@ from fakeapiserver.endpoints.negotiation.media_types import negotiate_document
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.aggregator import discovery
+from fakeapiserver.server.metrics_apis import groups
 from fakeapiserver.server.metrics_apis.values import Amount, Values
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 
@@ -101,15 +103,11 @@ class MetricsAPIs:
             self._scopes.table.set_remote(documents, _OWNER)
 
     def _document(self, version: GroupVersion, group: "MetricsGroup") -> RemoteVersion:
-        from fakeapiserver.server.aggregator.discovery import resources_of
-
-        resources = resources_of(group.resources())
+        resources = discovery.resources_of(group.resources())
         listed = {"resources": resources} if resources else {}
         return RemoteVersion(_priority(version), {"version": version.version, **listed, "freshness": "Current"})
 
     def _made(self, version: GroupVersion) -> "MetricsGroup":
-        from fakeapiserver.server.metrics_apis import groups
-
         if version in VERSIONS["resource"]:
             return groups.ResourceMetrics(self.values, self._objects, self._clock, version)
         if version in VERSIONS["custom"]:

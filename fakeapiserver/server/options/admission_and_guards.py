@@ -18,6 +18,12 @@ from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.descriptor import selected
+from fakeapiserver.registry import certificates as certificates_group
+from fakeapiserver.registry import resource as resource_group
+from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
+from fakeapiserver.registry.core.service.allocation import ServiceAllocation
+from fakeapiserver.registry.core.service.ips import family_of
+from fakeapiserver.registry.rbac.policybased import PolicyBased
 from fakeapiserver.server.options.admission_configuration import read_admission_configuration
 from fakeapiserver.server.options.config import Config
 
@@ -66,20 +72,13 @@ def guards(
 
     def guard(resource: GroupResource) -> "Guard | None":
         if resource.group == "admissionregistration.k8s.io" and resource.resource in _WITH_PARAMS:
-            from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
-
             return ParamAccess(resource.resource, asked, objects, versions.resource_of)
         if resource.group == "resource.k8s.io" and resource.resource in ("resourceclaims", "resourceclaimtemplates"):
-            from fakeapiserver.registry.resource.claim_access import ClaimAccess
-
-            return ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None, features.version)
+            return resource_group.ClaimAccess(objects, asked if features.enabled(_GRANULAR) else None, features.version)
         if resource.group == "certificates.k8s.io" and resource.resource == "podcertificaterequests":
-            from fakeapiserver.registry.certificates.signer_access import SignerAccess
-
-            return SignerAccess(asked)
+            return certificates_group.SignerAccess(asked)
         if resource.group != "rbac.authorization.k8s.io":
             return None
-        from fakeapiserver.registry.rbac.policybased import PolicyBased
 
         return PolicyBased(resource.resource, authorizer, rbac, objects, log.granted if log is not None else None)
 
@@ -90,9 +89,6 @@ def allocations(
     config: Config, objects: ObjectReader, writer: "AllocationWriter"
 ) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
-    from fakeapiserver.registry.core.service.allocation import ServiceAllocation
-    from fakeapiserver.registry.core.service.ips import family_of
-
     families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
     return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range)}
 

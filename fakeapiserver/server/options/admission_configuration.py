@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 
 _KIND: Final = ConfigKind(
@@ -45,8 +46,6 @@ def read_admission_configuration(path: Path | None) -> dict[str, Object]:
 
 
 def _read(path: Path) -> Object:
-    from fakeapiserver.apimachinery.serializer import yaml
-
     try:
         document = yaml.decode(path.read_bytes())
     except OSError as error:

@@ -10,14 +10,16 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery import go_url
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go import quote
+from fakeapiserver.apimachinery.go import url as go_url
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
+from fakeapiserver.auth.authenticators import bootstrap, oidc
+from fakeapiserver.auth.authenticators import webhook as webhook_module
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
 from fakeapiserver.auth.authenticators.bearertoken import BearerToken
 from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID, RequestHeader, RequestHeaderConfig
@@ -37,6 +39,7 @@ from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
+from fakeapiserver.server.options import authentication_config, config_reloads, webhook_clients
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.options.watched_file import WatchedFile
 from fakeapiserver.transport.files import read_file
@@ -96,9 +99,7 @@ def authentication(
     tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy))
     tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, BoundValidator(objects, clock)))
     if config.enable_bootstrap_token_auth:
-        from fakeapiserver.auth.authenticators.bootstrap import BootstrapTokens
-
-        tokens.append(AudienceAgnostic(audiences, BootstrapTokens(objects, clock)))
+        tokens.append(AudienceAgnostic(audiences, bootstrap.BootstrapTokens(objects, clock)))
     structured = _structured(config, clock, background, instruments)
     if structured.tokens is not None:
         tokens.append(AudienceAgnostic(audiences, structured.tokens))
@@ -133,18 +134,15 @@ def _structured(config: Config, clock: Clock, background: list[Background], inst
     anonymous = Anonymous() if _allows_anonymous(config) else None
     if path is None and not config.oidc_issuer_url:
         return _Structured(anonymous)
-    from fakeapiserver.auth.authenticators.oidc import ALGORITHMS, JWTAuthenticator, JWTAuthenticators
-    from fakeapiserver.server.options import authentication_config
-    from fakeapiserver.server.options.config_reloads import ConfigReloads
 
     disallowed = config.service_account_issuer
 
-    def issuers(document: Object, algorithms: Sequence[str] = ALGORITHMS) -> list[JWTAuthenticator]:
-        return [JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in document.get("jwt") or ()]
+    def issuers(document: Object, algorithms: Sequence[str] = oidc.ALGORITHMS) -> list[oidc.JWTAuthenticator]:
+        return [oidc.JWTAuthenticator(jwt, algorithms, disallowed, clock) for jwt in document.get("jwt") or ()]
 
     if path is None:
         algorithms = config.oidc_signing_algs or ("RS256",)
-        jwts = JWTAuthenticators(issuers(authentication_config.from_flags(config), algorithms))
+        jwts = oidc.JWTAuthenticators(issuers(authentication_config.from_flags(config), algorithms))
         background.append(jwts.run)
         return _Structured(anonymous, jwts)
     try:
@@ -152,7 +150,7 @@ def _structured(config: Config, clock: Clock, background: list[Background], inst
         decoded = authentication_config.decode(content)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"failed to load authentication configuration from file {go_quote(str(path))}: {error}"
+            f"failed to load authentication configuration from file {quote.go_quote(str(path))}: {error}"
         ) from error
     if "anonymous-auth" in config.given and decoded.get("anonymous") is not None:
         raise ValueError(
@@ -160,8 +158,8 @@ def _structured(config: Config, clock: Clock, background: list[Background], inst
             "authentication configuration file"
         )
     authentication_config.check(decoded)
-    jwts = JWTAuthenticators(issuers(decoded))
-    reloads = ConfigReloads("authentication", instruments, clock)
+    jwts = oidc.JWTAuthenticators(issuers(decoded))
+    reloads = config_reloads.ConfigReloads("authentication", instruments, clock)
     reloads.loaded(content)
 
     async def use(changed: bytes) -> None:
@@ -203,19 +201,16 @@ def _webhook(config: Config, clock: Clock) -> TokenAuthenticator:
 
     Raises OSError; ValueError for an unusable kubeconfig or an unknown version.
     """
-    from fakeapiserver.auth.authenticators.webhook import VERSIONS, WebhookTokens
-    from fakeapiserver.server.options.webhook_clients import remote
-
     path, version = config.authentication_token_webhook_config_file, config.authentication_token_webhook_version
     assert path is not None
-    webhook = remote(path, _WEBHOOK_TIMEOUT, clock)
-    if version not in VERSIONS:
-        known = ", ".join(map(go_quote, VERSIONS))
+    webhook = webhook_clients.remote(path, _WEBHOOK_TIMEOUT, clock)
+    if version not in webhook_module.VERSIONS:
+        known = ", ".join(map(quote.go_quote, webhook_module.VERSIONS))
         raise ValueError(
-            f"unsupported authentication webhook version {go_quote(version)}, supported versions are {known}"
+            f"unsupported authentication webhook version {quote.go_quote(version)}, supported versions are {known}"
         )
     ttl = config.authentication_token_webhook_cache_ttl
-    return WebhookTokens(webhook.post, version, api_audiences(config), ttl, clock)
+    return webhook_module.WebhookTokens(webhook.post, version, api_audiences(config), ttl, clock)
 
 
 def service_account_keys(config: Config) -> ServiceAccountKeys:
@@ -275,11 +270,11 @@ def _service_account_errors(config: Config) -> list[str]:
     for issuer in config.service_account_issuer:
         if ":" in issuer and (problem := go_url.url_problem(issuer)):
             told = f"contained a ':' but was not a valid URL: {problem}"
-            errors.append(f"service-account-issuer {go_quote(issuer)} {told}")
+            errors.append(f"service-account-issuer {quote.go_quote(issuer)} {told}")
         elif not issuer:
             errors.append("service-account-issuer should not be an empty string")
         elif issuer in seen:
-            errors.append(f"service-account-issuer {go_quote(issuer)} is already specified")
+            errors.append(f"service-account-issuer {quote.go_quote(issuer)} is already specified")
         seen.add(issuer)
     if uri := config.service_account_jwks_uri:
         try:

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.scheme import Scheme
-from fakeapiserver.auth.authorizers import always
-from fakeapiserver.auth.authorizers.instrumented import Decisions, Instrumented
+from fakeapiserver.auth import authorization_config, match_conditions
+from fakeapiserver.auth.authorizers import abac, always
+from fakeapiserver.auth.authorizers import webhook as webhook_module
+from fakeapiserver.auth.authorizers.instrumented import Instrumented
+from fakeapiserver.auth.authorizers.node import Node
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.authorizers.union import Union
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, RuleResolver, UserInfo
 from fakeapiserver.clock import Clock
+from fakeapiserver.server.options import config_reloads, webhook_clients
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.options.watched_file import WatchedFile
 
 if TYPE_CHECKING:
     from fakeapiserver.auth.authorization_config import AuthorizerConfiguration, WebhookConfiguration
@@ -69,32 +74,27 @@ def authorization(
     rbac: RBAC,
     objects: ObjectReader,
     clock: Clock,
-    decisions: Decisions | None = None,
     instruments: Instruments | None = None,
 ) -> Authorization:
-    """`decisions` counts who decided what. ValueError and OSError in upstream's words for flags and files that can't be used."""
-    decisions = Decisions() if decisions is None else decisions
+    """ValueError and OSError in upstream's words for flags and files that can't be used."""
     instruments = instruments or Instruments()
     if config.authorization_config is None:
         _check_flags(config)
-        builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
+        builder = _Builder(config, scheme, rbac, objects, clock, instruments)
         return Authorization(builder.plain() or builder.union(_from_flags(config)))
     if "authorization-mode" in config.given or not config.given.isdisjoint(_WEBHOOK_FLAGS):
         raise ValueError(_CONTRADICTION)
-    from fakeapiserver.auth import authorization_config
-    from fakeapiserver.server.options.config_reloads import ConfigReloads
-    from fakeapiserver.server.options.watched_file import WatchedFile
 
     path = config.authorization_config
     try:
         data = path.read_bytes()
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
-    builder = _Builder(config, scheme, rbac, objects, clock, decisions, instruments)
+    builder = _Builder(config, scheme, rbac, objects, clock, instruments)
     rows = authorization_config.read(data)
     reloadable = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
-    reloads = ConfigReloads("authorization", instruments, clock)
+    reloads = config_reloads.ConfigReloads("authorization", instruments, clock)
     reloads.loaded(data)
 
     async def reload(content: bytes) -> None:
@@ -132,15 +132,13 @@ def _check_flags(config: Config) -> None:
 
 
 def _from_flags(config: Config) -> "Sequence[AuthorizerConfiguration]":
-    from fakeapiserver.auth.authorization_config import WebhookConfiguration, from_modes
-
-    webhook = WebhookConfiguration(
+    webhook = authorization_config.WebhookConfiguration(
         authorized_ttl=config.authorization_webhook_cache_authorized_ttl,
         unauthorized_ttl=config.authorization_webhook_cache_unauthorized_ttl,
         version=config.authorization_webhook_version,
         kubeconfig=config.authorization_webhook_config_file,
     )
-    return from_modes(config.authorization_mode, webhook)
+    return authorization_config.from_modes(config.authorization_mode, webhook)
 
 
 class _Builder(Struct):
@@ -151,7 +149,6 @@ class _Builder(Struct):
     rbac: RBAC
     objects: ObjectReader
     clock: Clock
-    decisions: Decisions
     instruments: Instruments
     _kept: dict[str, Authorizer] = field(default_factory=dict)
 
@@ -163,7 +160,7 @@ class _Builder(Struct):
         modes = self.config.authorization_mode
         if not {"ABAC", "Webhook"}.isdisjoint(modes):
             return None
-        return _union([(mode, mode.lower(), self._mode(mode)) for mode in modes], self.decisions)
+        return _union([(mode, mode.lower(), self._mode(mode)) for mode in modes], self.instruments)
 
     def union(self, rows: "Sequence[AuthorizerConfiguration]") -> Union:
         """ValueError and OSError."""
@@ -174,7 +171,7 @@ class _Builder(Struct):
                 authorizers.append((row.type, row.name, mode))
             except (ValueError, OSError) as error:
                 raise ValueError(f"invalid authorization config: {error}") from error
-        return _union(authorizers, self.decisions)
+        return _union(authorizers, self.instruments)
 
     def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
         return _webhook(settings, name, self.clock, self.instruments)
@@ -189,30 +186,22 @@ class _Builder(Struct):
             case "RBAC":
                 return self.rbac
             case "Node":
-                from fakeapiserver.auth.authorizers.node import Node
-
                 return Node(self.objects, partial(_node_rules, self.scheme))
             case "ABAC":
-                from fakeapiserver.auth.authorizers.abac import load_policy_file
-
                 if self.config.authorization_policy_file is None:
                     raise OSError("open : no such file or directory")
-                return load_policy_file(self.config.authorization_policy_file)
+                return abac.load_policy_file(self.config.authorization_policy_file)
         return always.AlwaysAllow() if mode == "AlwaysAllow" else always.AlwaysDeny()
 
 
-def _union(modes: Sequence[tuple[str, str, Authorizer]], decisions: Decisions) -> Union:
+def _union(modes: Sequence[tuple[str, str, Authorizer]], instruments: Instruments) -> Union:
     """Types, names and authorizers, behind system:masters, who may do everything."""
     resolvers = [mode for _, _, mode in modes if isinstance(mode, RuleResolver)]
-    counted = [Instrumented(kind, name, mode, decisions) for kind, name, mode in modes]
+    counted = [Instrumented(kind, name, mode, instruments) for kind, name, mode in modes]
     return Union([always.PrivilegedGroups(), *counted], resolvers)
 
 
 def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments) -> Authorizer:
-    from fakeapiserver.auth.authorizers.webhook import Settings, Webhook
-    from fakeapiserver.auth.match_conditions import MatchConditions
-    from fakeapiserver.server.options.webhook_clients import remote
-
     if settings.version not in ("v1", "v1beta1"):
         supported = '"v1", "v1beta1"'
         raise ValueError(
@@ -220,16 +209,16 @@ def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instrume
         )
     if settings.kubeconfig is None:
         raise ValueError("connectionInfo of type InClusterConfig needs a cluster around the server")
-    webhook = remote(settings.kubeconfig, settings.timeout, clock)
-    asked = Settings(
+    webhook = webhook_clients.remote(settings.kubeconfig, settings.timeout, clock)
+    asked = webhook_module.Settings(
         version=settings.version,
         authorized_ttl=settings.authorized_ttl,
         unauthorized_ttl=settings.unauthorized_ttl,
         on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
         name=name,
     )
-    conditions = MatchConditions(settings.match_conditions) if settings.match_conditions else None
-    return Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
+    conditions = match_conditions.MatchConditions(settings.match_conditions) if settings.match_conditions else None
+    return webhook_module.Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
 
 
 def _node_rules(scheme: Scheme) -> list[dict[str, list[str]]]:

@@ -6,6 +6,8 @@ Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go, k8s.io/client-go/{transp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakeapiserver.client.credentials import source_of
+from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.clock import Clock
 from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.client_config import Credentials, Remote, load_kubeconfig
@@ -28,8 +30,6 @@ def credentials_of(path: Path, endpoint: Endpoint, clock: Clock) -> Credentials 
     """
     if not endpoint.has_changing_credentials:
         return None
-    from fakeapiserver.client.credentials import source_of
-    from fakeapiserver.client.exec_plugin import ExecPlugin
 
     return _Changing(source_of(clientcmd.load_file(path), clock, ExecPlugin), endpoint.identity)
 

@@ -7,7 +7,7 @@ the list of them.
 import logging
 from typing import Final
 
-from fakeapiserver.apimachinery.strconv import parse_uint
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 

@@ -28,10 +28,12 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     negotiate_aggregated,
     negotiate_document,
 )
+from fakeapiserver.endpoints.openapi import handler
 from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
 from fakeapiserver.endpoints.services import TokenIssuer
-from fakeapiserver.server.metrics import Metrics, content_type
-from fakeapiserver.server.pages import health, openid, status_pages
+from fakeapiserver.server import exposition
+from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.pages import debug_pages, health, openid, status_pages
 from fakeapiserver.server.pages.health import HealthChecks
 
 if TYPE_CHECKING:
@@ -119,8 +121,6 @@ class FixedPaths:
         if first == CONTROL:
             return await self._control(request)
         if first == "debug":
-            from fakeapiserver.server.pages import debug_pages
-
             return await debug_pages.page(request) or _nobody()
         if request.path.startswith("/apis//"):
             return _nobody()
@@ -171,11 +171,19 @@ class FixedPaths:
         if request.method == "DELETE":
             self._metrics.reset()
             return Response(200, b"metrics reset\n", "text/plain; charset=utf-8")
-        return Response(200, self._metrics.render(), content_type(request.header(b"accept")), [self._process_start])
+        return Response(
+            200,
+            exposition.render(self._metrics),
+            exposition.content_type(request.header(b"accept")),
+            [self._process_start],
+        )
 
     def _health_metrics(self, request: Request) -> Response:
         return Response(
-            200, self._metrics.render_health_checks(), content_type(request.header(b"accept")), [self._process_start]
+            200,
+            exposition.render_health_checks(self._metrics.health_checks),
+            exposition.content_type(request.header(b"accept")),
+            [self._process_start],
         )
 
     @property
@@ -271,9 +279,7 @@ class FixedPaths:
 
     @cached_property
     def _openapi_handler(self) -> "OpenAPIHandler":
-        from fakeapiserver.endpoints.openapi.handler import OpenAPIHandler
-
-        return OpenAPIHandler(self._table, self._server.now, cbor=CBOR in self._server.media_types)
+        return handler.OpenAPIHandler(self._table, self._server.now, cbor=CBOR in self._server.media_types)
 
 
 def _nobody() -> Response:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Query, Response

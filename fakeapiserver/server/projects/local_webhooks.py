@@ -20,7 +20,8 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.server.projects import manifests
 from fakeapiserver.server.projects.manifests import Sources
-from fakeapiserver.transport.certificates import create_authority, issue_server, write_file
+from fakeapiserver.transport import certificates
+from fakeapiserver.transport.files import write_file
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = (_HOST, "localhost", "::1")
@@ -51,8 +52,8 @@ class LocalWebhooks:
         self.cert_dir = str(folder) if self._temporary is None else self._temporary.name
         self.host = _HOST
         self.port = port or _free_port()
-        authority = create_authority("fakeapiserver-webhooks-ca")
-        serving = issue_server(authority, _NAMES, "fakeapiserver-webhooks")
+        authority = certificates.create_authority("fakeapiserver-webhooks-ca")
+        serving = certificates.issue_server(authority, _NAMES, "fakeapiserver-webhooks")
         self.ca = authority.certificate
         place = Path(self.cert_dir)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

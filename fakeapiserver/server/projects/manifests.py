@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import type_meta
 
 # A file, a folder, an object, or a text of YAML or JSON documents, which no path is: it has a line break. Or several of them.
 Source = str | os.PathLike[str] | Mapping[str, Any]
@@ -54,8 +55,6 @@ def _objects(source: Source) -> Iterator[Object]:
 
 
 def _documents(data: bytes, title: str) -> Iterator[Object]:
-    from fakeapiserver.apimachinery.serializer import type_meta
-
     for text in _SEPARATOR.split(data):
         try:
             content = type_meta.read(text).content

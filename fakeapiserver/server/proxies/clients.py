@@ -3,6 +3,10 @@
 from typing import TYPE_CHECKING
 
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.proxies import kubelet_client as kubelet_client_module
+from fakeapiserver.server.proxies import resource_proxy as resource_proxy_module
+from fakeapiserver.transport import certificates
+from fakeapiserver.transport.round_trip import Transport
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.services import KubeletClient
@@ -11,20 +15,14 @@ if TYPE_CHECKING:
 
 def kubelet_client(config: Config) -> "KubeletClient":
     """The client for kubelets in other processes. OSError and ValueError for unusable files."""
-    from fakeapiserver.server.proxies.kubelet_client import ADDRESS_TYPES, KubeletClient
-    from fakeapiserver.transport.certificates import load_pair
-
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
     authority = config.kubelet_certificate_authority
-    return KubeletClient(
-        load_pair(certificate, key) if certificate is not None and key is not None else None,
+    return kubelet_client_module.KubeletClient(
+        certificates.load_pair(certificate, key) if certificate is not None and key is not None else None,
         authority.read_bytes() if authority is not None else b"",
-        config.kubelet_preferred_address_types or ADDRESS_TYPES,
+        config.kubelet_preferred_address_types or kubelet_client_module.ADDRESS_TYPES,
     )
 
 
 def resource_proxy() -> "ResourceProxy":
-    from fakeapiserver.server.proxies.resource_proxy import ResourceProxy
-    from fakeapiserver.transport.round_trip import Transport
-
-    return ResourceProxy(Transport())
+    return resource_proxy_module.ResourceProxy(Transport())

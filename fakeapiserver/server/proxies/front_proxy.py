@@ -22,7 +22,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.bootstrap import store_object
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.errors import (
     new_internal_error,
     status_error,
 )
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.streaming import KubeletError, Streams
 from fakeapiserver.endpoints import respond
@@ -39,7 +39,7 @@ from fakeapiserver.server.proxies.reverse_proxy import (
     upgraded,
     while_connected,
 )
-from fakeapiserver.transport.certificates import KeyPair
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.round_trip import Headers, Target, Transport, TransportError
 from fakeapiserver.transport.spdy import SPDY
 

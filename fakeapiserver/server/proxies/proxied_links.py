@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.go_url import escaped_path, parse
+from fakeapiserver.apimachinery.go.url import escaped_path, parse
 
 # Of which tags which attributes are links.
 _LINKS: Final[Mapping[str, frozenset[str]]] = {

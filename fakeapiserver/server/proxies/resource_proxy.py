@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import new_internal_error, new_service_unavailable, status_error
-from fakeapiserver.apimachinery.go_url import escaped_path
+from fakeapiserver.apimachinery.go.url import escaped_path
 from fakeapiserver.endpoints.request import Request, Response, ResponseBroken
 from fakeapiserver.endpoints.streams.proxy import Location
 from fakeapiserver.server.proxies import reverse_proxy

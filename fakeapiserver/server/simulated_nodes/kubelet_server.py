@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import Timers
 from fakeapiserver.component_helpers.streaming import KubeletError, Runtime, Streams, Write

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from fakeapiserver.admission.policy import type_checking
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -40,10 +41,10 @@ class PolicyStatus:
     @cached_property
     def _checker(self) -> "TypeChecker":
         """With the first policy: a server without any doesn't wait for CEL to be imported."""
-        from fakeapiserver.admission.policy.type_checking import TypeChecker
-
         clock = self._scopes.clock
-        return TypeChecker(self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000)
+        return type_checking.TypeChecker(
+            self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000
+        )
 
     async def run(self) -> None:
         """Runs until cancelled."""

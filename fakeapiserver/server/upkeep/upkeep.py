@@ -19,6 +19,7 @@ from fakeapiserver.server.upkeep.bootstrap_upkeep import BootstrapUpkeep
 from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
 from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
+from fakeapiserver.server.upkeep.policy_status import PolicyStatus
 from fakeapiserver.storage.memory import MemoryStorage
 
 # Runs until it is cancelled.
@@ -94,8 +95,6 @@ class Upkeep:
     def _controllers(self) -> Iterator[Run]:
         """Yields the one controller of kube-controller-manager that runs in the API server."""
         if any(controller.name == POLICY_STATUS for controller in named(self._config.controllers)):
-            from fakeapiserver.server.upkeep.policy_status import PolicyStatus
-
             yield PolicyStatus(self._scopes).run
 
     async def _compact(self) -> None:

@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import dsa, ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from fakeapiserver.registry.certificates import certificate, certificate_request
+from fakeapiserver.registry.certificates import certificate_request
+from fakeapiserver.transport import x509_certificate
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 NAME = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a")])
@@ -65,7 +66,7 @@ def test_any_byte_may_be_wrong() -> None:
         broken = bytearray(content)
         broken[at] ^= 1
         with contextlib.suppress(ValueError):
-            certificate.parsed(bytes(broken))
+            x509_certificate.parsed(bytes(broken))
 
 
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
@@ -79,8 +80,8 @@ def test_any_byte_may_be_wrong() -> None:
 )
 def test_certificates(content: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        certificate.parsed(content)
+        x509_certificate.parsed(content)
 
 
 def test_a_certificate_is_read() -> None:
-    assert certificate.parsed(signed()).serial_number == 5
+    assert x509_certificate.parsed(signed()).serial_number == 5

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.wait import poll_until
 from fakeapiserver.clock import SystemClock
@@ -27,7 +28,7 @@ from fakeapiserver.server.filters.audit.backends import (
     backups,
     clean_up,
 )
-from fakeapiserver.server.filters.audit.counts import AuditCounts
+from fakeapiserver.server.filters.audit.counts import ERRORS, AuditCounts
 from fakeapiserver.server.filters.audit.options import AuditOptions, BatchOptions, LogOptions, TruncateOptions, build
 from fakeapiserver.transport.webhook import Endpoint, Response, WebhookError
 
@@ -106,22 +107,23 @@ def test_a_log_that_another_process_has_rotated_is_opened_again(tmp_path: Path) 
 
 
 def test_an_event_that_is_larger_than_the_log_may_be_is_lost_and_counted(tmp_path: Path) -> None:
-    counts = AuditCounts()
+    instruments = Instruments()
+    counts = AuditCounts(instruments)
     log = Log(LogFile(tmp_path / "audit.log", Rotation(max_size=1)), counts)
     assert not asyncio.run(log.process([{**EVENT, "requestObject": "x" * MEGABYTE}, EVENT]))
-    assert counts.errors == {"log": 1}
+    assert instruments.numbers[ERRORS] == {("log",): 1}
     assert len((tmp_path / "audit.log").read_text().splitlines()) == 1
 
 
 def test_a_line_each_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    asyncio.run(Log(StandardOutput(), AuditCounts()).process([EVENT, EVENT]))
+    asyncio.run(Log(StandardOutput(), AuditCounts(Instruments())).process([EVENT, EVENT]))
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [EVENT, EVENT]
 
 
 def test_a_line_is_written_as_go_writes_it(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     one = {"requestURI": "/?a=1&b=<>\u2028", "requestObject": msgspec.Raw(b'{"a":"&"}')}
-    asyncio.run(Log(LogFile(path, Rotation()), AuditCounts()).process([one]))
+    asyncio.run(Log(LogFile(path, Rotation()), AuditCounts(Instruments())).process([one]))
     line = path.read_text()
     assert line == '{"requestURI":"/?a=1\\u0026b=\\u003c\\u003e\\u2028","requestObject":{"a":"\\u0026"}}\n'
 
@@ -179,9 +181,10 @@ async def batched(batching: Batching, counts: AuditCounts, *, count: int, at_fir
 def test_events_are_sent_in_batches_and_the_rest_at_the_end(
     batching: Batching, batches: list[int], errors: dict[str, int]
 ) -> None:
-    counts = AuditCounts()
+    instruments = Instruments()
+    counts = AuditCounts(instruments)
     assert asyncio.run(batched(batching, counts, count=7, at_first=batches.index(0))) == batches
-    assert counts.errors == errors
+    assert {plugin: lost for (plugin,), lost in instruments.numbers[ERRORS].items()} == errors
 
 
 class Answering:
@@ -213,11 +216,12 @@ LATER = WebhookError("later", 429, 0)
 def test_a_webhook_is_asked_again_and_again(
     errors: list[WebhookError], lost: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = AuditCounts()
+    instruments = Instruments()
+    counts = AuditCounts(instruments)
     webhook = Webhook(Endpoint("http://127.0.0.1:1", "127.0.0.1", 1, plain=True), 0.0, counts)
     monkeypatch.setattr(webhook, "_client", Answering(list(errors)))
     assert asyncio.run(webhook.process([EVENT, EVENT])) == (not lost)
-    assert counts.errors["webhook"] == lost
+    assert instruments.numbers[ERRORS]["webhook",] == lost
 
 
 def test_only_a_strict_log_refuses_requests() -> None:
@@ -250,13 +254,13 @@ def test_a_log_that_cant_be_written_is_refused(tmp_path: Path, path: str, why: s
     rules.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
     options = AuditOptions(rules if policy else None, LogOptions(path=path.format(folder=tmp_path)))
     with pytest.raises(ValueError, match="ensureLogFile") as refused:
-        build(options, SystemClock(), AuditCounts())
+        build(options, SystemClock(), AuditCounts(Instruments()))
     assert str(refused.value) == f"ensureLogFile: {why.format(folder=tmp_path)}"
 
 
 def test_folders_of_a_log_are_made(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "deeper" / "audit.log"
-    build(AuditOptions(log=LogOptions(path=str(path))), SystemClock(), AuditCounts())
+    build(AuditOptions(log=LogOptions(path=str(path))), SystemClock(), AuditCounts(Instruments()))
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
@@ -267,10 +271,11 @@ def test_folders_of_a_log_are_made(tmp_path: Path) -> None:
 )
 def test_an_event_that_is_too_large_loses_its_objects_first(tmp_path: Path, most: int, lines: int, says: str) -> None:
     path = tmp_path / "audit.log"
-    counts = AuditCounts()
+    instruments = Instruments()
+    counts = AuditCounts(instruments)
     backend = Truncated(Log(LogFile(path, Rotation()), counts), most, MEGABYTE, counts)
     assert asyncio.run(backend.process([EVENT]))
-    assert counts.errors["truncate"] == 1 - lines
+    assert instruments.numbers[ERRORS]["truncate",] == 1 - lines
     assert len(path.read_text().splitlines()) == lines
     assert says in path.read_text()
 
@@ -296,10 +301,10 @@ def test_an_event_that_is_too_large_loses_its_objects_first(tmp_path: Path, most
 )
 def test_flags_that_cant_be_are_refused(options: LogOptions, why: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 - the whole sentence is compared
-        build(AuditOptions(log=options), SystemClock(), AuditCounts())
+        build(AuditOptions(log=options), SystemClock(), AuditCounts(Instruments()))
     assert str(refused.value) == why
 
 
 def test_nothing_is_audited_without_a_policy(tmp_path: Path) -> None:
     options = AuditOptions(log=LogOptions(path=str(tmp_path / "audit.log")))
-    assert build(options, SystemClock(), AuditCounts()) is None
+    assert build(options, SystemClock(), AuditCounts(Instruments())) is None

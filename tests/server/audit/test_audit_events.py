@@ -13,6 +13,7 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.clock import SystemClock
 from fakeapiserver.server.filters.audit.backends import Webhook
 from fakeapiserver.server.filters.audit.counts import AuditCounts
@@ -307,7 +308,7 @@ def test_a_webhook_receives_the_token_in_a_file(tmp_path: Path) -> None:
 
     endpoint = load_kubeconfig(kubeconfig)
     clock = Moved()
-    webhook = Webhook(endpoint, 0.0, AuditCounts(), credentials_of(kubeconfig, endpoint, clock))
+    webhook = Webhook(endpoint, 0.0, AuditCounts(Instruments()), credentials_of(kubeconfig, endpoint, clock))
     webhook._client = Client()  # type: ignore[assignment]
     for token in ("first", "second"):
         (tmp_path / "token").write_text(token)

@@ -11,9 +11,11 @@ import pytest
 
 from fakeapiserver.server.http.protocol import EdgeProtocol, Limits
 from fakeapiserver.server.http.serving import Server, plain_context, server_context
-from fakeapiserver.transport.certificates import CertificateCache, KeyPair, create_authority, issue_client
+from fakeapiserver.transport.certificates import create_authority, issue_client, issue_server
+from fakeapiserver.transport.key_pair import KeyPair
 
-CERTIFICATES = CertificateCache()
+AUTHORITY = create_authority()
+SERVING = issue_server(AUTHORITY)
 
 
 def run_on_asyncio(main: Coroutine[Any, Any, None]) -> None:
@@ -32,13 +34,13 @@ def run(request: pytest.FixtureRequest) -> Any:
 
 
 def context(*, request_client_certificates: bool = True) -> ssl.SSLContext:
-    serving = CERTIFICATES.serving()
+    serving = SERVING
     context = server_context if request_client_certificates else plain_context
     return context(serving.certificate, serving.key)
 
 
 def client_context(folder: Path | None = None, pair: KeyPair | None = None) -> ssl.SSLContext:
-    client = ssl.create_default_context(cadata=CERTIFICATES.authority().certificate.decode())
+    client = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
     client.set_alpn_protocols(["h2", "http/1.1"])
     if folder and pair:
         (folder / "client.pem").write_bytes(pair.certificate + pair.key)
@@ -83,7 +85,7 @@ def serve(run: Any, test: Callable[[Server], Coroutine[Any, Any, None]], app: An
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_any_client_certificate_reaches_the_application(run: Any, trusted: bool, tmp_path: Path) -> None:
-    authority = CERTIFICATES.authority() if trusted else create_authority("other")
+    authority = AUTHORITY if trusted else create_authority("other")
     pair = issue_client(authority, "jane", ["dev"])
 
     async def test(server: Server) -> None:
@@ -210,7 +212,7 @@ def test_a_taken_port_is_an_os_error() -> None:
 
 def test_certificate_and_key_must_fit() -> None:
     with pytest.raises(ValueError, match="serving certificate and key cannot be used"):
-        server_context(CERTIFICATES.serving().certificate, CERTIFICATES.authority().key)
+        server_context(SERVING.certificate, AUTHORITY.key)
 
 
 def test_stop_cuts_an_unfinished_handshake() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from conformance.exchange import Client
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
+from fakeapiserver.server.exposition import content_type
 from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.metrics import content_type
 from fakeapiserver.server.pages.health import checks_of
 from fakeapiserver.testing.background import running_server
 

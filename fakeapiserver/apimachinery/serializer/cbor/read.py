@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 import fakeapiserver.apimachinery.serializer.go_json  # noqa: F401  # registers the way with bad bytes
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.scalars import parse_time
 from fakeapiserver.apimachinery.serializer.cbor.wire import (
     ARRAY,

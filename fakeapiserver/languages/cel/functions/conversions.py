@@ -3,7 +3,7 @@
 import math
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.strconv import parse_int, parse_uint
+from fakeapiserver.apimachinery.go.strconv import parse_int, parse_uint
 from fakeapiserver.languages.cel import text, times
 from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.functions.function import Function

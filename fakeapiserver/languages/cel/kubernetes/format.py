@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.go_url import request_uri_problem
+from fakeapiserver.apimachinery.go.url import request_uri_problem
 from fakeapiserver.apimachinery.schema.formats import FORMATS
 from fakeapiserver.languages.cel.types import Type, struct
 from fakeapiserver.languages.cel.values import NONE, Optional

@@ -5,8 +5,8 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_address import address_problem
+from fakeapiserver.apimachinery.go.address import address_problem
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.languages.cel.errors import CelError, no_such_overload
 from fakeapiserver.languages.cel.kubernetes.shared import Function, is_parsable
 from fakeapiserver.languages.cel.types import Type, struct

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.strconv import parse_uint
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.kubernetes.shared import Function, is_parsable, order
 from fakeapiserver.languages.cel.types import Type, struct

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.go_url import ESCAPED, SCHEME, request_uri_problem
+from fakeapiserver.apimachinery.go.url import ESCAPED, SCHEME, request_uri_problem
 from fakeapiserver.languages.cel.errors import CelError
 from fakeapiserver.languages.cel.kubernetes.shared import Function
 from fakeapiserver.languages.cel.types import Type, struct

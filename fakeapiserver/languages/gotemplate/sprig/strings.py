@@ -4,7 +4,7 @@ import re
 import textwrap
 from typing import Any
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.languages.gotemplate.sprig.conversions import strings
 from fakeapiserver.languages.gotemplate.values import MAX_OUTPUT, TemplateError, shown
 

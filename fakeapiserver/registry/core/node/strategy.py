@@ -9,7 +9,8 @@ from operator import ne
 from typing import Final
 
 from fakeapiserver.apimachinery import field, names
-from fakeapiserver.apimachinery.field import ErrorList, Path, go_quote
+from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.ip_addresses import unzoned_network
 from fakeapiserver.apimachinery.message import joined
 from fakeapiserver.apimachinery.meta import Object, metadata

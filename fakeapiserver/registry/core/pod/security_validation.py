@@ -10,9 +10,10 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.strconv import parse_int
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import descending_path_errors
 from fakeapiserver.registry.core.pod.options import PodOptions
@@ -350,7 +351,7 @@ def annotation_errors(annotations: Mapping[str, str], spec: Object, path: Path, 
         if name not in known:
             errors.append(field.invalid(path.key(key), name, "container not found"))
         if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
-            detail = f"invalid AppArmor profile name: {field.go_quote(profile)}"
+            detail = f"invalid AppArmor profile name: {go_quote(profile)}"
             errors.append(field.invalid(path.key(key), profile, detail))
     return errors
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakeapiserver.admission.tolerations import toleration_errors
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.quantity_fields import CONTAINER, POD_SPEC, same
 from fakeapiserver.apis.spec_difference import difference
@@ -273,7 +274,7 @@ def _ephemeral_containers_errors(obj: Object, old: Object, options: PodOptions) 
     path = SPEC.child("ephemeralContainers")
     known = {container["name"]: container for container in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
-        start, now = f"existing ephemeral containers {field.go_quote(container['name'])}", known.get(container["name"])
+        start, now = f"existing ephemeral containers {go_quote(container['name'])}", known.get(container["name"])
         if now is None:
             errors.append(field.forbidden(path, f"{start} may not be removed\n"))
         elif not same(now, container, CONTAINER):

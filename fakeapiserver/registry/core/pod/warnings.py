@@ -6,7 +6,8 @@ Upstream: pkg/api/pod/warnings.go, pkg/api/persistentvolumeclaim/util.go.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.field import Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.node.label_warnings import DEPRECATED_NODE_LABELS, node_term_warnings
 from fakeapiserver.registry.core.pod.security_validation import apparmor_errors

@@ -12,6 +12,7 @@ import msgspec
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_invalid
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata, name
@@ -371,7 +372,7 @@ def _allocate_address(operation: Operation, obj: Object, family: str, i: int) ->
         else:
             addresses[i] = operation.allocate_next(family)
     except FullError as error:
-        message = f"failed to allocate a serviceIP for Service {field.go_quote(name(obj))}: {error}"
+        message = f"failed to allocate a serviceIP for Service {go_quote(name(obj))}: {error}"
         raise new_internal_error(message) from None
     except AllocationError as error:
         raise _invalid_ips(obj, f"failed to allocate IP{' ' if requested else ''}{requested}: {error}") from None

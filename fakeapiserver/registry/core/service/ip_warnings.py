@@ -6,7 +6,8 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/ip.go (GetWarningsForIP, GetWa
 from collections.abc import Iterator
 from ipaddress import IPv6Address, ip_address
 
-from fakeapiserver.apimachinery.field import Path, go_quote
+from fakeapiserver.apimachinery.field import Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.ip_addresses import unzoned_address, unzoned_network
 from fakeapiserver.apimachinery.message import Message
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import (
     choice_errors,
@@ -19,6 +20,7 @@ from fakeapiserver.registry.core.field_formats import (
 from fakeapiserver.registry.core.pod.downward_api_validation import field_ref_errors, resource_ref_errors
 from fakeapiserver.registry.core.resource_list import quantity
 from fakeapiserver.registry.core.template_metadata import template_meta_errors
+from fakeapiserver.registry.core.volume import pod_certificate_validation, trust_bundle_validation
 from fakeapiserver.registry.core.volume.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.volume.sources import (
     INITIATOR_TOO_LONG,
@@ -78,9 +80,7 @@ def _source_errors(volume: Object, path: Path, meta: Object | None) -> ErrorList
             return []
         claim = f"{pod}-{name}"
         problems = names.is_dns1123_subdomain(claim)
-        return [
-            field.invalid(path.child("name"), name, f"PVC name {field.go_quote(claim)}: {text}") for text in problems
-        ]
+        return [field.invalid(path.child("name"), name, f"PVC name {go_quote(claim)}: {text}") for text in problems]
 
     # Upstream's order matters where there are several only.
     return one_source_errors(
@@ -207,15 +207,15 @@ def _place_errors(place: str, places: set[str], shown: str, path: Path) -> Error
 
 
 def _pod_certificate_errors(source: Object, places: set[str], path: Path, volume: Path) -> ErrorList:
-    from fakeapiserver.registry.core.volume.pod_certificate_validation import pod_certificate_errors
-
-    return pod_certificate_errors(source, path, lambda place: _place_errors(place, places, place, volume))
+    return pod_certificate_validation.pod_certificate_errors(
+        source, path, lambda place: _place_errors(place, places, place, volume)
+    )
 
 
 def _trust_bundle_errors(source: Object, places: set[str], path: Path, volume: Path) -> ErrorList:
-    from fakeapiserver.registry.core.volume.trust_bundle_validation import trust_bundle_errors
-
-    return trust_bundle_errors(source, path, lambda place: _repeated_errors(place, places, volume))
+    return trust_bundle_validation.trust_bundle_errors(
+        source, path, lambda place: _repeated_errors(place, places, volume)
+    )
 
 
 def _repeated_errors(place: str, places: set[str], path: Path) -> ErrorList:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.auth.interfaces import Attributes, EvaluationError, UserInfo
@@ -132,7 +132,7 @@ class AuditContext:
         """Reports whether all backends have taken the event."""
         if stage in self._config.omit_stages:
             return True
-        self._counts.events += 1
+        self._counts.sent()
         received = stage == "RequestReceived"
         if stage == "ResponseComplete":
             self.event.annotations |= self._last_annotations
@@ -179,7 +179,7 @@ class Auditor:
         if audit is not None:
             request.audit = audit
             if not await audit.process("RequestReceived"):
-                self._counts.rejected += 1
+                self._counts.rejected()
                 raise Answered(_not_stored(request))
         try:
             yield
@@ -241,7 +241,7 @@ class Auditor:
     def _context(self, request: Request, attributes: Attributes) -> AuditContext | None:
         """Returns the context that audits a request, or None if the policy doesn't audit it."""
         config = self._policy.evaluate(attributes)
-        self._counts.levels[config.level.text] += 1
+        self._counts.decided(config.level.text)
         if config.level is Level.NONE:
             return None
         if not request.header(b"audit-id"):

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.clock import Clock
+from fakeapiserver.server.filters.audit import auditor
+from fakeapiserver.server.filters.audit import backends as backends_module
+from fakeapiserver.server.filters.audit import policy as policy_module
 from fakeapiserver.server.filters.audit.counts import AuditCounts
+from fakeapiserver.server.options import webhook_clients
+from fakeapiserver.transport import client_config
 
 if TYPE_CHECKING:
     from fakeapiserver.server.filters.audit.auditor import Auditor
@@ -85,27 +90,25 @@ def build(options: AuditOptions, clock: Clock, counts: AuditCounts) -> "Auditor 
         if options.log.path not in ("", "-"):
             _ensure_log_file(Path(options.log.path))  # which upstream does without a policy, too
         return None
-    from fakeapiserver.server.filters.audit.auditor import Auditor
-    from fakeapiserver.server.filters.audit.policy import load_policy
 
-    policy = load_policy(options.policy_file)
+    policy = policy_module.load_policy(options.policy_file)
     backends = [*_log_backends(options.log, counts), *_webhook_backends(options.webhook, clock, counts)]
-    return Auditor(policy, backends, clock, counts) if backends else None
+    return auditor.Auditor(policy, backends, clock, counts) if backends else None
 
 
 def _log_backends(options: LogOptions, counts: AuditCounts) -> "Iterator[Backend]":
-    from fakeapiserver.server.filters.audit.backends import Log, LogFile, Rotation, StandardOutput
-
     if not options.path:
         return
-    out: LogFile | StandardOutput
+    out: backends_module.LogFile | backends_module.StandardOutput
     if options.path == "-":
-        out = StandardOutput()
+        out = backends_module.StandardOutput()
     else:
-        rotation = Rotation(options.maxsize, options.maxage, options.maxbackup, options.compress)
+        rotation = backends_module.Rotation(options.maxsize, options.maxage, options.maxbackup, options.compress)
         _ensure_log_file(Path(options.path))
-        out = LogFile(Path(options.path), rotation)
-    yield _wrapped(Log(out, counts, legacy=options.format == "legacy"), options, counts, concurrent=False)
+        out = backends_module.LogFile(Path(options.path), rotation)
+    yield _wrapped(
+        backends_module.Log(out, counts, legacy=options.format == "legacy"), options, counts, concurrent=False
+    )
 
 
 def _ensure_log_file(path: Path) -> None:
@@ -134,36 +137,33 @@ def _make_folder(path: Path) -> None:
 def _webhook_backends(options: WebhookOptions, clock: Clock, counts: AuditCounts) -> "Iterator[Backend]":
     if not options.config_file:
         return
-    from fakeapiserver.server.filters.audit.backends import Webhook
-    from fakeapiserver.server.options.webhook_clients import credentials_of
-    from fakeapiserver.transport.client_config import load_kubeconfig
 
     path = Path(options.config_file)
     try:
-        endpoint = load_kubeconfig(path)
-        credentials = credentials_of(path, endpoint, clock)
+        endpoint = client_config.load_kubeconfig(path)
+        credentials = webhook_clients.credentials_of(path, endpoint, clock)
     except (OSError, ValueError) as error:
         raise ValueError(f"initializing audit webhook: {error}") from None
-    webhook = Webhook(endpoint, options.initial_backoff, counts, credentials)
+    webhook = backends_module.Webhook(endpoint, options.initial_backoff, counts, credentials)
     yield _wrapped(webhook, options, counts, concurrent=True)
 
 
 def _wrapped(
     backend: "Backend", options: LogOptions | WebhookOptions, counts: AuditCounts, *, concurrent: bool
 ) -> "Backend":
-    from fakeapiserver.server.filters.audit.backends import Batching, Buffered, IgnoreErrors, Truncated
-
     if options.mode == "batch":
         batch = options.batch
         qps = batch.throttle_qps if batch.throttle_enable else None
-        limits = Batching(batch.buffer_size, batch.max_size, batch.max_wait, qps, batch.throttle_burst, concurrent)
-        backend = Buffered(backend, limits, counts)
+        limits = backends_module.Batching(
+            batch.buffer_size, batch.max_size, batch.max_wait, qps, batch.throttle_burst, concurrent
+        )
+        backend = backends_module.Buffered(backend, limits, counts)
     elif options.mode == "blocking":
-        backend = IgnoreErrors(backend)
+        backend = backends_module.IgnoreErrors(backend)
     truncate = options.truncate
     if not truncate.enabled:
         return backend
-    return Truncated(backend, truncate.max_event_size, truncate.max_batch_size, counts)
+    return backends_module.Truncated(backend, truncate.max_event_size, truncate.max_batch_size, counts)
 
 
 # ----------------------------------------------------------------- validation

@@ -13,8 +13,11 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import aggregated
-from fakeapiserver.apimachinery.field import ErrorList, go_quote
+from fakeapiserver.apimachinery.field import ErrorList
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.auth.interfaces import Attributes
 
 if TYPE_CHECKING:
@@ -174,9 +177,6 @@ def load_policy(path: Path) -> Policy:
 
 def read_policy(data: bytes) -> Policy:
     """From YAML or JSON. Unknown fields are only logged. ValueError."""
-    from fakeapiserver.apimachinery.schema.builtin import compile_builtin
-    from fakeapiserver.apimachinery.serializer import type_meta
-
     try:
         document = type_meta.read(data)
         _check_type(document)

@@ -5,7 +5,12 @@ Upstream: net/netip/netip.go (ParseAddr)
 
 import re
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
+
+
+def is_ip(text: str) -> bool:
+    """Says whether the text is an address of IPv4 or IPv6, without a zone."""
+    return "%" not in text and not address_problem(text)
 
 
 def address_problem(text: str) -> str:

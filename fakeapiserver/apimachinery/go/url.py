@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from fakeapiserver.apimachinery.field import go_quote
-from fakeapiserver.apimachinery.go_address import address_problem
+from fakeapiserver.apimachinery.go.address import address_problem
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 ESCAPED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.apimachinery.go_url import request_uri_problem, url_problem
+from fakeapiserver.apimachinery.go.url import request_uri_problem, url_problem
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,21 @@
 Upstream: crypto/x509 (ParseCertificate).
 """
 
-from typing import TYPE_CHECKING
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.x509.oid import PublicKeyAlgorithmOID
 
-if TYPE_CHECKING:
-    from cryptography import x509
 
-
-def parsed(content: bytes) -> "x509.Certificate":
+def parsed(content: bytes) -> x509.Certificate:
     """Parses a certificate in DER. Raises ValueError for a certificate that Go refuses, in its words where these are known."""
-    from cryptography import x509
-    from cryptography.exceptions import UnsupportedAlgorithm
-
     try:
         certificate = x509.load_der_x509_certificate(content)
         _ = certificate.issuer, certificate.subject, certificate.extensions
         certificate.public_key()
     except (ValueError, KeyError, x509.InvalidVersion):
         raise ValueError("x509: malformed certificate") from None
-    except UnsupportedAlgorithm as error:  # a key of an unknown type is ignored, but its curve must be known
-        if "Unknown key type" not in str(error):
+    except UnsupportedAlgorithm:  # a key of an unknown type is ignored, but its curve must be known
+        if certificate.public_key_algorithm_oid == PublicKeyAlgorithmOID.EC_PUBLIC_KEY:
             raise ValueError("x509: unsupported elliptic curve") from None
     if certificate.serial_number < 0:
         raise ValueError("x509: negative serial number")

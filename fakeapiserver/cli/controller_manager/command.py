@@ -9,19 +9,18 @@ import logging
 import os
 import socket
 import sys
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apis.recorded import NEWEST, read_table
+from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.cli.arguments import (
     UsageError,
     read_boolean,
@@ -34,6 +33,7 @@ from fakeapiserver.cli.arguments import (
 from fakeapiserver.cli.checks import check_file
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.connection import load_config
+from fakeapiserver.cli.controller_manager import serving
 from fakeapiserver.cli.flags import read_feature_gates
 from fakeapiserver.cli.serve import configure_logging, run_loop
 from fakeapiserver.cli.stop_signals import StopSignals
@@ -49,14 +49,11 @@ from fakeapiserver.controller_manager.clients import ClientBuilder, ServiceAccou
 from fakeapiserver.controller_manager.descriptor import QUEUE_NAMES, selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.controller_runtime.metrics import Metrics
-from fakeapiserver.transport.certificates import KeyPair, create_authority, issue_server, load_pair
 
 if TYPE_CHECKING:
-    from fakeapiserver.server.http.serving import Server
+    pass
 
 log = logging.getLogger(__name__)
-
-_TOLERANCE: Final = 20.0  # seconds that a leader may be late before /healthz says so
 
 
 def _address(text: str) -> str:
@@ -255,7 +252,7 @@ async def _run(options: Options, config: RESTConfig) -> int:
     )
     rest = RESTClient(config, metrics=metrics.count_request)
     elector = _elector(options, rest, manager, stop) if options.leader_elect else None
-    server, background = await _serve(options, manager, elector)
+    server, background = await serving.serve_endpoints(options, manager, elector, _table(), _version())
     working = asyncio.ensure_future(elector.run() if elector is not None else manager.run())
     stopping = asyncio.ensure_future(stop.wait())
     try:
@@ -278,8 +275,6 @@ def _signing(configuration: KubeControllerManagerConfiguration) -> Signing:
     """OSError; ValueError for files without a usable key."""
     path, sign_token = configuration.service_account_private_key_file, None
     if path is not None:
-        from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
-
         keys = ServiceAccountKeys(path)
         keys.load()
         sign_token = keys.sign
@@ -290,85 +285,6 @@ def _clients(options: Options, config: RESTConfig, metrics: Metrics) -> ClientBu
     if options.configuration.use_service_account_credentials:
         return ServiceAccountClientBuilder(config, metrics=metrics.count_request)
     return SimpleClientBuilder(config, metrics=metrics.count_request)
-
-
-async def _serve(
-    options: Options, manager: ControllerManager, elector: LeaderElector | None
-) -> "tuple[Server | None, Sequence[asyncio.Task[None]]]":
-    """The server, and what runs for it. OSError and ValueError; StatusError and TransportError when authorities can't be looked up."""
-    if not options.secure_port:
-        return None, ()
-    from fakeapiserver.cli.controller_manager_configuration import configuration, flag_texts
-    from fakeapiserver.cli.controller_manager_endpoints import Endpoints
-    from fakeapiserver.cli.delegated import DelegatedAuthentication, RequestHeaderOptions, authorizer
-    from fakeapiserver.server.app import Application
-    from fakeapiserver.server.http.serving import Server, server_context
-    from fakeapiserver.server.metrics import BuildMetrics
-
-    headers = RequestHeaderOptions(
-        options.requestheader_client_ca_file,
-        options.requestheader_allowed_names,
-        options.requestheader_username_headers,
-        options.requestheader_uid_headers,
-        options.requestheader_group_headers,
-        options.requestheader_extra_headers_prefix,
-    )
-    authentication = DelegatedAuthentication(
-        _client(options.authentication_kubeconfig),
-        manager.clock,
-        client_ca_file=options.client_ca_file,
-        request_header=headers,
-    )
-    background: list[asyncio.Task[None]] = []
-    if not options.authentication_skip_lookup:
-        try:
-            await authentication.look_up()
-        except (StatusError, TransportError, TimeoutError) as error:
-            if not options.authentication_tolerate_lookup_failure:
-                raise
-            log.warning("authorities could not be looked up: %s", error)
-        background.append(asyncio.create_task(authentication.run()))
-    manager.metrics.registry.register(BuildMetrics(_version()))
-    table = _table()
-    application = Application(
-        Endpoints(
-            manager,
-            authentication,
-            authorizer(
-                _client(options.authorization_kubeconfig),
-                manager.clock,
-                always_allow_paths=options.authorization_always_allow_paths,
-                allow_ttl=options.authorization_webhook_cache_authorized_ttl,
-                deny_ttl=options.authorization_webhook_cache_unauthorized_ttl,
-            ),
-            flag_texts(table, options.given),
-            configuration(table, options.given),
-            _version(),
-            time.time(),
-            partial(elector.check, _TOLERANCE) if elector is not None else None,
-        )
-    )
-    pair = _serving_pair(options)
-    context = server_context(pair.certificate, pair.key)
-    server = Server(application, host=options.bind_address, port=options.secure_port, ssl_context=context)
-    try:
-        await server.start()
-    except OSError as error:
-        place = f"{options.bind_address}:{options.secure_port}"
-        raise OSError(f"failed to listen on {place}: {error.strerror or error}") from error
-    return server, background
-
-
-def _client(path: str) -> DynamicClient | None:
-    return DynamicClient(RESTClient(load_config(path))) if path else None
-
-
-def _serving_pair(options: Options) -> KeyPair:
-    """Returns the key pair from the files, or a new one for this address."""
-    if options.tls_cert_file is not None and options.tls_private_key_file is not None:
-        return load_pair(options.tls_cert_file, options.tls_private_key_file)
-    names = ["localhost", "127.0.0.1", *({options.bind_address} - {"0.0.0.0", "::", "127.0.0.1"})]
-    return issue_server(create_authority("fakeapiserver-controller-manager"), names)
 
 
 def _elector(options: Options, rest: RESTClient, manager: ControllerManager, stop: asyncio.Event) -> LeaderElector:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fakeapiserver.apimachinery.strconv import RangeError, atoi, parse_bool, parse_int, parse_uint
+from fakeapiserver.apimachinery.go.strconv import RangeError, atoi, parse_bool, parse_int, parse_uint
 
 _MANY_DIGITS = "9" * 10_000
 

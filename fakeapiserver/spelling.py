@@ -1,6 +1,7 @@
 """The known word that an unknown one resembles, for "did you mean"."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def closest(word: str, known: Iterable[str], likeness: float = 0.75) -> str:
@@ -8,8 +9,6 @@ def closest(word: str, known: Iterable[str], likeness: float = 0.75) -> str:
 
     likeness: from 0 to 1, what difflib's ratio must reach.
     """
-    from difflib import get_close_matches
-
     lower = {name.lower(): name for name in known}
     if matches := get_close_matches(word.lower(), lower, 1, likeness):
         return lower[matches[0]]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.errors import StatusError as Refused
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.auth.authenticators.anonymous import Anonymous
@@ -37,7 +38,7 @@ from fakeapiserver.client.cache.shared_informer import ResourceEventHandlerFuncs
 from fakeapiserver.client.dynamic import DynamicClient, ListOptions
 from fakeapiserver.client.errors import StatusError, TransportError, is_not_found
 from fakeapiserver.clock import Clock
-from fakeapiserver.transport.certificates import check_bundle
+from fakeapiserver.transport.ca_bundle import check_bundle
 from fakeapiserver.transport.files import read_file
 
 log = logging.getLogger(__name__)
@@ -160,8 +161,6 @@ class _FrontProxy(Struct, frozen=True):
     proxy: RequestHeader
 
     async def authenticate(self, credentials: Credentials) -> UserInfo | None:
-        from fakeapiserver.apimachinery.errors import StatusError as Refused
-
         try:
             return await self.proxy.authenticate(credentials)
         except Refused:

@@ -16,9 +16,9 @@ from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.request_info import request_info
+from fakeapiserver.server import exposition
 from fakeapiserver.server.filters.authentication import credentials
 from fakeapiserver.server.filters.authorization import attributes_of
-from fakeapiserver.server.metrics import content_type, render_health_checks
 from fakeapiserver.server.pages import debug_pages, health, status_pages
 
 _COMPONENT: Final = "kube-controller-manager"
@@ -64,7 +64,7 @@ class Endpoints(Struct):
             case "/metrics":
                 return self._metrics(request, self.manager.metrics.exposition())
             case "/metrics/slis":
-                return self._metrics(request, render_health_checks(self._succeeded))
+                return self._metrics(request, exposition.render_health_checks(self._succeeded))
             case "/configz":
                 document = {"kubecontrollermanager.config.k8s.io": self.configuration}
                 return Response(200, json.encode(document))
@@ -92,4 +92,4 @@ class Endpoints(Struct):
 
     def _metrics(self, request: Request, body: bytes) -> Response:
         start = (b"process-start-time-unix", b"%d" % self.started)
-        return Response(200, body, content_type(request.header(b"accept")), [start])
+        return Response(200, body, exposition.content_type(request.header(b"accept")), [start])

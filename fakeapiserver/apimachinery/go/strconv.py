@@ -7,7 +7,7 @@ words of its own. Upstream: Go's package strconv, and its conversions of numbers
 import re
 from typing import Final
 
-from fakeapiserver.apimachinery.field import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote
 
 _DIGITS: Final = re.compile(r"[0-9]*")
 _BOOLEANS: Final = {

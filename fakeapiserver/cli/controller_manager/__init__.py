@@ -1,0 +1,1 @@
+"""`fakeapiserver controller-manager`: the bundled controllers against any API server."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.component_helpers import configuration
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.objects import NODES, PODS
 from fakeapiserver.controllers.podgc import PodGCController
+from fakeapiserver.server import local
 from tests.controllers.harness import Harness, run
 
 CONTROLLER = "pod-garbage-collector-controller"
@@ -106,7 +106,7 @@ def test_a_pod_that_is_being_deleted_goes_at_once_from_a_node_out_of_service(
 def test_of_too_many_that_have_ended_evicted_ones_go_first_then_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     # what the manager that a cluster makes is configured with has no flag there
     configured = partial(KubeControllerManagerConfiguration, terminated_pod_gc_threshold=2)
-    monkeypatch.setattr(configuration, "KubeControllerManagerConfiguration", configured)
+    monkeypatch.setattr(local, "KubeControllerManagerConfiguration", configured)
 
     async def scenario(cluster: Harness) -> None:
         for name, status in {

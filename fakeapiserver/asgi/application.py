@@ -19,7 +19,7 @@ from fakeapiserver.asgi.hosting import Anonymous, HostedCluster, HostedServer
 from fakeapiserver.asgi.routes import KubernetesRoutes
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.server.control.docs_page import PAGE
-from fakeapiserver.transport import kubeconfig
+from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 _ANONYMOUS: Final = get_args(Anonymous)

@@ -8,7 +8,7 @@ from pathlib import Path
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.checks import check_file
 from fakeapiserver.client.config import RESTConfig
-from fakeapiserver.transport import clientcmd
+from fakeapiserver.transport.kubeconfigs import clientcmd
 
 
 def load_config(path: str, *, master: str = "") -> RESTConfig:

@@ -18,7 +18,7 @@ from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.stop_signals import StopSignals, started
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
+from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 
 
 def main(arguments: Sequence[str]) -> int:

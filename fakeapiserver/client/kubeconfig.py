@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fakeapiserver.transport import clientcmd
-from fakeapiserver.transport.clientcmd import Overrides, in_cluster
+from fakeapiserver.transport.kubeconfigs import clientcmd
+from fakeapiserver.transport.kubeconfigs.clientcmd import Overrides, in_cluster
 from fakeapiserver.transport.rest_config import RESTConfig
 
 __all__ = ["from_config", "in_cluster", "load"]

@@ -25,7 +25,7 @@ from fakeapiserver.cluster.webhooks import AsyncWebhooks
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.storage.mvcc import Snapshot
-from fakeapiserver.transport import kubeconfig
+from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
 

@@ -35,10 +35,11 @@ from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
 from fakeapiserver.server.simulated_nodes import components, node_readiness
 from fakeapiserver.server.upkeep import bootstrap
-from fakeapiserver.transport import certificates, files, kubeconfig
+from fakeapiserver.transport import certificates, files
 from fakeapiserver.transport.ca_bundle import check_bundle
 from fakeapiserver.transport.key_pair import KeyPair
-from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
+from fakeapiserver.transport.kubeconfigs import kubeconfig
+from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.serializer import json, type_meta
 from fakeapiserver.apimachinery.serializer.component_config import not_registered
 from fakeapiserver.apis.scheme import known_kinds
-from fakeapiserver.transport import clientcmd
+from fakeapiserver.transport.kubeconfigs import clientcmd
 from fakeapiserver.transport.rest_config import RESTConfig
 from fakeapiserver.transport.webhook import Endpoint, Identity, WebhookClient, WebhookError
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.client_config import endpoint_of
+from fakeapiserver.transport.kubeconfigs import clientcmd
 from fakeapiserver.transport.rest_config import RESTConfig
 from fakeapiserver.transport.webhook import Endpoint
 

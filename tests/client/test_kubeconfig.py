@@ -10,9 +10,9 @@ import pytest
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.config import ExecConfig, ImpersonationConfig, RESTConfig
 from fakeapiserver.client.credentials import client_certificate
-from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.certificates import create_authority, issue_client, save
-from fakeapiserver.transport.clientcmd import Overrides
+from fakeapiserver.transport.kubeconfigs import clientcmd
+from fakeapiserver.transport.kubeconfigs.clientcmd import Overrides
 
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 PLUGIN = {"command": "get-token", "apiVersion": V1, "interactiveMode": "Never"}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from fakeapiserver.client.credentials import source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
 from fakeapiserver.clock import Clock
-from fakeapiserver.transport import clientcmd
 from fakeapiserver.transport.client_config import Credentials, Remote, load_kubeconfig
+from fakeapiserver.transport.kubeconfigs import clientcmd
 from fakeapiserver.transport.webhook import Endpoint, Identity
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from fakeapiserver.clock import SystemClock
 from fakeapiserver.cluster import Cluster
 from fakeapiserver.server.options.authorization import Authorization, Reloadable, authorization
 from fakeapiserver.server.options.watched_file import WatchedFile
-from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.certificates import create_authority, issue_server
+from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 CONTRADICTION = "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
 

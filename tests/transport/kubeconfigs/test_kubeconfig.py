@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from fakeapiserver.transport import kubeconfig
 from fakeapiserver.transport.key_pair import KeyPair
+from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 
 def test_a_kubeconfig_is_private_yaml_and_replaced_whole(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from fakeapiserver.apimachinery.go.url import url_problem
 from fakeapiserver.apimachinery.serializer import type_meta
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
 from fakeapiserver.transport import ca_bundle
-from fakeapiserver.transport.clientcmd_validation import WITHOUT_SERVER, aggregated, cluster_problems, user_problems
 from fakeapiserver.transport.files import read_file
-from fakeapiserver.transport.kubeconfig_types import AuthInfo, Cluster, Context, ExecPlugin
+from fakeapiserver.transport.kubeconfigs.types import AuthInfo, Cluster, Context, ExecPlugin
+from fakeapiserver.transport.kubeconfigs.validation import WITHOUT_SERVER, aggregated, cluster_problems, user_problems
 from fakeapiserver.transport.rest_config import ExecConfig, ImpersonationConfig, InteractiveMode, RESTConfig
 
 T = TypeVar("T")

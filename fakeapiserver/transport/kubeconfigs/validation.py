@@ -6,7 +6,7 @@ from typing import Final
 
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.transport import proxy
-from fakeapiserver.transport.kubeconfig_types import AuthInfo, Cluster, ExecPlugin
+from fakeapiserver.transport.kubeconfigs.types import AuthInfo, Cluster, ExecPlugin
 
 WITHOUT_SERVER: Final = "cluster has no server defined"
 _MODES: Final = ("Never", "IfAvailable", "Always")

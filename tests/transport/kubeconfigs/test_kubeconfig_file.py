@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeapiserver.transport import kubeconfig, kubeconfig_file, kubeconfig_text
-from fakeapiserver.transport.kubeconfig_file import KubeconfigFile
+from fakeapiserver.transport import kubeconfig_text
 from fakeapiserver.transport.kubeconfig_text import Entries
+from fakeapiserver.transport.kubeconfigs import kubeconfig, kubeconfig_file
+from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 
 USERS_OWN = """\
 # production: don't touch

@@ -9,13 +9,11 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec import Struct
 
-from fakeapiserver.admission.interfaces import Attributes
-from fakeapiserver.apimachinery.errors import StatusError, new_forbidden
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata, uid
 from fakeapiserver.apimachinery.schema.default import presets_status
@@ -37,11 +35,18 @@ from fakeapiserver.registry.apiextensions.customresourcedefinition import FINALI
 from fakeapiserver.registry.apiextensions.printer import row_printer
 from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.write_request import WriteRequest
+from fakeapiserver.server.custom_resource_names import (
+    NoCreation,
+    accepted_in_use,
+    replicas_paths,
+    schema_of,
+    selectable,
+)
+from fakeapiserver.server.custom_resource_state import Served, State, Storage
 from fakeapiserver.server.upkeep.autoregister import AutoRegistration
-from fakeapiserver.storage.interface import Event, ListQuery, StoredObject, Watcher
+from fakeapiserver.storage.interface import Event, ListQuery, StoredObject
 from fakeapiserver.storage.keys import prefix_of
 from fakeapiserver.transport.service_resolver import cluster_resolver
 from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
@@ -56,54 +61,13 @@ _RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefiniti
 _SERVER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 
 
-class _Served(Struct, frozen=True):
-    """A served version of a custom resource."""
-
-    row: APIResource
-    kind: CustomKind
-    store: Store
-    columns: Sequence[Object]
-    scale: Object
-    outdated_before: int
-    replicas_paths: dict[str, tuple[str, ...] | None]
-
-
-class _Storage(NamedTuple):
-    """The storage that upstream creates with a resource's first request, and again when its definition changes: `since` is the revision of
-    its creation, `watchers` are its open watches.
-    """
-
-    since: int
-    watchers: set[Watcher]
-
-
-class _State(NamedTuple):
-    """The parts of a definition that decide how its resource is served: a digest of its spec, the accepted names, whether it is
-    terminating.
-    """
-
-    spec: bytes
-    names: Object | None
-    terminating: bool
-
-
-class _Status(msgspec.Struct):
-    accepted_names: Object | None = msgspec.field(default=None, name="acceptedNames")
-
-
-class _Stored(msgspec.Struct):
-    """The part of a stored definition's JSON that is decoded; the rest is skipped."""
-
-    status: _Status | None = None
-
-
 class CustomResources:
     """Works on the definitions' own watch, so a definition is served in the turn of the event loop after its write."""
 
     def __init__(self, scopes: RequestScopes, idle: "Idle") -> None:
         """`idle`: connections to conversion webhooks, for the next call."""
         self._scopes = scopes
-        self._served: dict[GroupVersionResource, _Served] = {}
+        self._served: dict[GroupVersionResource, Served] = {}
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
@@ -111,8 +75,8 @@ class CustomResources:
         self._waiting: set[str] = set()
         # The revision by which a definition was last brought in order.
         self._done: dict[str, int] = {}
-        self._states: dict[str, _State] = {}
-        self._storages: dict[GroupVersionResource, _Storage] = {}
+        self._states: dict[str, State] = {}
+        self._storages: dict[GroupVersionResource, Storage] = {}
         # Definitions that wait for their last instances.
         self._ending: dict[str, asyncio.Task[None]] = {}
         self.registration = AutoRegistration(scopes)
@@ -146,7 +110,7 @@ class CustomResources:
         }
         for name in self._by_definition.keys() - items.keys():
             await self._withdraw(definitions, name)
-        self._names = {name: _accepted_names(item.value) for name, item in items.items()}
+        self._names = {name: accepted_in_use(item.value) for name, item in items.items()}
         self._waiting &= items.keys()
         for name, item in items.items():
             if self._done.get(name) == item.mod_revision:
@@ -278,7 +242,7 @@ class CustomResources:
             return
         # in the order of names: a merge patch changes that of the fields
         spec = hashlib.sha256(msgspec.msgpack.encode(obj["spec"], order="deterministic")).digest()
-        state = _State(spec, obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
+        state = State(spec, obj["status"].get("acceptedNames"), condition(obj, "Terminating") == "True")
         known = self._states.get(name)
         if known == state:
             return
@@ -308,7 +272,7 @@ class CustomResources:
         kinds = {
             version["name"]: CustomKind(
                 GroupVersionKind(group, version["name"], kind),
-                packed.get(version["name"]) or CustomSchema(_schema_of(version)),
+                packed.get(version["name"]) or CustomSchema(schema_of(version)),
                 definitions,
             )
             for version in obj["spec"]["versions"]
@@ -317,13 +281,13 @@ class CustomResources:
             made.versions = kinds
         return kinds
 
-    def _versions(self, obj: Object) -> Iterator[_Served]:
+    def _versions(self, obj: Object) -> Iterator[Served]:
         rows, views = resources_of(obj), list["ConvertedStorage"]()
         versions, kinds = {version["name"]: version for version in obj["spec"]["versions"]}, self._kinds(obj, rows)
         stored = next(name for name, version in versions.items() if version.get("storage"))
-        first = _schema_of(versions[stored])
+        first = schema_of(versions[stored])
         # What another version has written, or an earlier schema let pass, is brought in line when it is read.
-        mixed = any(_schema_of(version) != first for version in versions.values())
+        mixed = any(schema_of(version) != first for version in versions.values())
         changed = metadata(obj).get("generation", 1) > 1
         outdated_before = sys.maxsize if mixed else int(metadata(obj)["resourceVersion"]) if changed else 0
         if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
@@ -335,7 +299,7 @@ class CustomResources:
             store = self._store(obj, version, kinds, kinds[stored], view, refreshes=mixed or changed)
             columns = version.get("additionalPrinterColumns") or ()
             scale = (version.get("subresources") or {}).get("scale") or {}
-            yield _Served(row, kinds[row.gvr.version], store, columns, scale, outdated_before, _replicas_paths(obj))
+            yield Served(row, kinds[row.gvr.version], store, columns, scale, outdated_before, replicas_paths(obj))
 
     def _views(
         self,
@@ -384,8 +348,8 @@ class CustomResources:
         storage as this version sees it through a conversion webhook."""
         spec, subresources = obj["spec"], version.get("subresources") or {}
         plural, kind = obj["status"]["acceptedNames"]["plural"], kinds[version["name"]]
-        stored_schema = _schema_of(next(other for other in spec["versions"] if other["name"] == stored.gvk.version))
-        indexed = [path for other in spec["versions"] if other.get("served") for path in _selectable(other)]
+        stored_schema = schema_of(next(other for other in spec["versions"] if other["name"] == stored.gvk.version))
+        indexed = [path for other in spec["versions"] if other.get("served") for path in selectable(other)]
         strategy = CustomResourceStrategy(
             features=self._scopes.table.scheme.features,
             kind=kind,
@@ -395,7 +359,7 @@ class CustomResources:
             allow_unconditional_update=False,
             reset_fields=("status",) if subresources.get("status") is not None else (),
             selectable_fields={path: path for path in indexed},
-            served_fields=_selectable(version),
+            served_fields=selectable(version),
             presets_status=subresources.get("status") is not None and presets_status(stored_schema),
         )
 
@@ -409,7 +373,7 @@ class CustomResources:
                 prefix=prefix_of(spec["group"], plural),
                 strategy=strategy,
                 storage=self._scopes.storage if view is None else view,
-                admission=_NoCreation(self._scopes.services.admission)
+                admission=NoCreation(self._scopes.services.admission)
                 if terminating
                 else self._scopes.services.admission,
                 clock=self._scopes.clock,
@@ -428,7 +392,7 @@ class CustomResources:
             scale.get("statusReplicasPath", "").lstrip("."),
             (scale.get("labelSelectorPath") or "").lstrip("."),
         )
-        storage = self._storages.setdefault(row.gvr, _Storage(self._scopes.storage.revision, set()))
+        storage = self._storages.setdefault(row.gvr, Storage(self._scopes.storage.revision, set()))
         return RequestScope(
             resource=row,
             kind=served.kind,
@@ -532,43 +496,3 @@ class CustomResources:
         return WriteRequest(
             kind=scope.kind, user=_SERVER, manager="kube-apiserver", namespace="", name=name, subresource=subresource
         )
-
-
-def _replicas_paths(obj: Object) -> dict[str, tuple[str, ...] | None]:
-    """apiVersion -> the path elements of the replicas; None for a version without the scale subresource."""
-    paths: dict[str, tuple[str, ...] | None] = {}
-    for version in obj["spec"]["versions"]:
-        scale = (version.get("subresources") or {}).get("scale")
-        parts = scale.get("specReplicasPath", "").lstrip(".").split(".") if scale else ()
-        paths[f"{obj['spec']['group']}/{version['name']}"] = tuple("f:" + part for part in parts) or None
-    return paths
-
-
-class _NoCreation:
-    """Admission for the resource of a definition that is on its way out (forbidCreateAdmission)."""
-
-    def __init__(self, chain: AdmissionChain) -> None:
-        self._chain = chain
-
-    async def admit(self, attributes: Attributes) -> None:
-        if attributes.operation == "CREATE":
-            why = "create not allowed while custom resource definition is terminating"
-            raise new_forbidden(attributes.resource.group_resource, attributes.name, why)
-        await self._chain.admit(attributes)
-
-    async def validate(self, attributes: Attributes) -> None:
-        await self._chain.validate(attributes)
-
-
-def _accepted_names(value: bytes) -> accepted_names.Names:
-    """Returns the accepted names of a stored definition."""
-    status = msgspec.json.decode(value, type=_Stored).status
-    return (status and status.accepted_names) or {}
-
-
-def _schema_of(version: Object) -> Object:
-    return (version.get("schema") or {}).get("openAPIV3Schema") or {}
-
-
-def _selectable(version: Object) -> list[str]:
-    return [field["jsonPath"].lstrip(".") for field in version.get("selectableFields") or ()]

@@ -38,8 +38,7 @@ from fakeapiserver.server.upkeep import bootstrap
 from fakeapiserver.transport import certificates, files
 from fakeapiserver.transport.ca_bundle import check_bundle
 from fakeapiserver.transport.key_pair import KeyPair
-from fakeapiserver.transport.kubeconfigs import kubeconfig
-from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
+from fakeapiserver.transport.kubeconfigs import kubeconfig, kubeconfig_file
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ class LocalServer:
         self.simulation: Simulation | None = None
         self._stages: Sequence[Object] = ()
         self._controllers: asyncio.Task[None] | None = None
-        self._kubeconfigs: list[KubeconfigFile] = []
+        self._kubeconfigs: list[kubeconfig_file.KubeconfigFile] = []
 
     @property
     def url(self) -> str:
@@ -234,7 +233,7 @@ class LocalServer:
         """Adds the admin's context to a kubeconfig that others may use as well, until the server stops. Creates the file with mode 0600 if
         it doesn't exist.
         """
-        file = KubeconfigFile(path)
+        file = kubeconfig_file.KubeconfigFile(path)
         file.add(self._admin_kubeconfig())
         self._kubeconfigs.append(file)
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.nodes.scheduler.allocator import AllocationFailed, Allocator, Unallocatable, score
+from fakeapiserver.nodes.scheduler.allocation_result import score
+from fakeapiserver.nodes.scheduler.allocator import AllocationFailed, Allocator, Unallocatable
 from fakeapiserver.nodes.scheduler.pools import DeviceID, Slices, Taken
 
 Object = dict[str, Any]

@@ -38,13 +38,9 @@ LONGER: Final = frozenset(
     (
         "fakeapiserver/apimachinery/schema/from_cbor.py",
         "fakeapiserver/client/rest.py",
-        "fakeapiserver/controllers/horizontal_pod_autoscaler/controller.py",
         "fakeapiserver/controllers/job/sync.py",
-        "fakeapiserver/controllers/persistentvolume_binder.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
-        "fakeapiserver/nodes/scheduler/allocator.py",
-        "fakeapiserver/server/apiextensions.py",
     )
 )
 LONGER_FUNCTIONS: Final = frozenset(

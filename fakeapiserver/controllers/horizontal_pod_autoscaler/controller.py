@@ -2,20 +2,16 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import Family, Quantity, milli_value, parse
-from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter
-from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
 from fakeapiserver.component_helpers.pods import selects
@@ -26,6 +22,26 @@ from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.horizontal_pod_autoscaler import replica_calculator as calculator
+from fakeapiserver.controllers.horizontal_pod_autoscaler.computed import (
+    FAILED,
+    Computed,
+    HPAError,
+    InContext,
+    InvalidVersion,
+    Measured,
+    Metric,
+    MetricFailed,
+    NoScale,
+    Scale,
+    Status,
+    Uncomputable,
+    approximate,
+    field,
+    measured,
+    milli,
+    quantity,
+    resource_quantity,
+)
 from fakeapiserver.controllers.horizontal_pod_autoscaler.metrics_client import MetricsClient
 from fakeapiserver.controllers.horizontal_pod_autoscaler.monitor import Monitor, Observation
 from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator import (
@@ -46,159 +62,12 @@ _ABLE: Final = "AbleToScale"
 _ACTIVE: Final = "ScalingActive"
 _LIMITED: Final = "ScalingLimited"
 _SCALED_TO_ZERO: Final = "ScaledToZero"
-# Why a metric can't be read, by its type.
-_FAILED: Final = {
-    "Object": "FailedGetObjectMetric",
-    "Pods": "FailedGetPodsMetric",
-    "Resource": "FailedGetResourceMetric",
-    "ContainerResource": "FailedGetContainerResourceMetric",
-    "External": "FailedGetExternalMetric",
-}
 
 
 log = logging.getLogger(__name__)
 
 # usage, target, current number of pods, tolerances
 _PerPod = Callable[[int, int, int, Tolerances], Proposal]
-
-
-class HPAError(Exception):
-    """An autoscaler failed in whole or in part; its status and events were written already."""
-
-
-class Scale(NamedTuple):
-    """A target's scale subresource, and where it is."""
-
-    resource: GroupVersionResource
-    obj: Object
-
-    @property
-    def replicas(self) -> int:
-        replicas: int = self.obj["spec"].get("replicas", 0)
-        return replicas
-
-    @property
-    def status(self) -> Mapping[str, Any]:
-        status: Mapping[str, Any] = self.obj.get("status") or {}
-        return status
-
-
-class _Measured(NamedTuple):
-    """The result of one metric: pods, the metric's description, and its part of the status."""
-
-    replicas: int
-    name: str
-    status: Object
-
-
-class _Computed(NamedTuple):
-    """The result of all metrics.
-
-    `statuses`: one for each. `failure`: of the first metric that couldn't be read, if any.
-    """
-
-    replicas: int
-    name: str
-    statuses: Sequence[Object]
-    failure: str
-
-
-class _Metric(NamedTuple):
-    """The inputs for one metric of an autoscaler."""
-
-    namespace: str
-    source: Mapping[str, Any]
-    scale: Scale
-    selector: Selector
-    tolerances: Tolerances
-
-    @property
-    def identifier(self) -> Mapping[str, Any]:
-        metric: Mapping[str, Any] = self.source["metric"]
-        return metric
-
-    @property
-    def name(self) -> str:
-        return str(self.identifier["name"])
-
-    @property
-    def external_name(self) -> str:
-        return f"external metric {self.name}({labels.go_text(self.identifier.get('selector'))})"
-
-    def labels(self) -> Selector:
-        """The selector of the series that count. Raises CalculationError."""
-        try:
-            return labels.from_label_selector(self.identifier.get("selector"))
-        except ValueError as error:
-            raise CalculationError(str(error)) from None
-
-
-class _NoScale(Exception):
-    """The target's scale can't be read."""
-
-
-class _InvalidVersion(_NoScale):
-    """No server can serve this version."""
-
-
-class _MetricFailed(Exception):
-    """A metric can't be read. The text is for events and conditions; `context` precedes it elsewhere."""
-
-    def __init__(self, why: str, reason: str, context: str) -> None:
-        super().__init__(why)
-        self.reason = reason
-        self.context = context
-
-
-class _InContext(Exception):
-    """Wraps a CalculationError, whose text is reported without this context."""
-
-
-class _Uncomputable(Exception):
-    """The number of pods can't be computed; the text says why. `statuses`: of the metrics that could be read."""
-
-    def __init__(self, why: str, statuses: Sequence[Object] | None = None) -> None:
-        super().__init__(why)
-        self.statuses = statuses
-
-
-class _Status:
-    """The status of an autoscaler that is being written."""
-
-    def __init__(self, old: Object | None, now: float) -> None:
-        self._fields: Object = {**(old or {})}
-        self._now = now
-
-    def set(self, condition_type: str, status: str, reason: Reason) -> None:
-        """Sets a condition; it changed now only if its status did."""
-        old = find_condition(self._fields.get("conditions"), condition_type)
-        since = rfc3339(self._now) if old is None or old["status"] != status else old.get("lastTransitionTime")
-        new = {"type": condition_type, "status": status, "lastTransitionTime": since, **reason._asdict()}
-        conditions = {row["type"]: row for row in self._fields.get("conditions") or ()}
-        self._fields["conditions"] = [*(conditions | {condition_type: new}).values()]
-
-    def remove(self, condition_type: str) -> None:
-        conditions = self._fields.get("conditions") or ()
-        self._fields["conditions"] = [row for row in conditions if row["type"] != condition_type]
-
-    def show(
-        self, current: int, metrics: Sequence[Object] | None, desired: int | None = None, *, scaled: bool = False
-    ) -> None:
-        """Numbers of pods (desired: as before, by default) and metrics. Beside them stay the conditions and the last time."""
-        self._fields = {
-            "currentReplicas": current,
-            "desiredReplicas": self._fields.get("desiredReplicas", 0) if desired is None else desired,
-            "lastScaleTime": rfc3339(self._now) if scaled else self._fields.get("lastScaleTime"),
-            "currentMetrics": metrics,
-            "conditions": self._fields.get("conditions"),
-        }
-
-    def differs(self, other: Object | None) -> bool:
-        """Reports whether the status differs; empty fields count as absent."""
-        return _filled(self._fields) != _filled(other or {})
-
-    def written(self) -> Object:
-        return {"desiredReplicas": 0, **_filled(self._fields)}
 
 
 class HorizontalController:
@@ -244,18 +113,18 @@ class HorizontalController:
             await self._sync(request, autoscaler, observation)
         except HPAError as error:
             log.info("autoscaler %s: %s", request, error)
-            observation.error = "spec" if isinstance(error.__cause__, _InvalidVersion) else "internal"
+            observation.error = "spec" if isinstance(error.__cause__, InvalidVersion) else "internal"
         observation.end()
         return Result(requeue_after=self.period)
 
     async def _sync(self, request: Request, autoscaler: Object, observation: Observation) -> None:
         """HPAError."""
         spec, target = autoscaler["spec"], autoscaler["spec"]["scaleTargetRef"]
-        status = _Status(autoscaler.get("status"), self._clock.now())
+        status = Status(autoscaler.get("status"), self._clock.now())
         reference = f"{target['kind']}/{request.namespace}/{target['name']}"
         try:
             scale = await self._scale(request.namespace, target)
-        except _NoScale as error:
+        except NoScale as error:
             self._tell(autoscaler, "FailedGetScale", str(error))
             message = f"the HPA controller was unable to get the target's current scale: {error}"
             status.set(_ABLE, "False", Reason("FailedGetScale", message))
@@ -281,7 +150,7 @@ class HorizontalController:
         else:
             try:
                 computed = await self._compute(request, autoscaler, status, scale)
-            except _Uncomputable as error:
+            except Uncomputable as error:
                 status.show(current, error.statuses)
                 await self._write(autoscaler, status)
                 self._tell(autoscaler, "FailedComputeMetricsReplicas", str(error))
@@ -302,7 +171,7 @@ class HorizontalController:
             raise HPAError(failure)
 
     def _normalized(
-        self, spec: Object, status: _Status, history: History, current: int, computed: _Computed
+        self, spec: Object, status: Status, history: History, current: int, computed: Computed
     ) -> tuple[int, str]:
         """Returns the allowed number of pods, and why."""
         desired, why = max(computed.replicas, 0), ""
@@ -323,21 +192,21 @@ class HorizontalController:
     # -------------------------------------------------------------------------------- scales
 
     async def _scale(self, namespace: str, target: Mapping[str, Any]) -> Scale:
-        """Reads the target's scale in the version that the server prefers. Raises _NoScale."""
+        """Reads the target's scale in the version that the server prefers. Raises NoScale."""
         version = target.get("apiVersion") or ""
         group = version.rpartition("/")[0]
         if "/" in group:
-            raise _InvalidVersion(f"unexpected GroupVersion string: {version}")
+            raise InvalidVersion(f"unexpected GroupVersion string: {version}")
         try:
             mapping = await self._mapper.mapping(GroupKind(group, target["kind"]))
             return Scale(mapping.gvr, await get_scale(self._client, mapping.gvr, namespace, target["name"]))
         except (NoMatchError, StatusError, TransportError, TimeoutError, ValueError) as error:
-            raise _NoScale(str(error)) from error
+            raise NoScale(str(error)) from error
 
     async def _rescale(
         self,
         autoscaler: Object,
-        status: _Status,
+        status: Status,
         scale: Scale,
         desired: int,
         why: str,
@@ -375,17 +244,17 @@ class HorizontalController:
 
     # ------------------------------------------------------------------------------- metrics
 
-    async def _compute(self, request: Request, autoscaler: Object, status: _Status, scale: Scale) -> _Computed:
-        """The most that any metric asks for. _Uncomputable, with ScalingActive set."""
+    async def _compute(self, request: Request, autoscaler: Object, status: Status, scale: Scale) -> Computed:
+        """The most that any metric asks for. Uncomputable, with ScalingActive set."""
         selector = self._selector(request, autoscaler, status, scale.status.get("selector") or "")
         specs = autoscaler["spec"].get("metrics") or []
         statuses: list[Object] = []
-        best: _Measured | None = None
+        best: Measured | None = None
         failures: list[tuple[str, Reason]] = []
         for spec in specs:
             try:
                 computed = await self._measure(autoscaler, spec, scale, selector)
-            except _MetricFailed as error:
+            except MetricFailed as error:
                 self._tell(autoscaler, error.reason, str(error))
                 message = f"the HPA was unable to compute the replica count: {error}"
                 failures.append((error.context + str(error), Reason(error.reason, message)))
@@ -399,28 +268,28 @@ class HorizontalController:
             failure = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {failures[0][0]}"
         if best is None or (failures and best.replicas < scale.replicas):
             status.set(_ACTIVE, "False", failures[0][1])
-            raise _Uncomputable(failure, statuses)
+            raise Uncomputable(failure, statuses)
         message = f"the HPA was able to successfully calculate a replica count from {best.name}"
         status.set(_ACTIVE, "True", Reason("ValidMetricFound", message))
-        return _Computed(best.replicas, best.name, statuses, failure)
+        return Computed(best.replicas, best.name, statuses, failure)
 
-    def _selector(self, request: Request, autoscaler: Object, status: _Status, text: str) -> Selector:
+    def _selector(self, request: Request, autoscaler: Object, status: Status, text: str) -> Selector:
         """Returns the selector of the target's pods.
 
-        Raises _Uncomputable if it is invalid or another autoscaler has the same pods.
+        Raises Uncomputable if it is invalid or another autoscaler has the same pods.
         """
         if not text:
             self._tell(autoscaler, "SelectorRequired", "selector is required")
             message = "the HPA target's scale is missing a selector"
             status.set(_ACTIVE, "False", Reason("InvalidSelector", message))
-            raise _Uncomputable("selector is required")
+            raise Uncomputable("selector is required")
         try:
             selector = labels.parse(text)
         except ValueError as error:
             why = f"couldn't convert selector into a corresponding internal selector object: {error}"
             self._tell(autoscaler, "InvalidSelector", why)
             status.set(_ACTIVE, "False", Reason("InvalidSelector", why))
-            raise _Uncomputable(why) from None
+            raise Uncomputable(why) from None
         if request in self._selectors:
             self._selectors[request] = selector
         others = self._selecting(request.namespace, self._pods(request.namespace, selector))
@@ -428,7 +297,7 @@ class HorizontalController:
             why = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(map(str, others))}]"
             self._tell(autoscaler, "AmbiguousSelector", why)
             status.set(_ACTIVE, "False", Reason("AmbiguousSelector", why))
-            raise _Uncomputable(why)
+            raise Uncomputable(why)
         return selector
 
     def _selecting(self, namespace: str, pods: Sequence[Object]) -> Sequence[Request]:
@@ -444,12 +313,12 @@ class HorizontalController:
         selected = selects(selector)
         return [pod for pod in self.pods.indexer.by_index(NAMESPACE_INDEX, namespace) if selected(pod)]
 
-    async def _measure(self, autoscaler: Object, spec: Object, scale: Scale, selector: Selector) -> _Measured:
-        """_MetricFailed."""
+    async def _measure(self, autoscaler: Object, spec: Object, scale: Scale, selector: Selector) -> Measured:
+        """MetricFailed."""
         kind = spec["type"]
-        source = spec[_field(kind)]
+        source = spec[field(kind)]
         namespace = autoscaler["metadata"]["namespace"]
-        metric = _Metric(namespace, source, scale, selector, self._tolerances(autoscaler["spec"]))
+        metric = Metric(namespace, source, scale, selector, self._tolerances(autoscaler["spec"]))
         match kind:
             case "Resource":
                 measure, what = self._resource, f"{source['name']} resource metric"
@@ -464,12 +333,12 @@ class HorizontalController:
         context = f"failed to get {what} value: "
         try:
             return await measure(metric)
-        except _InContext as error:
-            raise _MetricFailed(str(error.__cause__), _FAILED[kind], f"{context}{error}: ") from error
+        except InContext as error:
+            raise MetricFailed(str(error.__cause__), FAILED[kind], f"{context}{error}: ") from error
         except CalculationError as error:
-            raise _MetricFailed(str(error), _FAILED[kind], context) from error
+            raise MetricFailed(str(error), FAILED[kind], context) from error
 
-    async def _resource(self, metric: _Metric) -> _Measured:
+    async def _resource(self, metric: Metric) -> Measured:
         """CPU or memory, of pods or of one of their containers. CalculationError."""
         target = metric.source["target"]
         resource, container = metric.source["name"], metric.source.get("container", "")
@@ -489,12 +358,12 @@ class HorizontalController:
         shown: Object
         if average is not None:
             try:
-                proposal = calculator.plain_replicas(metrics, pods, current, _milli(average), resource, *rules)
+                proposal = calculator.plain_replicas(metrics, pods, current, milli(average), resource, *rules)
             except CalculationError as error:
                 raise CalculationError(f"failed to get {resource} usage: {error}") from None
             replicas, shown, name = (
                 proposal.replicas,
-                {"averageValue": _resource_quantity(resource, proposal.usage)},
+                {"averageValue": resource_quantity(resource, proposal.usage)},
                 "resource",
             )
         else:
@@ -502,31 +371,31 @@ class HorizontalController:
                 told = calculator.resource_replicas(metrics, pods, current, percent, resource, container, *rules)
             except CalculationError as error:
                 raise CalculationError(f"failed to get {resource} utilization: {error}") from None
-            usage = _resource_quantity(resource, told.usage)
+            usage = resource_quantity(resource, told.usage)
             replicas, shown = told.replicas, {"averageUtilization": told.utilization, "averageValue": usage}
             name = f"{'container ' if container else ''}resource utilization (percentage of request)"
         if container:
             status = {"name": resource, "container": container, "current": shown}
-            return _measured(replicas, f"{resource} {name}", "ContainerResource", status)
-        return _measured(replicas, f"{resource} {name}", "Resource", {"name": resource, "current": shown})
+            return measured(replicas, f"{resource} {name}", "ContainerResource", status)
+        return measured(replicas, f"{resource} {name}", "Resource", {"name": resource, "current": shown})
 
-    async def _of_pods(self, metric: _Metric) -> _Measured:
+    async def _of_pods(self, metric: Metric) -> Measured:
         """A custom metric of each pod. CalculationError."""
         series = metric.labels()
         try:
             metrics = await self._metrics.pods(metric.name, metric.namespace, metric.selector, series)
         except CalculationError as error:
             raise CalculationError(f"unable to get metric {metric.name}: {error}") from None
-        target = _milli(metric.source["target"]["averageValue"])
+        target = milli(metric.source["target"]["averageValue"])
         pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
         proposal = calculator.plain_replicas(
             metrics, pods, current, target, "", metric.tolerances, self._delays, self._clock.now()
         )
-        shown = {"metric": metric.identifier, "current": {"averageValue": _quantity(proposal.usage)}}
-        return _measured(proposal.replicas, f"pods metric {metric.name}", "Pods", shown)
+        shown = {"metric": metric.identifier, "current": {"averageValue": quantity(proposal.usage)}}
+        return measured(proposal.replicas, f"pods metric {metric.name}", "Pods", shown)
 
-    async def _of_object(self, metric: _Metric) -> _Measured:
-        """A custom metric of another object. CalculationError, _InContext."""
+    async def _of_object(self, metric: Metric) -> Measured:
+        """A custom metric of another object. CalculationError, InContext."""
         series, target, described = metric.labels(), metric.source["target"], metric.source["describedObject"]
         value = target.get("value") if target["type"] == "Value" else None
         average = target.get("averageValue") if target["type"] == "AverageValue" else None
@@ -542,15 +411,15 @@ class HorizontalController:
             told = CalculationError(f"unable to get metric {metric.name}: {place}/{error}")
             if value is not None:
                 raise told from None
-            raise _InContext(f"failed to get {metric.name} object metric") from told
+            raise InContext(f"failed to get {metric.name} object metric") from told
         proposal = self._of_value(metric, usage, value, average, calculator.value_per_pod_replicas)
-        current = {"averageValue" if value is None else "value": _quantity(proposal.usage)}
+        current = {"averageValue" if value is None else "value": quantity(proposal.usage)}
         name = metric.external_name if value is None else f"{described['kind']} metric {metric.name}"
         shown = {"describedObject": described, "metric": metric.identifier, "current": current}
-        return _measured(proposal.replicas, name, "Object", shown)
+        return measured(proposal.replicas, name, "Object", shown)
 
-    async def _external(self, metric: _Metric) -> _Measured:
-        """Evaluates an external metric. Raises CalculationError, _InContext."""
+    async def _external(self, metric: Metric) -> Measured:
+        """Evaluates an external metric. Raises CalculationError, InContext."""
         target, name = metric.source["target"], metric.name
         average = target.get("averageValue")
         value = target.get("value") if average is None else None
@@ -568,22 +437,22 @@ class HorizontalController:
                 raise CalculationError(f"unable to get external metric {place}: {error}") from None
             proposal = self._of_value(metric, usage, value, average, calculator.external_per_pod_replicas)
         except CalculationError as error:
-            raise _InContext(context) from error
-        current = {"averageValue" if value is None else "value": _quantity(proposal.usage)}
-        return _measured(
+            raise InContext(context) from error
+        current = {"averageValue" if value is None else "value": quantity(proposal.usage)}
+        return measured(
             proposal.replicas, metric.external_name, "External", {"metric": metric.identifier, "current": current}
         )
 
     def _of_value(
-        self, metric: _Metric, usage: int, value: str | None, average: str | None, per_pod: _PerPod
+        self, metric: Metric, usage: int, value: str | None, average: str | None, per_pod: _PerPod
     ) -> Proposal:
         """By the value of something, in all or for each pod. CalculationError."""
         if value is None:
             assert average is not None
-            return per_pod(usage, _milli(average), metric.scale.status.get("replicas", 0), metric.tolerances)
+            return per_pod(usage, milli(average), metric.scale.status.get("replicas", 0), metric.tolerances)
         replicas = calculator.value_replicas(
             usage,
-            _milli(value),
+            milli(value),
             metric.scale.replicas,
             lambda: self._pods(metric.namespace, metric.selector),
             metric.tolerances,
@@ -593,14 +462,14 @@ class HorizontalController:
     def _tolerances(self, spec: Object) -> Tolerances:
         behavior = spec.get("behavior") or {}
         down, up = ((behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp"))
-        return Tolerances(*(self._tolerance if text is None else _approximate(text) for text in (down, up)))
+        return Tolerances(*(self._tolerance if text is None else approximate(text) for text in (down, up)))
 
     # ------------------------------------------------------------------------------- telling
 
     def _tell(self, autoscaler: Object, reason: str, message: str) -> None:
         self._events.event(autoscaler, "Warning", reason, message)
 
-    async def _write(self, autoscaler: Object, status: _Status) -> str:
+    async def _write(self, autoscaler: Object, status: Status) -> str:
         """Writes the status if it changed; returns the error, which was reported already, or ""."""
         if not status.differs(autoscaler.get("status")):
             return ""
@@ -612,39 +481,6 @@ class HorizontalController:
             self._tell(autoscaler, "FailedUpdateStatus", str(error))
             return f"failed to update status for {metadata['name']}: {error}"
         return ""
-
-
-def _measured(replicas: int, name: str, kind: str, shown: Object) -> _Measured:
-    return _Measured(replicas, name, {"type": kind, _field(kind): shown})
-
-
-def _field(kind: str) -> str:
-    """Returns the field that holds a metric of this type."""
-    return kind[0].lower() + kind[1:]
-
-
-def _filled(fields: Object) -> Object:
-    return {name: value for name, value in fields.items() if value}
-
-
-def _milli(text: object) -> int:
-    return milli_value(parse(str(text)))
-
-
-def _quantity(thousandths: int, family: Family = "DecimalSI") -> str:
-    return str(Quantity(Fraction(thousandths, 1000), family))
-
-
-def _resource_quantity(resource: str, thousandths: int) -> str:
-    """Returns the amount in the form of the resource metrics."""
-    return _quantity(thousandths, "BinarySI" if resource == "memory" else "DecimalSI")
-
-
-def _approximate(text: object) -> float:
-    """Returns the amount as Go multiplies it (upstream: AsApproximateFloat64)."""
-    amount = parse(str(text)).amount
-    power = next(power for power in (0, 3, 6, 9) if (amount * 10**power).denominator == 1)
-    return float(amount * 10**power) * 10.0**-power
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

@@ -9,13 +9,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-from msgspec import Struct, field
-
 from fakeapiserver.apimachinery.cel import device as device_module
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.apimachinery.quantity import parse
 from fakeapiserver.component_helpers.objects import key_of
 from fakeapiserver.component_helpers.resource_claims import tolerates_device_taint
+from fakeapiserver.nodes.scheduler.allocation_result import (
+    AllocatedDevice,
+    DeviceRequest,
+    Part,
+    config_of,
+    consumed_by,
+    is_valid,
+    node_selector,
+)
+from fakeapiserver.nodes.scheduler.device_constraints import Distinct, Match
 from fakeapiserver.nodes.scheduler.pools import (
     INCOMPLETE,
     INVALID,
@@ -31,13 +39,10 @@ from fakeapiserver.nodes.scheduler.pools import (
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 _MAX_RESULTS: Final = 32
-_MAX_CHOICES: Final = 8
 # Devices that are looked at before it takes too long, which upstream measures in seconds.
 _MAX_STEPS: Final = 50_000
 _FORBIDDING: Final = ("NoExecute", "NoSchedule")
 _ALL: Final = "All"
-# (kind, value) of an attribute: the kind is string, int, bool or version.
-Attribute = tuple[str, object]
 
 
 class AllocationFailed(Exception):
@@ -56,126 +61,6 @@ class Classes(Protocol):
     """All device classes."""
 
     def get_by_key(self, key: str) -> Object | None: ...
-
-
-class _Constraint(Protocol):
-    """A constraint of one claim, with the devices chosen so far."""
-
-    def admits(self, request: str, subrequest: str, device: Device) -> bool: ...
-
-    def add(self, request: str, subrequest: str, device: Device) -> None: ...
-
-    def remove(self, request: str, subrequest: str, device: Device) -> None: ...
-
-
-class _Concerns:
-    """Decides which requests a constraint concerns: all if it names none."""
-
-    def __init__(self, row: Object, attribute: str) -> None:
-        self._requests = frozenset(row.get("requests") or ())
-        self._attribute = attribute
-
-    def _is_about(self, request: str, subrequest: str) -> bool:
-        names = {request, f"{request}/{subrequest}"} if subrequest else {request}
-        return not self._requests or not self._requests.isdisjoint(names)
-
-
-class _Match(_Concerns):
-    """All devices have the attribute with the same value."""
-
-    def __init__(self, row: Object) -> None:
-        super().__init__(row, row["matchAttribute"])
-        self._values: list[Attribute] = []
-
-    def admits(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self._is_about(request, subrequest):
-            return True
-        value = attribute_of(device, self._attribute)
-        return value is not None and (not self._values or value == self._values[0])
-
-    def add(self, request: str, subrequest: str, device: Device) -> None:
-        value = attribute_of(device, self._attribute)
-        if self._is_about(request, subrequest) and value is not None:
-            self._values.append(value)
-
-    def remove(self, request: str, subrequest: str, device: Device) -> None:
-        if self._is_about(request, subrequest):
-            self._values.pop()
-
-
-class _Distinct(_Concerns):
-    """All requests have the attribute with different values. Of a request's devices upstream remembers the last."""
-
-    def __init__(self, row: Object) -> None:
-        super().__init__(row, row["distinctAttribute"])
-        self._values: dict[str, Attribute] = {}
-
-    def admits(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self._is_about(request, subrequest):
-            return True
-        value = attribute_of(device, self._attribute)
-        return value is not None and value not in self._values.values()
-
-    def add(self, request: str, subrequest: str, device: Device) -> None:
-        value = attribute_of(device, self._attribute)
-        if self._is_about(request, subrequest) and value is not None:
-            self._values[request] = value
-
-    def remove(self, request: str, subrequest: str, device: Device) -> None:
-        if self._is_about(request, subrequest):
-            self._values.pop(request, None)
-
-
-def attribute_of(device: Device, name: str) -> Attribute | None:
-    """By its full name; that of a driver's own attribute may be left out."""
-    known = device.spec.get("attributes") or {}
-    domain, _, identifier = name.partition("/")
-    row = known.get(name)
-    if row is None and domain == device.id.driver:
-        row = known.get(identifier)
-    return next(((kind, value) for kind, value in (row or {}).items() if value is not None), None)
-
-
-class _DeviceRequest(Struct, eq=False):
-    """A request, or one that may be chosen in its place. `devices`: those that "all" means; None: `count` of any."""
-
-    request: str
-    subrequest: str
-    spec: Object
-    device_class: Object
-    count: int = 0
-    devices: Sequence[Device] | None = None
-
-    @property
-    def name(self) -> str:
-        return f"{self.request}/{self.subrequest}" if self.subrequest else self.request
-
-    @property
-    def is_admin(self) -> bool:
-        return not self.subrequest and bool(self.spec.get("adminAccess"))
-
-    @property
-    def capacity(self) -> Mapping[str, Any]:
-        requests: Mapping[str, Any] = (self.spec.get("capacity") or {}).get("requests") or {}
-        return requests
-
-
-class _AllocatedDevice(Struct, eq=False):
-    """A device that a claim gets. `consumed`: None unless it is shared."""
-
-    want: _DeviceRequest
-    device: Device
-    consumed: Mapping[str, Quantity] | None
-
-
-class _Part(Struct, eq=False):
-    """A claim: the alternatives for each of its requests; `chosen` are the taken ones."""
-
-    claim: Object
-    requests: list[list[_DeviceRequest]] = field(default_factory=list)
-    constraints: list[_Constraint] = field(default_factory=list)
-    chosen: dict[int, int] = field(default_factory=dict)
-    given: list[_AllocatedDevice] = field(default_factory=list)
 
 
 class Allocator:
@@ -214,7 +99,7 @@ class _Search:
         self._node = node
         self._pools = allocator.slices.pools_for(node)
         self._devices = [device for pool in self._pools for device in pool.devices]
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self._steps = 0
         # Devices that are about to be given, and to which of the claims; what of shared ones; counters of pools.
         self._giving: dict[DeviceID, Counter[int]] = {}
@@ -222,7 +107,7 @@ class _Search:
         self._sharing: dict[DeviceID, Amounts] = {}
         self._consumed: dict[Pool, Counter[tuple[str, str]]] = {}
         self._available: dict[Pool, dict[tuple[str, str], Fraction]] = {}
-        self._matching: dict[tuple[_DeviceRequest, Device], bool] = {}
+        self._matching: dict[tuple[DeviceRequest, Device], bool] = {}
 
     def run(self, claims: Sequence[Object]) -> Sequence[Object]:
         self._parts = [self._part(claim) for claim in claims]
@@ -252,8 +137,8 @@ class _Search:
 
     # ------------------------------------------------------------------ what is asked for
 
-    def _part(self, claim: Object) -> _Part:
-        part, least = _Part(claim), 0
+    def _part(self, claim: Object) -> Part:
+        part, least = Part(claim), 0
         devices = claim["spec"].get("devices") or {}
         for request in devices.get("requests") or ():
             choices = [
@@ -267,22 +152,22 @@ class _Search:
             )
         for i, row in enumerate(devices.get("constraints") or ()):
             if row.get("matchAttribute") is not None:
-                part.constraints.append(_Match(row))
+                part.constraints.append(Match(row))
             elif row.get("distinctAttribute") is not None:
-                part.constraints.append(_Distinct(row))
+                part.constraints.append(Distinct(row))
             else:
                 raise AllocationFailed(
                     f"claim {key_of(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)"
                 )
         return part
 
-    def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> _DeviceRequest:
+    def _want(self, claim: Object, request: str, subrequest: str, spec: Object) -> DeviceRequest:
         about, name = f"claim {key_of(claim)}, request {subrequest or request}", spec["deviceClassName"]
         device_class = self._allocator.classes.get_by_key(name)
         if device_class is None:
             missing = f'deviceclass.resource.k8s.io "{name}" not found'
             raise AllocationFailed(f"{about}: could not retrieve device class {name}: {missing}")
-        want = _DeviceRequest(request, subrequest, spec, device_class, spec.get("count") or 0)
+        want = DeviceRequest(request, subrequest, spec, device_class, spec.get("count") or 0)
         if spec.get("allocationMode") != _ALL:
             return want
         for pool in self._pools:
@@ -294,7 +179,7 @@ class _Search:
         want.count = len(want.devices)
         return want
 
-    def _is_selectable(self, claim: Object, want: _DeviceRequest, device: Device) -> bool:
+    def _is_selectable(self, claim: Object, want: DeviceRequest, device: Device) -> bool:
         key = want, device
         if key not in self._matching:
             self._matching[key] = (
@@ -336,7 +221,7 @@ class _Search:
         if too_many:
             raise _TooMany
 
-    def _give(self, number: int, request: int, want: _DeviceRequest, count: int, start: int) -> Iterator[None]:
+    def _give(self, number: int, request: int, want: DeviceRequest, count: int, start: int) -> Iterator[None]:
         """Continues `_requests` with `count` devices of the request found; the next one is at `start` or after it."""
         if want.devices is not None and not want.devices:
             return
@@ -362,7 +247,7 @@ class _Search:
                 if given is not None:
                     yield from self._with(number, given, self._give(number, request, want, count + 1, place + 1))
 
-    def _with(self, number: int, given: _AllocatedDevice, rest: Iterator[None]) -> Iterator[None]:
+    def _with(self, number: int, given: AllocatedDevice, rest: Iterator[None]) -> Iterator[None]:
         """Runs the rest while the claim has the device. The final choice stays."""
         self._mark(number, given, 1)
         try:
@@ -374,15 +259,15 @@ class _Search:
 
     # ------------------------------------------------------------------------- one device
 
-    def _is_free(self, number: int, want: _DeviceRequest, device: Device) -> bool:
+    def _is_free(self, number: int, want: DeviceRequest, device: Device) -> bool:
         giving = self._giving.get(device.id)
         if want.is_admin:
             return giving is None or not giving[number]
         return device.id not in self._taken.devices and (giving is None or not giving.total())
 
     def _fitting(
-        self, number: int, want: _DeviceRequest, device: Device, *, must: bool = False
-    ) -> _AllocatedDevice | None:
+        self, number: int, want: DeviceRequest, device: Device, *, must: bool = False
+    ) -> AllocatedDevice | None:
         """The device, if it can be given for this. `must`: AllocationFailed if a constraint forbids what can't be replaced."""
         is_shared = bool(device.spec.get("allowMultipleAllocations"))
         if not (is_shared and want.is_admin) and not self._is_free(number, want, device):
@@ -403,26 +288,28 @@ class _Search:
         if not self._has_room(want, device):
             return None
         rows = device.spec.get("capacity") or {}
-        consumed = {name: _consumed(want.capacity.get(name), row) for name, row in rows.items()} if is_shared else None
-        return _AllocatedDevice(want, device, consumed)
+        consumed = (
+            {name: consumed_by(want.capacity.get(name), row) for name, row in rows.items()} if is_shared else None
+        )
+        return AllocatedDevice(want, device, consumed)
 
     @staticmethod
-    def _is_tainted(want: _DeviceRequest, device: Device) -> bool:
+    def _is_tainted(want: DeviceRequest, device: Device) -> bool:
         tolerations = want.spec.get("tolerations") or ()
         return any(
             taint["effect"] in _FORBIDDING and not any(tolerates_device_taint(row, taint) for row in tolerations)
             for taint in device.spec.get("taints") or ()
         )
 
-    def _has_room(self, want: _DeviceRequest, device: Device) -> bool:
+    def _has_room(self, want: DeviceRequest, device: Device) -> bool:
         """Enough capacity is left."""
         rows = device.spec.get("capacity") or {}
         if not rows.keys() >= want.capacity.keys():
             return False
         used, giving = self._taken.capacity.get(device.id, {}), self._sharing.get(device.id, {})
         for name, row in rows.items():
-            consumed = _consumed(want.capacity.get(name), row)
-            if not _is_valid(consumed.amount, row.get("requestPolicy")):
+            consumed = consumed_by(want.capacity.get(name), row)
+            if not is_valid(consumed.amount, row.get("requestPolicy")):
                 return False
             if consumed.amount + used.get(name, 0) + giving.get(name, 0) > parse(str(row["value"])).amount:
                 return False
@@ -448,7 +335,7 @@ class _Search:
             self._available[pool] = counters
         return self._available[pool]
 
-    def _mark(self, number: int, given: _AllocatedDevice, sign: int) -> None:
+    def _mark(self, number: int, given: AllocatedDevice, sign: int) -> None:
         """The claim has it, or hasn't any more."""
         part, want, device = self._parts[number], given.want, given.device
         is_shared = given.consumed is not None
@@ -475,14 +362,14 @@ class _Search:
 
     # ------------------------------------------------------------------------- the result
 
-    def _result(self, part: _Part) -> Object:
+    def _result(self, part: Part) -> Object:
         devices: Object = {"results": [self._row(given) for given in part.given]}
-        if config := _config(part):
+        if config := config_of(part):
             devices["config"] = config
-        selector = _node_selector(part.given, self._node)
+        selector = node_selector(part.given, self._node)
         return {"devices": devices, **({"nodeSelector": selector} if selector else {})}
 
-    def _row(self, given: _AllocatedDevice) -> Object:
+    def _row(self, given: AllocatedDevice) -> Object:
         want, device = given.want, given.device
         row: Object = {
             "request": want.name,
@@ -502,98 +389,3 @@ class _Search:
             if given.consumed:
                 row["consumedCapacity"] = {name: str(quantity) for name, quantity in given.consumed.items()}
         return row
-
-
-def _consumed(requested: Any, row: Object) -> Quantity:
-    """Returns how much of a capacity a request consumes."""
-    policy = row.get("requestPolicy") or {}
-    if requested is None:
-        return parse(str(policy.get("default") or row["value"]))
-    quantity, valid = parse(str(requested)), policy.get("validRange") or {}
-    if valid.get("min") is not None:
-        least = parse(str(valid["min"]))
-        if quantity < least:
-            return least
-        if valid.get("step") is None:
-            return quantity
-        step = parse(str(valid["step"])).value
-        steps = -(-(quantity.value - least.value) // step)
-        return Quantity(Fraction(least.value + steps * step), "BinarySI")
-    values = [parse(str(text)) for text in policy.get("validValues") or ()]
-    return next((value for value in values if quantity <= value), quantity)
-
-
-def _is_valid(amount: Fraction, policy: Object | None) -> bool:
-    if policy is None or (policy.get("default") is not None and amount == parse(str(policy["default"])).amount):
-        return True
-    valid = policy.get("validRange")
-    if valid is not None:
-        if valid.get("max") is not None and amount > parse(str(valid["max"])).amount:
-            return False
-        if valid.get("step") is None:
-            return True
-        least, step = parse(str(valid.get("min") or "0")).value, parse(str(valid["step"])).value
-        return (-(-amount.numerator // amount.denominator) - least) % step == 0
-    values = policy.get("validValues") or ()
-    return not values or any(amount == parse(str(text)).amount for text in values)
-
-
-def _config(part: _Part) -> list[Object]:
-    """Returns the configuration for drivers: of the classes, each once, then of the claim."""
-    config_rows: list[Object] = []
-    of_class: dict[str, list[Object]] = {}
-    chosen = [wants[part.chosen.get(i, 0)] for i, wants in enumerate(part.requests)]
-    for want in chosen:
-        name = want.device_class["metadata"]["name"]
-        if name in of_class:
-            for row in of_class[name]:
-                row["requests"].append(want.name)
-            continue
-        rows = want.device_class["spec"].get("config") or ()
-        of_class[name] = [{**row, "source": "FromClass", "requests": [want.name]} for row in rows]
-        config_rows += of_class[name]
-    for row in (part.claim["spec"].get("devices") or {}).get("config") or ():
-        named = row.get("requests") or ()
-        times = sum(want.request in named or want.name in named for want in chosen) if named else 1
-        config_rows += [{**row, "source": "FromClaim"}] * times
-    return config_rows
-
-
-def _node_selector(given: Sequence[_AllocatedDevice], node: Object) -> Object | None:
-    """Returns the selector of the nodes that reach all devices, or None for all nodes."""
-    fields: list[Object] = []
-    expressions: list[Object] = []
-    for device in (row.device for row in given):
-        spec = device.slice["spec"]
-        holder = device.spec if spec.get("perDeviceNodeSelection") else spec
-        if holder.get("nodeName") is not None or device.spec.get("bindsToNode"):
-            name = {"key": "metadata.name", "operator": "In", "values": [node["metadata"]["name"]]}
-            return {"nodeSelectorTerms": [{"matchFields": [name]}]}
-        for term in (holder.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
-            _add(fields, term.get("matchFields") or ())
-            _add(expressions, term.get("matchExpressions") or ())
-    if not fields and not expressions:
-        return None
-    parts = {"matchExpressions": expressions, "matchFields": fields}
-    return {"nodeSelectorTerms": [{name: rows for name, rows in parts.items() if rows}]}
-
-
-def _add(known: list[Object], rows: Sequence[Object]) -> None:
-    for row in rows:
-        if not any(_requirement(row) == _requirement(other) for other in known):
-            known.append(row)
-
-
-def _requirement(row: Object) -> tuple[str, str, frozenset[str]]:
-    return row["key"], row["operator"], frozenset(row.get("values") or ())
-
-
-def score(claim: Object, allocation: Object) -> int:
-    """More, the earlier of its choices a claim gets."""
-    given = {row["request"] for row in allocation["devices"]["results"]}
-    return sum(
-        _MAX_CHOICES - i
-        for request in (claim["spec"].get("devices") or {}).get("requests") or ()
-        for i, choice in enumerate(request.get("firstAvailable") or ())
-        if f"{request['name']}/{choice['name']}" in given
-    )

@@ -32,7 +32,8 @@ from fakeapiserver.component_helpers.resource_claims import (
 )
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.reconcile import Request
-from fakeapiserver.nodes.scheduler.allocator import Allocator, Classes, Unallocatable, score
+from fakeapiserver.nodes.scheduler.allocation_result import score
+from fakeapiserver.nodes.scheduler.allocator import Allocator, Classes, Unallocatable
 from fakeapiserver.nodes.scheduler.node_info import NodeInfo, PodInfo
 from fakeapiserver.nodes.scheduler.pools import Slices, Taken, selects
 from fakeapiserver.nodes.scheduler.volumes import Assumed

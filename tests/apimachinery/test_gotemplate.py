@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.languages.gotemplate import Number, TemplateError, parse
-from fakeapiserver.languages.gotemplate.sprig import sprig_functions
+from fakeapiserver.languages.gotemplate.sprig.functions import sprig_functions
 
 FUNCTIONS = sprig_functions(lambda: 1_700_000_000.5, Random(1))
 DATA: dict[str, Any] = {

@@ -43,6 +43,10 @@ def decode(data: bytes, *, field_validation: str = "Warn") -> list[Operation]:
     lenient = field_validation == "Ignore"
     try:
         items = json.decode(data)
+    except json.NumberTooLarge as error:
+        field = "value" if lenient else "struct field jsonPatchOp.value"
+        text = f"json: cannot unmarshal number {error.number} into Go {field} of type float64"
+        raise new_bad_request(text if lenient else f"error decoding patch: {text}") from None
     except json.DecodeError as error:
         raise new_bad_request(str(error) if lenient else f"error decoding patch: {error}") from None
     why = _mistyped(items, lenient)

@@ -6,6 +6,7 @@ Upstream: sigs.k8s.io/json (internal/golang/encoding/json/decode.go), the Unmars
 import base64
 import re
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -156,10 +157,10 @@ def number(go_type: str) -> GoType:
     """A float64."""
 
     def decode(value: Any, state: State) -> Any:
-        if isinstance(value, int | float) and type(value) is not bool:
+        if isinstance(value, int | float) and type(value) is not bool and abs(value) != inf:
             return value if -_EXACT <= value <= _EXACT else float(value)
         if value is not None:
-            state.save(value, go_type)
+            state.save(value, go_type, exact=isinstance(value, float))
         return 0
 
     return GoType(decode, lambda: 0)

@@ -53,7 +53,11 @@ class DecodeError(ValueError):
 
 
 class NumberTooLarge(DecodeError):
-    """The body has a number beyond float64."""
+    """The body has a number beyond float64. `number` is its text."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(f"json: cannot unmarshal number {number} into Go value of type float64")
+        self.number = number
 
 
 class YAMLError(DecodeError):
@@ -258,7 +262,12 @@ class JSONParser:
         return self._read(self.data[start : self.at].decode())
 
     def _read(self, text: str) -> int | float:
-        number = _to_number(text)
+        try:
+            number = _to_number(text)
+        except NumberTooLarge:
+            if not self.written:
+                raise
+            return Written(text)
         return Written(text) if self.written and type(number) is float else number
 
     def _digits(self, context: str) -> None:
@@ -343,5 +352,5 @@ def _to_number(text: str) -> int | float:
             return whole
     value = float(text)
     if math.isinf(value):
-        raise NumberTooLarge(f"json: cannot unmarshal number {text} into Go value of type float64")
+        raise NumberTooLarge(text)
     return value

@@ -99,9 +99,12 @@ def _go_numbers(value: Any) -> Any:
 
 def _float64(value: float) -> float:
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
-        raise NumberTooLarge(f"json: cannot unmarshal number {value} into Go value of type float64") from None
+        number = math.inf
+    if math.isinf(number):
+        raise NumberTooLarge(str(value))
+    return number
 
 
 def duplicate_fields(data: bytes, decoded: Any) -> list[str]:

@@ -67,6 +67,19 @@ def _read(body: Body) -> tuple[Object, list[str], _InOrder | None]:
         if duplicates and body.media_type == JSON:
             document, in_order = json.with_duplicates(body.data)
         return checked_type_meta(document, any_case=True), duplicates, in_order
+    except json.NumberTooLarge as error:
+        if body.media_type != JSON:
+            raise unreadable(body, error) from None
+    except ValueError as error:
+        raise unreadable(body, error) from None
+    return _read_with_large_numbers(body)
+
+
+def _read_with_large_numbers(body: Body) -> tuple[Object, list[str], _InOrder]:
+    """Reads a JSON body with a number beyond float64: only its field can say whether it is too large, and unknown fields don't mind."""
+    try:
+        document, in_order = json.with_duplicates(body.data)
+        return checked_type_meta(document, any_case=True), [], in_order
     except ValueError as error:
         raise unreadable(body, error) from None
 

@@ -12,8 +12,9 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema import from_cbor
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.resolve import Definitions
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation.documents import decode_document
-from fakeapiserver.endpoints.negotiation.media_types import CBOR, PROTOBUF, body_media_type
+from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, body_media_type
 from fakeapiserver.endpoints.negotiation.refusals import type_meta_error
 from fakeapiserver.endpoints.negotiation.type_meta import checked_type_meta, not_registered
 from fakeapiserver.endpoints.request import Request
@@ -49,7 +50,12 @@ def _decode(request: Request, data: bytes, definitions: Definitions) -> Object:
     if media_type == CBOR:
         return _decode_cbor(data, definitions)
     try:
-        document, _ = decode_document(data, media_type)
+        try:
+            document, _ = decode_document(data, media_type)
+        except json.NumberTooLarge:
+            if media_type != JSON:
+                raise
+            document = json.decode_as_written(data)  # its field says whether the number is too large
         body = checked_type_meta(document)
     except ValueError as error:
         raise new_bad_request(str(error) if media_type == PROTOBUF else type_meta_error(error)) from None

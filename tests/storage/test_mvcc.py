@@ -1,0 +1,134 @@
+"""The history of all objects by itself: one revision for all, compare-and-swap, and what is known of the past."""
+
+import pytest
+
+from fakeapiserver.storage.interface import (
+    Compacted,
+    Index,
+    KeyExists,
+    KeyNotFound,
+    ListQuery,
+    ResourceVersionConflict,
+    ResourceVersionTooLarge,
+    StoredObject,
+)
+from fakeapiserver.storage.mvcc import MVCC
+
+PODS = "/registry/pods/"
+VALUE, OFFSET = b'{"metadata":{"name":"x"}}', 13
+PLAIN, BLUE = Index(), Index(labels={"colour": "blue"})
+
+
+def pod(name: str) -> str:
+    return f"{PODS}default/{name}"
+
+
+def create(core: MVCC, *names: str, index: Index = PLAIN) -> None:
+    for name in names:
+        core.create(pod(name), VALUE, OFFSET, index)
+
+
+def names(core: MVCC, query: ListQuery) -> list[str]:
+    return [item.key.rpartition("/")[2] for item in core.range(PODS, query).items]
+
+
+def test_each_write_has_the_next_revision_and_stamps_it() -> None:
+    core = MVCC()
+    create(core, "a", "b")
+    changed = core.update(pod("a"), VALUE, OFFSET, BLUE, 2)
+    assert (core.revision, changed.revision) == (4, 4)
+    stored = core.get(pod("a"))
+    assert stored is not None
+    assert (stored.create_revision, stored.mod_revision, stored.index) == (2, 4, BLUE)
+    assert stored.value == b'{"metadata":{"resourceVersion":"4","name":"x"}}'
+
+
+def test_a_deletion_leaves_the_last_state_stamped_with_its_revision() -> None:
+    core = MVCC()
+    create(core, "a")
+    change = core.delete(pod("a"), None)
+    assert change.current is None
+    assert change.tombstone is not None
+    assert b'"resourceVersion":"3"' in change.tombstone.value
+    assert core.get(pod("a")) is None
+
+
+@pytest.mark.parametrize(
+    ("write", "error"),
+    [
+        (lambda core: core.create(pod("a"), VALUE, OFFSET, Index()), KeyExists),
+        (lambda core: core.update(pod("b"), VALUE, OFFSET, Index(), 2), KeyNotFound),
+        (lambda core: core.update(pod("a"), VALUE, OFFSET, Index(), 1), ResourceVersionConflict),
+        (lambda core: core.delete(pod("b"), None), KeyNotFound),
+        (lambda core: core.delete(pod("a"), 7), ResourceVersionConflict),
+    ],
+)
+def test_a_refused_write_changes_nothing(write: object, error: type[Exception]) -> None:
+    core = MVCC()
+    create(core, "a")
+    with pytest.raises(error):
+        write(core)  # type: ignore[operator]
+    assert (core.revision, names(core, ListQuery())) == (2, ["a"])
+
+
+def test_a_list_shows_any_revision_of_the_history() -> None:
+    core = MVCC()
+    create(core, "b", "a")  # 2, 3
+    core.delete(pod("b"), None)  # 4
+    create(core, "c")  # 5
+    shown = {revision: names(core, ListQuery(revision=revision)) for revision in range(1, 6)}
+    assert shown == {1: [], 2: ["b"], 3: ["a", "b"], 4: ["a"], 5: ["a", "c"]}
+    with pytest.raises(ResourceVersionTooLarge):
+        core.range(PODS, ListQuery(revision=6))
+
+
+def is_blue(stored: StoredObject) -> bool:
+    return stored.index.labels.get("colour") == "blue"
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "more"),
+    [
+        (ListQuery(limit=2), ["a", "b"], True),
+        (ListQuery(limit=2, start=pod("c")), ["c", "d"], False),
+        (ListQuery(limit=4), ["a", "b", "c", "d"], False),
+        (ListQuery(predicate=is_blue), ["b", "d"], False),
+        (ListQuery(limit=1, predicate=is_blue), ["b"], True),
+    ],
+)
+def test_a_list_is_cut_and_selected_in_the_order_of_keys(query: ListQuery, shown: list[str], more: bool) -> None:
+    core = MVCC()
+    create(core, "c", "a")
+    create(core, "d", "b", index=BLUE)
+    assert (names(core, query), core.range(PODS, query).more) == (shown, more)
+
+
+def test_what_is_compacted_is_unknown() -> None:
+    core = MVCC()
+    create(core, "a", "b", "c")
+    core.compact(3)
+    assert [change.revision for change in core.changes_after(3)] == [4]
+    assert names(core, ListQuery(revision=3)) == ["a", "b"]
+    for look in (lambda: core.changes_after(2), lambda: core.check_known(2), lambda: core.check_watchable(2)):
+        with pytest.raises(Compacted):
+            next(iter(look() or ()))
+    with pytest.raises(ResourceVersionTooLarge):
+        core.compact(9)
+
+
+def test_the_number_of_events_is_bounded() -> None:
+    core = MVCC(max_events=3)
+    create(core, *"abcdef")
+    assert core.compacted == 4
+    assert [change.revision for change in core.changes_after(4)] == [5, 6, 7]
+
+
+def test_reverting_writes_the_differences_only() -> None:
+    core = MVCC()
+    create(core, "a", "b")
+    then = core.snapshot()
+    core.delete(pod("a"), None)
+    create(core, "c")
+    changes = [(change.key, change.current is None) for change in core.revert(then)]
+    assert sorted(changes) == [(pod("a"), False), (pod("c"), True)]
+    assert names(core, ListQuery()) == ["a", "b"]

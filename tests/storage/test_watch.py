@@ -1,0 +1,176 @@
+"""Watchers by themselves: what each sees of a change, how it falls behind, and how it ends."""
+
+import asyncio
+
+import pytest
+
+from fakeapiserver.storage import watch
+from fakeapiserver.storage.interface import Index, StoredObject
+from fakeapiserver.storage.mvcc import MVCC
+from fakeapiserver.storage.watch import BufferedWatcher, Hub, selected_event, unselected_event
+
+PODS = "/registry/pods/"
+KEY = "/registry/pods/default/web"
+VALUE, OFFSET = b'{"metadata":{"name":"x"}}', 13
+
+
+def is_blue(stored: StoredObject) -> bool:
+    return stored.index.labels.get("colour") == "blue"
+
+
+def index(colour: str) -> Index:
+    return Index(labels={"colour": colour})
+
+
+class Storage:
+    """A core and its hub, joined as the memory backend joins them."""
+
+    def __init__(self) -> None:
+        self.core = MVCC()
+        self.hub = Hub(self.core)
+
+    def create(self, name: str, colour: str = "blue") -> None:
+        self.hub.publish(self.core.create(f"{PODS}default/{name}", VALUE, OFFSET, index(colour)))
+
+    def recolour(self, name: str, colour: str) -> None:
+        stored = self.core.get(f"{PODS}default/{name}")
+        assert stored is not None
+        self.hub.publish(self.core.update(stored.key, VALUE, OFFSET, index(colour), stored.mod_revision))
+
+
+async def seen(watcher: BufferedWatcher) -> list[tuple[str, str, int]]:
+    """The next batch: type, name, revision."""
+    batch = await watcher.next_batch(0.0) or []
+    return [(event.type, event.object.key.rpartition("/")[2], event.revision) for event in batch]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "plain", "selected"),
+    [
+        (None, "blue", "ADDED", "ADDED"),
+        (None, "red", "ADDED", None),
+        ("blue", "blue", "MODIFIED", "MODIFIED"),
+        ("red", "blue", "MODIFIED", "ADDED"),
+        ("blue", "red", "MODIFIED", "DELETED"),
+        ("red", "red", "MODIFIED", None),
+        ("blue", None, "DELETED", "DELETED"),
+        ("red", None, "DELETED", None),
+    ],
+)
+def test_a_selector_decides_what_a_change_is(
+    before: str | None, after: str | None, plain: str, selected: str | None
+) -> None:
+    core = MVCC()
+    if before is not None:
+        core.create(KEY, VALUE, OFFSET, index(before))
+    if before is None and after is not None:
+        change = core.create(KEY, VALUE, OFFSET, index(after))
+    elif after is None:
+        change = core.delete(KEY, None)
+    else:
+        change = core.update(KEY, VALUE, OFFSET, index(after), core.revision)
+    event = unselected_event(change)
+    assert event.type == plain
+    shown = selected_event(event, is_blue)
+    assert (shown and shown.type) == selected
+    if shown is not None:
+        # also an object that left the selection carries the revision of the change
+        assert f'"resourceVersion":"{core.revision}"'.encode() in shown.object.value
+
+
+def test_a_change_is_in_the_buffer_in_the_same_turn() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        everything, blue = storage.hub.watch(PODS, None, None), storage.hub.watch(f"{PODS}default/", None, is_blue)
+        elsewhere = storage.hub.watch(f"{PODS}other/", None, None)
+        storage.create("a", "red")
+        storage.recolour("a", "blue")
+        assert await seen(everything) == [("ADDED", "a", 2), ("MODIFIED", "a", 3)]
+        assert await seen(blue) == [("ADDED", "a", 3)]
+        assert await seen(elsewhere) == []
+        assert [everything.progress, blue.progress, elsewhere.progress] == [3, 3, 3]
+
+    asyncio.run(scenario())
+
+
+def test_all_watchers_share_one_event() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        watchers = [storage.hub.watch(PODS, None, None) for _ in range(3)]
+        storage.create("a")
+        batches = [await watcher.next_batch(0.0) or [] for watcher in watchers]
+        assert len({id(batch[0]) for batch in batches}) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_watch_of_the_past_begins_with_the_history() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        for name in "abc":
+            storage.create(name)
+        watcher = storage.hub.watch(PODS, 2, None)
+        storage.create("d")
+        assert await seen(watcher) == [("ADDED", "b", 3), ("ADDED", "c", 4), ("ADDED", "d", 5)]
+        storage.create("e")
+        assert await seen(watcher) == [("ADDED", "e", 6)]
+
+    asyncio.run(scenario())
+
+
+def test_a_watch_of_the_future_waits_for_its_revision() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        watcher = storage.hub.watch(PODS, 3, None)
+        for name in "abc":
+            storage.create(name)
+        assert await seen(watcher) == [("ADDED", "c", 4)]
+
+    asyncio.run(scenario())
+
+
+def test_a_watcher_that_falls_behind_reads_the_history_and_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MAX_BUFFERED_EVENTS", 3)
+
+    async def scenario() -> None:
+        storage = Storage()
+        watcher = storage.hub.watch(PODS, None, None)
+        for name in "abcdefgh":
+            storage.create(name)
+        assert watcher.progress == 1
+        batches = []
+        while batch := await seen(watcher):
+            batches.append([name for _, name, _ in batch])
+        assert batches == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
+        assert watcher.progress == 9
+
+    asyncio.run(scenario())
+
+
+def test_a_watcher_whose_history_is_forgotten_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MAX_BUFFERED_EVENTS", 1)
+
+    async def scenario() -> None:
+        storage = Storage()
+        watcher = storage.hub.watch(PODS, None, None)
+        for name in "abc":
+            storage.create(name)
+        storage.core.compact(4)
+        assert await seen(watcher) == [("ADDED", "a", 2)]
+        assert await watcher.next_batch(0.0) is None
+        assert len(storage.hub) == 0
+
+    asyncio.run(scenario())
+
+
+def test_what_is_buffered_is_handed_out_before_the_end() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        watcher = storage.hub.watch(PODS, None, None)
+        storage.create("a")
+        storage.hub.end_all()
+        storage.create("b")
+        assert await seen(watcher) == [("ADDED", "a", 2)]
+        assert await watcher.next_batch(0.0) is None
+
+    asyncio.run(scenario())

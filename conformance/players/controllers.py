@@ -264,7 +264,8 @@ class Run:
     def _wait(self) -> None:
         """Waits until nothing changes any more."""
         if self._settles:
-            self._ask("POST", "/fakeapiserver/settle")
+            if problem := self._ask("POST", "/fakeapiserver/settle")[1]:
+                raise TimeoutError(problem)
             return
         before, since, start = self._versions(), time.monotonic(), time.monotonic()
         while time.monotonic() - since < _QUIET_SECONDS and time.monotonic() - start < _MAX_SECONDS:

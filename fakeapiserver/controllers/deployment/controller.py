@@ -27,7 +27,8 @@ from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEve
 from fakeapiserver.controller_runtime.handler import Queue, enqueue_request_for_object, request_for
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
-from fakeapiserver.controllers.deployment.rollout import KIND, Rollout
+from fakeapiserver.controllers.deployment.new_replica_set import KIND
+from fakeapiserver.controllers.deployment.rollout import Rollout
 
 log = logging.getLogger(__name__)
 

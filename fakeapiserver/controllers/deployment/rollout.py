@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
@@ -17,16 +16,14 @@ from fakeapiserver.component_helpers.objects import (
     is_namespace_terminating,
     is_terminating,
 )
-from fakeapiserver.component_helpers.workloads.controller_ref_manager import new_controller_ref
-from fakeapiserver.component_helpers.workloads.pod_template import compute_hash, same_templates
+from fakeapiserver.component_helpers.workloads.pod_template import same_templates
 from fakeapiserver.controller_runtime.reconcile import Result
 from fakeapiserver.controllers.deployment import conditions, counts, revisions
+from fakeapiserver.controllers.deployment.new_replica_set import new_replica_set
 from fakeapiserver.controllers.deployment.revisions import POD_TEMPLATE_HASH, REVISION, ROLLBACK_TO
 
 log = logging.getLogger(__name__)
 
-KIND: Final = GroupVersionKind("apps", "v1", "Deployment")
-_MAX_NAME: Final = 253
 _UNLIMITED: Final = 2**31 - 1
 # A progress check comes this much later than it could, seconds.
 _LATE: Final = 1.0
@@ -151,7 +148,7 @@ class Rollout:
         await self._update_status()
 
     async def _create_new(self, number: int) -> None:
-        new = self._new_replica_set(number)
+        new = new_replica_set(self._deployment, self._old, number)
         size, name = counts.spec_replicas(new), new["metadata"]["name"]
         has_deadline = conditions.has_progress_deadline(self._deployment)
         try:
@@ -177,35 +174,6 @@ class Rollout:
             self._set_progressing("True", conditions.NEW_REPLICA_SET, f'Created new replica set "{name}"')
         if changed or has_deadline:
             await self._update_status()
-
-    def _new_replica_set(self, number: int) -> Object:
-        spec, metadata = self._deployment["spec"], self._deployment["metadata"]
-        template = spec["template"]
-        digest = compute_hash(template, self._deployment["status"].get("collisionCount"))
-        labels = {**((template.get("metadata") or {}).get("labels") or {}), POD_TEMPLATE_HASH: digest}
-        selector = {
-            **spec["selector"],
-            "matchLabels": {**(spec["selector"].get("matchLabels") or {}), POD_TEMPLATE_HASH: digest},
-        }
-        new: Object = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": f"{metadata['name'][: _MAX_NAME - len(digest) - 1]}-{digest}",
-                "namespace": metadata["namespace"],
-                "ownerReferences": [new_controller_ref(self._deployment, KIND)],
-                "labels": labels,
-            },
-            "spec": {
-                "replicas": counts.new_replicas(self._deployment, self._old, 0),
-                "selector": selector,
-                "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
-            },
-        }
-        if wait := spec.get("minReadySeconds", 0):
-            new["spec"]["minReadySeconds"] = wait
-        annotations = revisions.new_annotations(self._deployment, new, number)
-        return revisions.with_annotations(new, annotations | counts.replicas_annotations(self._deployment))
 
     async def _own_one_of_that_name(self, name: str, error: StatusError) -> Object:
         """The deployment's new replica set, which wasn't seen yet. Otherwise two templates have one hash: the deployment counts

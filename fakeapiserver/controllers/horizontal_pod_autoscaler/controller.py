@@ -1,21 +1,18 @@
 """Scales the targets of autoscalers and reports the results (upstream: pkg/controller/podautoscaler/horizontal.go)."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from fakeapiserver.apimachinery import labels
-from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
-from fakeapiserver.client.errors import StatusError, TransportError, is_conflict
-from fakeapiserver.client.rest_mapper import NoMatchError
+from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
 from fakeapiserver.component_helpers.pods import selects
-from fakeapiserver.component_helpers.scales import get_scale
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
 from fakeapiserver.controller_runtime.handler import Queue, request_for
@@ -50,6 +47,7 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator impo
     Proposal,
     Tolerances,
 )
+from fakeapiserver.controllers.horizontal_pod_autoscaler.scales import Scales
 from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     History,
     Reason,
@@ -57,7 +55,6 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     normalize_with_behavior,
 )
 
-_TRIES: Final = 5
 _ABLE: Final = "AbleToScale"
 _ACTIVE: Final = "ScalingActive"
 _LIMITED: Final = "ScalingLimited"
@@ -76,7 +73,7 @@ class HorizontalController:
     def __init__(self, context: ControllerContext) -> None:
         settings = context.configuration
         self._client = context.client
-        self._mapper = context.mapper
+        self._scales = Scales(context.client, context.mapper)
         self._clock = context.clock
         self._events = context.recorder("horizontal-pod-autoscaler")
         self.period = settings.horizontal_pod_autoscaler_sync_period
@@ -123,7 +120,7 @@ class HorizontalController:
         status = Status(autoscaler.get("status"), self._clock.now())
         reference = f"{target['kind']}/{request.namespace}/{target['name']}"
         try:
-            scale = await self._scale(request.namespace, target)
+            scale = await self._scales.read(request.namespace, target)
         except NoScale as error:
             self._tell(autoscaler, "FailedGetScale", str(error))
             message = f"the HPA controller was unable to get the target's current scale: {error}"
@@ -191,18 +188,6 @@ class HorizontalController:
 
     # -------------------------------------------------------------------------------- scales
 
-    async def _scale(self, namespace: str, target: Mapping[str, Any]) -> Scale:
-        """Reads the target's scale in the version that the server prefers. Raises NoScale."""
-        version = target.get("apiVersion") or ""
-        group = version.rpartition("/")[0]
-        if "/" in group:
-            raise InvalidVersion(f"unexpected GroupVersion string: {version}")
-        try:
-            mapping = await self._mapper.mapping(GroupKind(group, target["kind"]))
-            return Scale(mapping.gvr, await get_scale(self._client, mapping.gvr, namespace, target["name"]))
-        except (NoMatchError, StatusError, TransportError, TimeoutError, ValueError) as error:
-            raise NoScale(str(error)) from error
-
     async def _rescale(
         self,
         autoscaler: Object,
@@ -215,7 +200,7 @@ class HorizontalController:
         """HPAError."""
         current = scale.replicas
         try:
-            await self._update_scale(autoscaler, scale, desired)
+            await self._scales.write(autoscaler["metadata"]["namespace"], scale, desired)
         except (StatusError, TransportError, TimeoutError) as error:
             text = f"New size: {desired}; reason: {why}; error: {error}"
             self._tell(autoscaler, "FailedRescale", text)
@@ -228,19 +213,6 @@ class HorizontalController:
         status.set(_ABLE, "True", Reason("SucceededRescale", message))
         self._events.event(autoscaler, "Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
         status.remove(_SCALED_TO_ZERO)
-
-    async def _update_scale(self, autoscaler: Object, scale: Scale, desired: int) -> None:
-        """Writes the scale, again after a conflict. Raises StatusError, TransportError, TimeoutError."""
-        scales = self._client.resource(scale.resource, autoscaler["metadata"]["namespace"])
-        obj = scale.obj
-        for left in reversed(range(_TRIES)):
-            try:
-                await scales.update({**obj, "spec": {**obj["spec"], "replicas": desired}}, "scale")
-                return
-            except StatusError as error:
-                if not left or not is_conflict(error):
-                    raise
-            obj = await scales.get(obj["metadata"]["name"], "scale")
 
     # ------------------------------------------------------------------------------- metrics
 

@@ -72,7 +72,8 @@ class ControllerManager:
     extra: more that isn't kube-controller-manager's, by name: it always runs.
     root_ca: PEM of the authorities that pods trust. signing: what tokens and certificates are signed with.
     start_interval: seconds between two starts of controllers.
-    in_flight, revision: of a server in the same process: requests it works on, the newest write; `settle` waits for both.
+    in_flight, revision: of a server in the same process: requests it works on and watches it will wake, the newest write;
+        `settle` waits for both.
     ValueError for a name that no controller has.
     """
 
@@ -351,7 +352,7 @@ class ControllerManager:
     def _spreading(self) -> Iterator[str]:
         """Yields what is on its way to controllers; what arrives first comes first."""
         if self._in_flight():
-            yield f"{self._in_flight()} requests are being answered"
+            yield f"{self._in_flight()} requests and watches are being answered"
         for informer in self.informers:
             if informer.unserved and informer.told:
                 continue  # it is looked for again when definitions change, and by the clock

@@ -165,7 +165,7 @@ class LocalServer:
             clock=self.clock,
             root_ca=self.ca,
             signing=self._signing(api),
-            in_flight=lambda: clients.in_flight,
+            in_flight=lambda: clients.in_flight + api.storage.undelivered,
             revision=lambda: api.storage.revision,
         )
         await self.controllers.begin()

@@ -52,6 +52,11 @@ class MemoryStorage:
         """The number of open watches."""
         return len(self._hub)
 
+    @property
+    def undelivered(self) -> int:
+        """The number of watches that have events and will be woken in some milliseconds."""
+        return len(self._hub.woken)
+
     def generation(self, prefix: str) -> int:
         return self._mvcc.generation(prefix)
 

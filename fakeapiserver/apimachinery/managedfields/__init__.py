@@ -4,5 +4,6 @@ Upstream: k8s.io/apimachinery/pkg/util/managedfields, sigs.k8s.io/structured-mer
 """
 
 from fakeapiserver.apimachinery.managedfields.manager import apply, keep_times_if_unchanged, same_content, update
+from fakeapiserver.apimachinery.managedfields.operation import Operation
 
-__all__ = ["apply", "keep_times_if_unchanged", "same_content", "update"]
+__all__ = ["Operation", "apply", "keep_times_if_unchanged", "same_content", "update"]

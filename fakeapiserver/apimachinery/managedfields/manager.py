@@ -3,14 +3,13 @@
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (fieldmanager.go, structuredmerge.go, managedfieldsupdater.go,
 stripmeta.go, skipnonapplied.go, lastappliedmanager.go, versioncheck.go).
 
-    update(live, new, schema=…)  the object to store: `new` with the managedFields that follow from `live`
-    apply(live, applied, …)      the object to store: `live` with the applied fields laid over it
+    update(live, new, operation)     the object to store: `new` with the managedFields that follow from `live`
+    apply(live, applied, operation)  the object to store: `live` with the applied fields laid over it
 Both return a new object that shares nested values with the arguments. Where apply takes the last part out of a map or list it
 leaves a null, as upstream does, for the decoding of built-in kinds to drop.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from fakeapiserver.apimachinery.errors import new_apply_conflict, new_bad_request, status_error
 from fakeapiserver.apimachinery.managedfields.compare import to_fieldset
@@ -24,19 +23,17 @@ from fakeapiserver.apimachinery.managedfields.entries import (
     cap_update_managers,
     decode,
     encode,
-    manager_id,
 )
-from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference, insert, union
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference, union
 from fakeapiserver.apimachinery.managedfields.last_applied import allowed_conflicts, refresh_last_applied
 from fakeapiserver.apimachinery.managedfields.merge import merge
-from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Convert, Versions, take_from_others
+from fakeapiserver.apimachinery.managedfields.operation import Operation
+from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Versions, take_from_others
 from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import fits, validate
 from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.schema.decoders import Empties
-
-ResetFields = Mapping[str, Any] | Iterable[str]
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _SELF: Final = ManagerId("current-operation", UPDATE, "", "")
@@ -61,35 +58,24 @@ _NEVER_OWNED: Final[FieldSet] = {
 def update(
     live: Object | None,
     new: Object,
-    *,
-    schema: TypedSchema,
-    manager: str,
-    api_version: str,
-    subresource: str = "",
-    now: str | None,
-    reset_fields: ResetFields | None = None,
-    convert: Convert | None = None,
-    schema_of: Callable[[str], TypedSchema] | None = None,
+    operation: Operation,
     empties: Empties | None = None,
 ) -> Object:
-    """The object to store after a create (`live` None), update or patch by `manager`.
+    """Returns the object to store after a create (`live` None), update or patch.
 
-    `now` is RFC3339, or None (an entry without a time). `reset_fields` are the fields this write can't set: a field set, or
-    dotted paths. `convert` gives an object in
-    the version another manager wrote (LookupError: that version is gone), `schema_of` that version's type. `empties` are the
-    empty lists and maps that were sent, as far as `new` doesn't have them.
+    empties: the empty lists and maps that were sent, as far as `new` doesn't have them.
     """
-    managed = _managed_by_request(live, new, subresource)
+    managed, schema = _managed_by_request(live, new, operation.subresource), operation.schema
     bare = _without_managed_fields(new)
     if not managed and live is not None and metadata(live).get("uid"):
         return bare
     if schema.nulls and not (_fits(bare, live, schema) and (live is None or _fits(live, bare, schema))):
         return bare  # what doesn't fit its type has no owners: a status that isn't stored may not, nor what a schema let pass once
-    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of, empties or {})
+    versions = operation.versions(empties)
     before = _without_managed_fields(live) if live is not None else None
     try:
         _check_live(before, versions)
-        managed = _update((before, bare), managed, versions, manager_id(manager, UPDATE, api_version, subresource), now)
+        managed = _update((before, bare), managed, versions, operation.entry(UPDATE), operation.now)
     except ValueError:
         # An item without a path element, or an entry with an invalid apiVersion: upstream stores no owners rather than wrong ones.
         return bare
@@ -125,50 +111,42 @@ def _update(
 def apply(
     live: Object | None,
     applied: Object,
+    operation: Operation,
     *,
-    schema: TypedSchema,
-    manager: str,
     force: bool = False,
-    api_version: str,
-    subresource: str = "",
-    now: str | None,
-    reset_fields: ResetFields | None = None,
-    convert: Convert | None = None,
-    schema_of: Callable[[str], TypedSchema] | None = None,
     kind: str = "",
 ) -> Object:
-    """The object to store after `manager` applied `applied`; arguments as of update. `kind` is the one expected,
-    the live object's if empty.
+    """Returns the object to store after an apply. `kind` is the expected one, the live object's if empty.
 
-    StatusError: 409 other managers own what it changes, 400 the applied object has managedFields or another version, 500 it does not
-    fit its type.
+    Raises StatusError: 409 if other managers own what it changes, 400 if the applied object has managedFields or another version, 500
+    if it doesn't fit its type.
     """
-    versions = Versions(schema, api_version, reset_set(reset_fields), convert, schema_of)
+    versions = operation.versions()
     version = applied.get("apiVersion", "")
-    if version != api_version or applied.get("kind", "") != (kind or (live or applied).get("kind", "")):
+    if version != operation.api_version or applied.get("kind", "") != (kind or (live or applied).get("kind", "")):
         raise new_bad_request(f"invalid object type: {_gvk(version, applied.get('kind', ''))}")
     try:
         managed = decode(metadata(live or {}).get("managedFields"), trusted=True)
     except ValueError as error:
         raise status_error(500, "", f"failed to decode managed fields: {error}") from None
     before = _without_managed_fields(live) if live is not None else None
-    key = manager_id(manager, APPLY, api_version, subresource)
+    key = operation.entry(APPLY)
     try:
         if not managed and before is not None:
             _check_live(before, versions)
-            first = manager_id(_BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
-            managed = cap_update_managers(_update((None, before), managed, versions, first, now))
+            first = operation.entry(UPDATE, _BEFORE_FIRST_APPLY)
+            managed = cap_update_managers(_update((None, before), managed, versions, first, operation.now))
     except ValueError as error:
         problem = _untyped(before, versions, "convert new object", " to smd typed") or str(error)
         raise status_error(500, "", f"failed to create manager for existing fields: {problem}") from None
     _check_applied(applied, versions)
     try:
         _check_live(before, versions)
-        result, managed = _apply_or_upgrade(before, applied, managed, versions, key, force=force, now=now)
+        result, managed = _apply_or_upgrade(before, applied, managed, versions, key, force=force, now=operation.now)
     except ValueError as error:
         problem = _untyped(before, versions, "create typed live object", "") or str(error)
         raise status_error(500, "", problem) from None
-    if manager == "kubectl":
+    if operation.manager == "kubectl":
         result = refresh_last_applied(result, applied)
     return _with_managed_fields(result, managed)
 
@@ -252,18 +230,6 @@ def _gvk(version: str, kind: str) -> str:
     return f"{version if '/' in version else '/' + version}, Kind={kind}"
 
 
-def reset_set(reset_fields: ResetFields | None) -> FieldSet:
-    """The field set of dotted paths (`spec`, `metadata.deletionTimestamp`); a field set is taken as it is."""
-    if not reset_fields:
-        return {}
-    if isinstance(reset_fields, Mapping):
-        return dict(reset_fields)
-    fields: FieldSet = {}
-    for path in reset_fields:
-        insert(fields, tuple("f:" + name for name in path.split(".")))
-    return fields
-
-
 def _managed_by_request(live: Object | None, new: Object, subresource: str) -> Managed:
     """Returns the managedFields to start from:
 
@@ -320,4 +286,4 @@ def _timeless(entry: Object) -> Object:
     return {key: value for key, value in entry.items() if key != "time"}
 
 
-__all__ = ["apply", "keep_times_if_unchanged", "reset_set", "same_content", "update"]
+__all__ = ["apply", "keep_times_if_unchanged", "same_content", "update"]

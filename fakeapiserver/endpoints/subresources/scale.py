@@ -103,18 +103,10 @@ def selector_text(selector: Any) -> str:
 
 def _owned(change: Transform, manager: str, scope: RequestScope) -> Transform:
     """The change with its manager written into the Scale's managedFields."""
-    kind = scope.scale.kind
+    operation = managedfields.Operation(scope.scale.kind.typed, manager, _TYPE["apiVersion"], "scale")
 
     def transform(before: Object | None) -> Object:
-        return managedfields.update(
-            before,
-            change(before),
-            schema=kind.typed,
-            manager=manager,
-            api_version=_TYPE["apiVersion"],
-            subresource="scale",
-            now=None,
-        )
+        return managedfields.update(before, change(before), operation)
 
     return transform
 

@@ -34,19 +34,8 @@ def applier(request: Request, scope: RequestScope, options: WriteOptions, media_
         applied, duplicates = _decode(data) if media_type == APPLY_PATCH else (_decode_cbor(data), [])
         _check_type(applied, scope)
         uid = metadata(applied).get("uid")
-        result = managedfields.apply(
-            current,
-            applied,
-            schema=scope.kind.typed,
-            manager=options.field_manager,
-            force=bool(options.force),
-            api_version=str(scope.gvk.group_version),
-            subresource=info.subresource,
-            now=rfc3339(scope.clock.now()),
-            reset_fields=store.strategy.reset_paths(info.subresource) if store else (),
-            convert=store.versions.in_version if store else None,
-            schema_of=store.versions.typed if store else None,
-        )
+        operation = _operation(scope, options.field_manager, info.subresource)
+        result = managedfields.apply(current, applied, operation, force=bool(options.force))
         _settle(result, applied, current, request, scope)
         _report(duplicates, request, options)
         if current is None and uid and store:
@@ -57,6 +46,14 @@ def applier(request: Request, scope: RequestScope, options: WriteOptions, media_
         return result
 
     return transform
+
+
+def _operation(scope: RequestScope, manager: str, subresource: str) -> managedfields.Operation:
+    if scope.store is not None:
+        return scope.store.operation(scope.kind, manager, subresource)
+    return managedfields.Operation(
+        scope.kind.typed, manager, str(scope.gvk.group_version), subresource, rfc3339(scope.clock.now())
+    )
 
 
 def _settle(result: Object, applied: Object, current: Object | None, request: Request, scope: RequestScope) -> None:

@@ -85,17 +85,15 @@ def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptio
     def in_version(obj: Object, api_version: str) -> Object:
         raise LookupError(api_version)  # it has no other
 
-    return managedfields.update(
-        None,
-        obj,
+    operation = managedfields.Operation(
         schema=kind.typed,
         manager=options.field_manager or manager_of(request.header(b"user-agent")),
         api_version=str(kind.gvk.group_version),
         subresource=request.info.subresource,
         now=rfc3339(scope.clock.now()),
         convert=in_version,
-        empties=request.empties,
     )
+    return managedfields.update(None, obj, operation, request.empties)
 
 
 def match_namespace(obj: Object, request: Request, scope: RequestScope) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery import managedfields, names
 from fakeapiserver.apimachinery.errors import (
     StatusError,
     new_already_exists,
@@ -26,11 +26,13 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
+from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.deleter import WRITE_ATTEMPTS, GracefulDeleter
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.interfaces import AdmissionChain, NameGenerator
+from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.versions import Versions
 from fakeapiserver.registry.generic.write_attempt import MODIFIED, WriteAttempt
@@ -95,6 +97,19 @@ class Store:
     @property
     def kind(self) -> GroupKind:
         return self.gvk.group_kind
+
+    def operation(self, kind: Kind, manager: str, subresource: str) -> managedfields.Operation:
+        """Returns a write as managedFields see it, now, by `manager` in the version of `kind`."""
+        return managedfields.Operation(
+            schema=kind.typed,
+            manager=manager,
+            api_version=str(kind.gvk.group_version),
+            subresource=subresource,
+            now=rfc3339(self.clock.now()),
+            reset_fields=self.strategy.reset_paths(subresource),
+            convert=self.versions.in_version,
+            schema_of=self.versions.typed,
+        )
 
     # ------------------------------------------------------------------ reads
 

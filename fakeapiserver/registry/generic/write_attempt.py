@@ -113,17 +113,7 @@ class WriteAttempt(Struct):
             if not served:  # an object of an unknown type has no owners
                 return {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
         return managedfields.update(
-            old,
-            new,
-            schema=request.kind.typed,
-            manager=request.manager,
-            api_version=str(gvk.group_version),
-            subresource=request.subresource,
-            now=rfc3339(store.clock.now()),
-            reset_fields=store.strategy.reset_paths(request.subresource),
-            convert=store.versions.in_version,
-            schema_of=store.versions.typed,
-            empties=request.empties,
+            old, new, store.operation(request.kind, request.manager, request.subresource), request.empties
         )
 
     def attributes(self) -> Attributes:

@@ -4,7 +4,6 @@ from typing import Final
 
 from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.registry.generic.write_request import WriteRequest
@@ -24,18 +23,6 @@ async def apply_status(scope: RequestScope, name: str, status: Object, *, user: 
     }
 
     def transform(current: Object | None) -> Object:
-        return managedfields.apply(
-            current,
-            applied,
-            schema=scope.kind.typed,
-            manager=manager,
-            force=True,
-            api_version=str(scope.gvk.group_version),
-            subresource="status",
-            now=rfc3339(scope.clock.now()),
-            reset_fields=store.strategy.reset_paths("status"),
-            convert=store.versions.in_version,
-            schema_of=store.versions.typed,
-        )
+        return managedfields.apply(current, applied, store.operation(scope.kind, manager, "status"), force=True)
 
     await store.write(WriteRequest(scope.kind, user, manager, "", name, subresource="status", applied=True), transform)

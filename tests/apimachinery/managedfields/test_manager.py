@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.managedfields import apply, keep_times_if_unchanged, update
+from fakeapiserver.apimachinery.managedfields import Operation, apply, keep_times_if_unchanged, update
 from fakeapiserver.apimachinery.managedfields.compare import to_fieldset
 from fakeapiserver.apimachinery.managedfields.fieldset import (
     canonical,
@@ -51,11 +51,13 @@ def a_thing(**spec: Any) -> Object:
 
 
 def put(live: Object | None, new: Object, manager: str, now: str = AT, **more: Any) -> Object:
-    return update(live, new, schema=config_map_schema(), manager=manager, api_version="v1", now=now, **more)
+    return update(live, new, Operation(config_map_schema(), manager, "v1", now=now, **more))
 
 
-def apply_thing(live: Object | None, applied: Object, manager: str = "me", now: str = AT, **more: Any) -> Object:
-    return apply(live, applied, schema=thing(), manager=manager, api_version="example.com/v1", now=now, **more)
+def apply_thing(
+    live: Object | None, applied: Object, manager: str = "me", now: str = AT, force: bool = False, **more: Any
+) -> Object:
+    return apply(live, applied, Operation(thing(), manager, "example.com/v1", now=now, **more), force=force)
 
 
 def owners(obj: Object) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def test_an_object_whose_owners_were_reset_is_not_tracked_until_it_is_applied() 
     assert "managedFields" not in live["metadata"]
     live = put(live, config_map(a="2"), "m")
     assert "managedFields" not in live["metadata"]
-    live = apply(live, config_map(b="1"), schema=config_map_schema(), manager="me", api_version="v1", now=LATER)
+    live = apply(live, config_map(b="1"), Operation(config_map_schema(), "me", "v1", now=LATER))
     assert owners(live) == {"me": {"f:data": {"f:b": {}}}, "before-first-apply": {"f:data": {".": {}, "f:a": {}}}}
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.managedfields import apply, update
+from fakeapiserver.apimachinery.managedfields import Operation, apply, update
 from fakeapiserver.apimachinery.managedfields.typed import DEDUCED
 
 Object = dict[str, Any]
@@ -65,10 +65,10 @@ def written(live: Object | None, operation: str, manager: str, content: dict[str
     """The real thing's next object."""
     meta: Object = {"name": "x", **({"uid": "1"} if live else {})}
     obj: Object = {"apiVersion": VERSION, "kind": "Map", "metadata": meta, "data": dict(content)}
-    arguments: dict[str, Any] = {"schema": DEDUCED, "manager": manager, "api_version": VERSION, "now": None}
-    found = apply(live, obj, force=force, **arguments) if operation == "Apply" else update(live, obj, **arguments)
+    write = Operation(DEDUCED, manager, VERSION)
+    stored = apply(live, obj, write, force=force) if operation == "Apply" else update(live, obj, write)
     # The null that is left where an apply takes the last key out would be dropped by a Go type's decoder.
-    return {**found, "data": found.get("data") or {}, "metadata": {**found["metadata"], "uid": "1"}}
+    return {**stored, "data": stored.get("data") or {}, "metadata": {**stored["metadata"], "uid": "1"}}
 
 
 def owners_of(obj: Object) -> dict[Owner, set[str]]:

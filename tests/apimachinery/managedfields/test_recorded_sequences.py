@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.apimachinery.managedfields import apply, update
+from fakeapiserver.apimachinery.managedfields import Operation, apply, update
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema, builtin_schema, structural_schema
 
 HERE = Path(__file__).parent
@@ -38,12 +38,12 @@ def schema_of(name: str) -> TypedSchema:
 def replay(step: Object, live: Object | None, schema: TypedSchema) -> Object:
     """Returns the object that a step stores, or the Status that rejects the step."""
     version = step["object"]["apiVersion"]
-    arguments = {key: step[key] for key in ("manager", "now")} | {"schema": schema, "api_version": version}
-    arguments |= {key: step[key] for key in ("subresource", "reset_fields") if key in step}
+    more = {key: step[key] for key in ("subresource", "reset_fields") if key in step}
+    operation = Operation(schema, step["manager"], version, now=step["now"], **more)
     if step["operation"] == "update":
-        return update(live, step["object"], **arguments)
+        return update(live, step["object"], operation)
     try:
-        return apply(live, step["object"], force=step.get("force", False), **arguments)
+        return apply(live, step["object"], operation, force=step.get("force", False))
     except StatusError as error:
         return error.status
 

@@ -132,10 +132,7 @@ def _create_webhook(options: Options) -> Sequence[Path]:
     return create.create_webhook(
         options.folder,
         _kind(options),
-        defaulting=options.defaulting,
-        validation=options.programmatic_validation,
-        conversion=options.conversion,
-        spokes=options.spoke,
+        create.Webhooks(options.defaulting, options.programmatic_validation, options.conversion, options.spoke),
         force=options.force,
         external_domain=options.external_api_domain,
     )

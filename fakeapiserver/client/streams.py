@@ -152,9 +152,9 @@ async def exec_stream(
 ) -> AsyncGenerator[Process, None]:
     """Runs `command` in a container, which needn't be named where the pod has but one. Leaving the block ends the connection, not the
     command. With a `tty` standard error is part of standard output. StatusError: the server refuses; TransportError."""
-    query = [("command", word) for word in command]
-    async with _process(rest, "exec", pod, query, namespace, container, stdin=stdin, tty=tty) as process:
-        yield process
+    query = [("command", word) for word in command] + _options(container, stdin=stdin, tty=tty)
+    async with connect(rest, _path(rest, pod, "exec", namespace), _COMMANDS, query) as socket:
+        yield Process(socket)
 
 
 @asynccontextmanager
@@ -162,8 +162,9 @@ async def attach_stream(
     rest: RESTClient, pod: str, *, namespace: str = "", container: str = "", stdin: bool = False, tty: bool = False
 ) -> AsyncGenerator[Process, None]:
     """The process that a container runs already; otherwise as `exec_stream`."""
-    async with _process(rest, "attach", pod, [], namespace, container, stdin=stdin, tty=tty) as process:
-        yield process
+    query = _options(container, stdin=stdin, tty=tty)
+    async with connect(rest, _path(rest, pod, "attach", namespace), _COMMANDS, query) as socket:
+        yield Process(socket)
 
 
 async def run(
@@ -206,25 +207,14 @@ async def _feed(process: Process, stdin: bytes) -> None:
         await process.close_stdin()
 
 
-@asynccontextmanager
-async def _process(
-    rest: RESTClient,
-    subresource: str,
-    pod: str,
-    query: list[tuple[str, str]],
-    namespace: str,
-    container: str,
-    *,
-    stdin: bool,
-    tty: bool,
-) -> AsyncGenerator[Process, None]:
-    path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, subresource)
-    if container:
-        query.append(("container", container))
+def _path(rest: RESTClient, pod: str, subresource: str, namespace: str) -> str:
+    return resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, subresource)
+
+
+def _options(container: str, *, stdin: bool, tty: bool) -> list[tuple[str, str]]:
+    """Returns the query of PodExecOptions and PodAttachOptions, which have these in common."""
     flags = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
-    query += [(name, "true") for name, wanted in flags.items() if wanted]
-    async with connect(rest, path, _COMMANDS, query) as socket:
-        yield Process(socket)
+    return [*([("container", container)] if container else []), *((name, "true") for name in flags if flags[name])]
 
 
 @asynccontextmanager
@@ -245,8 +235,9 @@ async def logs(
         "timestamps": options.get("timestamps"),
         "limitBytes": options.get("limit_bytes"),
     }
-    path = resource_path("", "v1", "pods", namespace or rest.config.namespace, pod, "log")
-    async with rest.stream("GET", path, params=params, accept="text/plain, */*") as chunks:
+    async with rest.stream(
+        "GET", _path(rest, pod, "log", namespace), params=params, accept="text/plain, */*"
+    ) as chunks:
         yield chunks
 
 

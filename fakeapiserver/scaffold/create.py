@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis import scheme
 from fakeapiserver.scaffold import manifests
@@ -96,20 +98,26 @@ def create_api(
     return _written(folder, project, changes)
 
 
+class Webhooks(Struct, frozen=True):
+    """What the webhooks of a kind do. `spokes`: the versions that are converted from and to this one; all others by default."""
+
+    defaulting: bool = False
+    validation: bool = False
+    conversion: bool = False
+    spokes: Sequence[str] = ()
+
+
 def create_webhook(
     folder: Path,
     wanted: ProjectResource,
+    webhooks: Webhooks,
     *,
-    defaulting: bool,
-    validation: bool,
-    conversion: bool,
-    spokes: Sequence[str] = (),
     force: bool = False,
     external_domain: str | None = None,
 ) -> Sequence[Path]:
-    """Webhooks of a kind that is there. `spokes`: the versions that are converted from and to this one, for conversion; all others
-    by default. ValueError with one sentence."""
+    """Writes webhooks of a kind that exists, and returns the files. Raises ValueError with one sentence."""
     project = Project.read(folder)
+    defaulting, validation, conversion = webhooks.defaulting, webhooks.validation, webhooks.conversion
     if not (defaulting or validation or conversion):
         raise ValueError("say what the webhook is for: --defaulting, --programmatic-validation or --conversion")
     subject = _known(project, wanted, external_domain, made=False)
@@ -124,8 +132,8 @@ def create_webhook(
         subject.validation |= validation
         _add_admission(changes, project, subject)
     if conversion:
-        _add_conversion(changes, project, subject, _spokes(project, subject, spokes))
-    elif spokes:
+        _add_conversion(changes, project, subject, _spokes(project, subject, webhooks.spokes))
+    elif webhooks.spokes:
         raise ValueError("--spoke is for --conversion")
     _add_webhook_config(changes, project, subject)
     return _written(folder, project, changes)

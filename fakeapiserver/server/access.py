@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, RuleAuthorizer
-from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.descriptor import selected, users
 from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server.filters.access_log import CLUSTER_USER, AccessLog, is_a_right_of_its_own
@@ -18,7 +17,6 @@ from fakeapiserver.server.options.authentication import Authentication, authenti
 from fakeapiserver.server.options.authorization import authorization
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
-from fakeapiserver.server.upkeep.secret_labels import SecretLabeller
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -53,7 +51,6 @@ class Access(Struct, frozen=True, kw_only=True):
 
 def new_access(
     config: Config,
-    clock: Clock,
     loopback: Loopback,
     metrics: Metrics,
     client_authorities: ClientAuthorities,
@@ -61,18 +58,15 @@ def new_access(
     admin_token: str,
 ) -> Access:
     """Raises ValueError and OSError in upstream's words for flags and files that can't be used."""
-    scheme, rbac = loopback.scopes.table.scheme, RBAC(loopback.objects)
+    scheme, clock, rbac = loopback.scopes.table.scheme, loopback.scopes.clock, RBAC(loopback.objects)
     authorizers = authorization(config, scheme, rbac, loopback.objects, clock, metrics.instruments)
     issuer = token_issuer(config)
     authenticators = authentication(
         config,
-        scheme.features,
-        clock=clock,
+        loopback,
         token=admin_token,
         client_authorities=client_authorities,
         keys=issuer.keys,
-        objects=loopback.objects,
-        label_secret=SecretLabeller(loopback.scopes).label,
         request_headers=front_proxy.headers,
         instruments=metrics.instruments,
     )

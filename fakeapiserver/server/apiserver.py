@@ -93,7 +93,7 @@ class APIServer:
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._front_proxy = (front_proxy or FrontProxy()).heeding(served.features)
         self.access = new_access(
-            config, self.clock, loopback, self.metrics, self.client_authorities, self._front_proxy, admin_token
+            config, loopback, self.metrics, self.client_authorities, self._front_proxy, admin_token
         )
         self.access_log = self.access.log
         self.custom_resources = CustomResources(self.scopes, self._to_webhooks)
@@ -130,28 +130,16 @@ class APIServer:
         trust = ClusterAuthenticationTrust(
             self.scopes, lambda: self.client_authorities.bundle, self._front_proxy.headers
         )
-        return Upkeep(
-            self.config,
-            self.clock,
-            self.storage,
-            self.scopes,
-            self.objects,
-            self.writer,
-            trust,
-            lambda: self.address,
-        )
+        return Upkeep(self.config, self.storage, self._loopback, trust, lambda: self.address)
 
     def _new_aggregator(self) -> Aggregator:
         return Aggregator(
-            self.scopes,
-            self.objects,
+            self.config,
+            self._loopback,
             front_proxy=self._front_proxy,
-            own=self._own_address,
-            routes_to_endpoints=self.config.enable_aggregator_routing,
-            rejects_redirects=self.config.aggregator_reject_forwarding_redirect,
-            request_timeout=self.config.request_timeout,
+            own_address=self._own_address,
             metrics=self.metrics,
-            tell=self._upkeep.tell_aggregated_servers,
+            publish_authorities=self._upkeep.publish_authorities,
             metrics_apis=self.metrics_apis,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fakeapiserver.admission.interfaces import Initializer
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.reviews.token_reviews import reviews
@@ -29,14 +30,23 @@ def new_services(
 ) -> Services:
     """Raises ValueError for unknown admission plugins and configurations that can't be used."""
     features, clock = loopback.scopes.table.scheme.features, loopback.scopes.clock
-    objects, versions, writer = loopback.objects, loopback.versions, loopback.writer
+    objects, versions = loopback.objects, loopback.versions
     authentication = access.authentication
-    chain = admission(config, features, objects, versions, writer, clock, access.of_admission, instruments, idle)
+    plugins_need = Initializer(
+        objects,
+        versions,
+        writer=loopback.writer,
+        clock=clock,
+        authorizer=access.of_admission,
+        features=features,
+        instruments=instruments,
+        idle=idle,
+    )
     return Services(
-        admission=chain,
+        admission=admission(config, plugins_need),
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
-        allocations=allocations(config, objects, writer),
+        allocations=allocations(config, objects, loopback.writer),
         virtual=reviews(
             authentication.authenticator,
             authentication.tokens,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID
-from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.aggregator import controllers, proxy
 from fakeapiserver.server.aggregator.api_services import APIServices, RemoteService
+from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.metrics import UNAVAILABLE, Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
 from fakeapiserver.transport.round_trip import Transport
 from fakeapiserver.transport.service_resolver import cluster_resolver, endpoint_resolver, loopback_resolver
@@ -34,34 +34,30 @@ _LONG: Final = 3600.0
 class Aggregator:
     """Aggregates other API servers.
 
-    `own` is this server's host and port; `tell` runs next to the controllers and publishes the authorities that aggregated servers trust.
+    `own_address`: returns this server's host and port. `publish_authorities` runs next to the controllers and publishes the
+    authorities that aggregated servers trust.
     """
 
     def __init__(
         self,
-        scopes: RequestScopes,
-        objects: ObjectGetter,
+        config: Config,
+        loopback: Loopback,
         *,
         front_proxy: FrontProxy,
-        own: Callable[[], tuple[str, int]],
-        routes_to_endpoints: bool,
-        rejects_redirects: bool,
-        request_timeout: float,
+        own_address: Callable[[], tuple[str, int]],
         metrics: Metrics,
-        tell: Callable[[], Coroutine[None, None, None]],
+        publish_authorities: Callable[[], Coroutine[None, None, None]],
         metrics_apis: MetricsAPIs,
     ) -> None:
-        self.api_services = APIServices(objects)
+        self.api_services = APIServices(loopback.objects)
         self._metrics_apis = metrics_apis
-        self._scopes = scopes
-        self._objects = objects
+        self._config = config
+        self._scopes = loopback.scopes
+        self._objects = loopback.objects
         self._front_proxy = front_proxy
-        self._own = own
-        self._routes_to_endpoints = routes_to_endpoints
-        self._rejects_redirects = rejects_redirects
-        self._request_timeout = request_timeout
+        self._own_address = own_address
         self._metrics = metrics
-        self._tell = tell
+        self._publish_authorities = publish_authorities
         metrics.api_services = lambda: self.api_services.available
 
     def for_path(self, path: str) -> RemoteService | MetricsAPIs | None:
@@ -98,20 +94,20 @@ class Aggregator:
                 watcher.close()
             await asyncio.sleep(0)  # a closed storage ends each watch at once
         try:
-            await asyncio.gather(self._tell(), self._controllers.run())
+            await asyncio.gather(self._publish_authorities(), self._controllers.run())
         finally:
             self._proxy.transport.close()
 
     @cached_property
     def _proxy(self) -> "Proxy":
-        resolver = endpoint_resolver if self._routes_to_endpoints else cluster_resolver
-        resolve = loopback_resolver(resolver(self._objects), self._own)
+        resolver = endpoint_resolver if self._config.enable_aggregator_routing else cluster_resolver
+        resolve = loopback_resolver(resolver(self._objects), self._own_address)
         return proxy.Proxy(
             Transport(self._front_proxy.client),
             resolve,
-            self._request_timeout,
+            self._config.request_timeout,
             believed=self._front_proxy.headers,
-            rejects_redirects=self._rejects_redirects,
+            rejects_redirects=self._config.aggregator_reject_forwarding_redirect,
             tells_uids=self._scopes.table.scheme.features.enabled(REQUEST_HEADER_UID),
         )
 

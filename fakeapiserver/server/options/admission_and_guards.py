@@ -7,16 +7,16 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from fakeapiserver.admission.chain import Chain
-from fakeapiserver.admission.interfaces import Initializer, Versions, Writer
+from fakeapiserver.admission.interfaces import Initializer, Versions
 from fakeapiserver.admission.options import exactly, new_chain
 from fakeapiserver.apimachinery.gvk import GroupResource
-from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer
-from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.registry import certificates as certificates_group
 from fakeapiserver.registry import resource as resource_group
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from fakeapiserver.registry.core.service.allocation import Writer as AllocationWriter
     from fakeapiserver.registry.generic.write_request import Allocation, Guard
     from fakeapiserver.server.filters.access_log import AccessLog
-    from fakeapiserver.transport.webhook import Idle
 
 log = logging.getLogger(__name__)
 
@@ -93,32 +92,14 @@ def allocations(
     return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range)}
 
 
-def admission(
-    config: Config,
-    features: FeatureGates,
-    objects: ObjectReader,
-    versions: Versions,
-    writer: Writer,
-    clock: Clock,
-    authorizer: Authorizer,
-    instruments: Instruments,
-    idle: "Idle",
-) -> Chain:
-    """Upstream's order and default set, changed by --enable- and --disable-admission-plugins. ValueError for unknown names
-    and configurations that won't do.
-    What is accepted and not built yet is logged as a warning."""
+def admission(config: Config, initializer: Initializer) -> Chain:
+    """Returns the plugins in upstream's order: the default ones, changed by --enable- and --disable-admission-plugins.
+
+    `initializer` has their dependencies but the configuration, which is read here. Raises ValueError for unknown names and
+    configurations that can't be used. Plugins that are accepted and don't exist here are logged as a warning.
+    """
     configuration = read_admission_configuration(config.admission_control_config_file)
-    initializer = Initializer(
-        objects,
-        versions,
-        configuration,
-        writer,
-        clock,
-        authorizer,
-        features=features,
-        instruments=instruments,
-        idle=idle,
-    )
+    initializer = structs.replace(initializer, configuration=configuration)
     enable, disable = config.enable_admission_plugins, config.disable_admission_plugins
     if "admission-control" in config.given:
         named = {"enable-admission-plugins", "disable-admission-plugins"} & set(config.given)

@@ -15,7 +15,6 @@ from fakeapiserver.apimachinery.go import quote
 from fakeapiserver.apimachinery.go import url as go_url
 from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.audience_agnostic import AudienceAgnostic
 from fakeapiserver.auth.authenticators import bootstrap, oidc
@@ -26,7 +25,6 @@ from fakeapiserver.auth.authenticators.requestheader import REQUEST_HEADER_UID, 
 from fakeapiserver.auth.authenticators.serviceaccount import (
     LEGACY_ISSUER,
     BoundValidator,
-    Label,
     LegacyValidator,
     SignedTokens,
 )
@@ -39,9 +37,11 @@ from fakeapiserver.auth.union import Union
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
+from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options import authentication_config, config_reloads, webhook_clients
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.options.watched_file import WatchedFile
+from fakeapiserver.server.upkeep.secret_labels import SecretLabeller
 from fakeapiserver.transport.files import read_file
 
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
@@ -68,19 +68,20 @@ class Authentication(Struct, frozen=True):
 
 def authentication(
     config: Config,
-    features: FeatureGates,
+    loopback: Loopback,
     *,
-    clock: Clock,
     token: str,
     client_authorities: ClientAuthorities,
     request_headers: RequestHeaderConfig | None,
     keys: ServiceAccountKeys,
-    objects: ObjectReader,
-    label_secret: Label,
     instruments: Instruments,
 ) -> Authentication:
-    """`token` is the server's own administrator's. OSError and ValueError for unusable files and flags
-    that contradict each other."""
+    """Returns the authenticators that the flags configure. `token` is the one of the server's own administrator.
+
+    Raises OSError and ValueError for files that can't be used and flags that contradict each other.
+    """
+    scopes, objects = loopback.scopes, loopback.objects
+    features, clock = scopes.table.scheme.features, scopes.clock
     check_options(config, features)
     audiences = api_audiences(config)
     background: list[Background] = [client_authorities.run]
@@ -95,7 +96,7 @@ def authentication(
     tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, admin_token(token))]
     if config.token_auth_file is not None:
         tokens.append(AudienceAgnostic(audiences, load_token_file(config.token_auth_file)))
-    legacy = LegacyValidator(objects, clock, label_secret, config.service_account_lookup)
+    legacy = LegacyValidator(objects, clock, SecretLabeller(scopes).label, config.service_account_lookup)
     tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy))
     tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, BoundValidator(objects, clock)))
     if config.enable_bootstrap_token_auth:

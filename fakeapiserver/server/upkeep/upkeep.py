@@ -7,18 +7,16 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
+from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.controller_manager.descriptor import named
-from fakeapiserver.endpoints.object_getter import ObjectGetter
-from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
+from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.config import POLICY_STATUS, Config
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust
 from fakeapiserver.server.upkeep import bootstrap, storage_versions
 from fakeapiserver.server.upkeep.bootstrap_upkeep import BootstrapUpkeep
 from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
-from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
 from fakeapiserver.server.upkeep.policy_status import PolicyStatus
 from fakeapiserver.storage.memory import MemoryStorage
 
@@ -35,14 +33,12 @@ class Upkeep:
     def __init__(
         self,
         config: Config,
-        clock: Clock,
         storage: MemoryStorage,
-        scopes: RequestScopes,
-        objects: ObjectGetter,
-        writer: LoopbackWriter,
+        loopback: Loopback,
         trust: ClusterAuthenticationTrust,
         address: Callable[[], str],
     ) -> None:
+        scopes, clock = loopback.scopes, loopback.scopes.clock
         self._config = config
         self._clock = clock
         self._storage = storage
@@ -52,7 +48,7 @@ class Upkeep:
         self._identity = IdentityLease(scopes, address) if self._features.enabled(IDENTITY) else None
         timers: Timers = clock if isinstance(clock, AdjustableClock) else SystemClock()
         self._bootstrap = BootstrapUpkeep(scopes, self._bootstrap_objects, timers)
-        self._ip_repair = ServiceIPRepair(scopes, objects, writer, timers)
+        self._ip_repair = ServiceIPRepair(scopes, loopback.objects, loopback.writer, timers)
 
     async def store(self) -> None:
         """Stores the objects of a fresh server."""
@@ -78,7 +74,7 @@ class Upkeep:
             *self._controllers(),
         ]
 
-    async def tell_aggregated_servers(self) -> None:
+    async def publish_authorities(self) -> None:
         """Publishes the server's own authorities when the first aggregated server appears. Runs until cancelled."""
         if not self._has_authorities:
             await self._trust.sync()

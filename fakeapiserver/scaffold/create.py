@@ -99,7 +99,7 @@ def create_api(
 
 
 class Webhooks(Struct, frozen=True):
-    """What the webhooks of a kind do. `spokes`: the versions that are converted from and to this one; all others by default."""
+    """The tasks of a kind's webhooks. `spokes`: the versions that are converted from and to this one; all others by default."""
 
     defaulting: bool = False
     validation: bool = False

@@ -4,7 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -34,7 +34,7 @@ from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.options.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.options.flags import flags
 from fakeapiserver.server.pages.fixed_paths import FixedPaths
-from fakeapiserver.server.pages.health import HealthChecks
+from fakeapiserver.server.pages.health import INFORMER_SYNC, SHUTDOWN, HealthChecks
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.services import new_services
 from fakeapiserver.server.upkeep import storage_versions
@@ -59,6 +59,8 @@ class APIServer:
     Call order: construct (cheap, anywhere), then `await start()` in the event loop that serves it, and `await stop()`.
     """
 
+    # What readyz waits for: what runs beside this server, if anything.
+    starting = False
     shutting_down = False
     # The controllers and simulated nodes that run beside it, if any.
     controllers: "ControllerManager | None" = None
@@ -171,6 +173,11 @@ class APIServer:
     def flags(self) -> dict[str, object]:
         """The flags that the server was started with, by kube-apiserver's names."""
         return flags(self.config)
+
+    @property
+    def failed_checks(self) -> Collection[str]:
+        """The health checks that fail now."""
+        return [*([INFORMER_SYNC] if self.starting else []), *([SHUTDOWN] if self.shutting_down else [])]
 
     def _own_address(self) -> tuple[str, int]:
         host, _, port = self.address.rpartition(":")

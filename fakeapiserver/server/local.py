@@ -115,6 +115,7 @@ class LocalServer:
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
         )
+        api.starting = True
         await api.start()
         if self.config.local_storage:
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
@@ -123,6 +124,7 @@ class LocalServer:
         if self.config.webhooks or self.config.crds:
             await self._install(api)
         await self._run_controllers(api)
+        api.starting = False
 
     async def _listen(self, api: APIServer, serving: KeyPair) -> None:
         """Opens the HTTPS port. OSError with the reason if it can't be opened."""

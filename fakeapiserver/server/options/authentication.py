@@ -41,7 +41,6 @@ from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options import authentication_config, config_reloads, webhook_clients
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.options.watched_file import WatchedFile
-from fakeapiserver.server.upkeep.secret_labels import SecretLabeller
 from fakeapiserver.transport.files import read_file
 
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
@@ -96,7 +95,7 @@ def authentication(
     tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, admin_token(token))]
     if config.token_auth_file is not None:
         tokens.append(AudienceAgnostic(audiences, load_token_file(config.token_auth_file)))
-    legacy = LegacyValidator(objects, clock, SecretLabeller(scopes).label, config.service_account_lookup)
+    legacy = LegacyValidator(objects, clock, loopback.label_secret, config.service_account_lookup)
     tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy))
     tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, BoundValidator(objects, clock)))
     if config.enable_bootstrap_token_auth:

@@ -7,7 +7,7 @@ a built-in group version) know one method and the exact media types they produce
 custom resources' (a custom group version) take every method. Mux handlers (health, OpenAPI) don't care for Accept either.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -50,8 +50,11 @@ class ServingState(Protocol):
     """The state that changes while a server runs: `address` is host:port as clients reach it."""
 
     address: str
-    shutting_down: bool
     media_types: tuple[str, ...]
+
+    @property
+    def failed_checks(self) -> Collection[str]:
+        """The health checks that fail now."""
 
     @property
     def flags(self) -> Mapping[str, object]:
@@ -165,7 +168,7 @@ class FixedPaths:
     # ---------------------------------------------------------------- health
 
     def _health(self, request: Request) -> Response | None:
-        return self._health_checks.answer(request.path, request.query, shutting_down=self._server.shutting_down)
+        return self._health_checks.answer(request.path, request.query, self._server.failed_checks)
 
     def _metrics_text(self, request: Request) -> Response:
         if request.method == "DELETE":

@@ -1,7 +1,7 @@
 """/healthz, /livez and /readyz, whole or by single check, with `verbose` and `exclude`.
 
-The checks have kube-apiserver's names. Whatever they stand for is done before the server listens, so the only one that can
-fail is `shutdown` of readyz, while the server shuts down.
+The checks have kube-apiserver's names. What most of them stand for is done before the server listens. Two of readyz can fail:
+`informer-sync`, until the controllers beside the server run and its simulated nodes are ready, and `shutdown`, while it shuts down.
 
 Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go.
 """
@@ -57,11 +57,13 @@ _GATES: Final[Mapping[str, str]] = {
     "built-in-resources-storage-version-updater": "StorageVersionAPI",
 }
 _LIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd")
+INFORMER_SYNC: Final = "informer-sync"
+SHUTDOWN: Final = "shutdown"
 # The checks before the hooks.
 _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "healthz": _LIVE,
     "livez": _LIVE,
-    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync"),
+    "readyz": ("ping", "log", "etcd", "etcd-readiness", INFORMER_SYNC),
 }
 
 
@@ -75,12 +77,15 @@ def checks_of(endpoint: str, features: FeatureGates) -> tuple[str, ...]:
     """The names of an endpoint's checks (healthz, livez or readyz), in upstream's order."""
     hooks = (hook for hook in _HOOKS if hook not in _GATES or features.enabled(_GATES[hook]))
     named = (*(f"poststarthook/{hook}" for hook in hooks), "autoregister-completion")
-    last = ("shutdown",) if endpoint == "readyz" else ()
+    last = (SHUTDOWN,) if endpoint == "readyz" else ()
     return (*_FIRST[endpoint], *named, *(f"poststarthook/{hook}" for hook in _OPENAPI_HOOKS), *last)
 
 
 # What a failed check says when it is asked alone; the whole endpoint withholds it.
-_REASONS: Final = {"shutdown": "process is shutting down"}
+_REASONS: Final = {
+    SHUTDOWN: "process is shutting down",
+    INFORMER_SYNC: "the controllers or simulated nodes of this server aren't ready yet",
+}
 
 
 class HealthChecks:
@@ -90,11 +95,10 @@ class HealthChecks:
         self._checks = {endpoint: checks_of(endpoint, features) for endpoint in _FIRST}
         self._counted = counted
 
-    def answer(self, path: str, query: Query, *, shutting_down: bool = False) -> Response | None:
+    def answer(self, path: str, query: Query, failed: Collection[str] = ()) -> Response | None:
         """The response for /healthz, /livez or /readyz, or for one check below it; None if there is no such check."""
         endpoint, slash, check = path[1:].partition("/")
         checks = self._checks[endpoint]
-        failed = {"shutdown"} if shutting_down else set()
         if not slash:
             return aggregated(endpoint, checks, failed, query, self._counted)
         if check not in checks:

@@ -18,7 +18,7 @@ from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
-from fakeapiserver.server.apiextensions import CustomResources
+from fakeapiserver.server.apiextensions.definitions import CustomResources
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.chain import HandlerChain
 from fakeapiserver.server.control import application
@@ -124,7 +124,7 @@ class APIServer:
             self.access,
             self.metrics.instruments,
             self._to_webhooks,
-            self.custom_resources.scope_of,
+            self.custom_resources.served.scope_of,
             lambda: self.simulated_nodes,
         )
 

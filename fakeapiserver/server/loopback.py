@@ -8,8 +8,9 @@ from fakeapiserver.server.upkeep.secret_labels import SecretLabeller
 
 
 class Loopback:
-    """`objects` reads within the same turn of the event loop, `versions` converts, `writer` writes through the stores. `label_secret` sets the labels
-    of a secret.
+    """`objects` reads within the same turn of the event loop, `versions` converts, `writer` writes through the stores.
+
+    `label_secret` sets labels of a secret.
     """
 
     def __init__(self, scopes: RequestScopes) -> None:

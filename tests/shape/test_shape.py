@@ -56,7 +56,6 @@ LONGER_FUNCTIONS: Final = frozenset(
 KNOW_MORE: Final = frozenset(
     (
         "fakeapiserver/nodes/kubelet.py",
-        "fakeapiserver/server/apiextensions.py",
         "fakeapiserver/server/apiserver.py",
     )
 )

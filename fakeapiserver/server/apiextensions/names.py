@@ -9,7 +9,7 @@ from fakeapiserver.apimachinery.errors import new_forbidden
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
-from fakeapiserver.server.custom_resource_state import Stored
+from fakeapiserver.server.apiextensions.state import Stored
 
 if TYPE_CHECKING:
     pass

@@ -1,7 +1,7 @@
 """The state of a custom resource that is served, and the conditions of its definition."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -11,9 +11,6 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.storage.interface import Watcher
-
-if TYPE_CHECKING:
-    pass
 
 
 class Served(Struct, frozen=True):

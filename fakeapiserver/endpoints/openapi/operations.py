@@ -4,8 +4,10 @@ Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/kube-openapi/pkg/b
 k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apis.scheme import APIResource, Subresource
@@ -130,6 +132,50 @@ def _parameter(name: str, place: str, json_type: str, kind: str) -> Document:
     return {"name": name, "in": place, **described, **required, "schema": {"type": json_type, "uniqueItems": True}}
 
 
+class Rules(Struct, frozen=True):
+    """The differences between documents of built-in and of custom resources, which upstream builds in different places.
+
+    watches: the deprecated paths of watches are listed. subresource_kinds: operations on a subresource name its own kind.
+    delete_options: verbs with DeleteOptions as a body. queries, codes: by verb.
+    """
+
+    object_types: tuple[str, ...]
+    stream_types: tuple[str, ...]
+    body_types: tuple[str, ...]
+    patch_types: tuple[str, ...]
+    watches: bool
+    subresource_kinds: bool
+    delete_options: Container[str]
+    queries: Mapping[str, Mapping[str, str]]
+    codes: Mapping[str, Sequence[str]]
+
+
+_QUERIES: Final = {"create": WRITE, "update": WRITE, "patch": PATCH, "delete": DELETE}
+_CODES: Final = {"create": ("200", "201", "202"), "update": ("200", "201"), "delete": ("200", "202")}
+BUILT_IN: Final = Rules(
+    object_types=OBJECT_TYPES,
+    stream_types=STREAM_TYPES,
+    body_types=("*/*",),
+    patch_types=(*PATCH_TYPES, STRATEGIC_TYPE),
+    watches=True,
+    subresource_kinds=True,
+    delete_options=("delete", "deletecollection"),
+    queries={**_QUERIES, "deletecollection": {**SELECT, **DELETE}},
+    codes={**_CODES, "patch": ("200", "201")},
+)
+CUSTOM: Final = Rules(
+    object_types=JSON_YAML,
+    stream_types=JSON_YAML,
+    body_types=JSON_YAML,
+    patch_types=PATCH_TYPES,
+    watches=False,
+    subresource_kinds=False,
+    delete_options=("delete",),
+    queries={**_QUERIES, "deletecollection": LIST, "get": {"resourceVersion": "string"}},
+    codes=_CODES,
+)
+
+
 class _Paths:
     """Builds the path items of one resource."""
 
@@ -142,8 +188,7 @@ class _Paths:
         self.plural = resource.gvr.resource
         self.scope = ("namespace",) if resource.namespaced else ()
         self.namespaces = "/namespaces/{namespace}" if resource.namespaced else ""
-        self.object_types = JSON_YAML if resource.custom else OBJECT_TYPES
-        self.stream_types = JSON_YAML if resource.custom else STREAM_TYPES
+        self.rules = CUSTOM if resource.custom else BUILT_IN
 
     def build(self) -> Iterator[tuple[str, Document]]:
         collection = f"{self.root}{self.namespaces}/{self.plural}"
@@ -155,7 +200,7 @@ class _Paths:
         if self.resource.namespaced and "list" in self.resource.verbs:
             operations = {"get": self._list("ForAllNamespaces")}
             yield f"{self.root}/{self.plural}", self._item((), {**PRETTY}, operations)
-        if "watch" in self.resource.verbs and not self.resource.custom:
+        if "watch" in self.resource.verbs and self.rules.watches:
             yield from self._watches()
 
     def _collection(self) -> dict[str, Document]:
@@ -183,7 +228,7 @@ class _Paths:
         table = {**ITEM_VERBS, **COLLECTION_VERBS}
         served = [verb for verb in table if verb in subresource.verbs]
         operations = {table[verb][0]: self._verb(verb, table[verb], subresource) for verb in served}
-        kind = "" if self.resource.custom else subresource.gvk.kind
+        kind = subresource.gvk.kind if self.rules.subresource_kinds else ""
         yield path, self._item(names, {**PRETTY, **subresource.query_parameters}, operations, kind)
 
     def _connects(self, subresource: Subresource, suffix: str) -> dict[str, Document]:
@@ -221,8 +266,8 @@ class _Paths:
 
     def _list(self, suffix: str) -> Document:
         name = f"{self.resource.gvk.kind}{suffix}" if suffix else self._name()
-        responses = {"200": _content(self.stream_types, self._list_definition()), "401": {}}
-        can_watch = "watch" in self.resource.verbs and not self.resource.custom
+        responses = {"200": _content(self.rules.stream_types, self._list_definition()), "401": {}}
+        can_watch = "watch" in self.resource.verbs and self.rules.watches
         description = words.operation("list or watch" if can_watch else "list", self.resource.gvk.kind)
         return self._operation("list", f"list{self._prefix()}{name}", description, LIST, responses)
 
@@ -238,47 +283,31 @@ class _Paths:
             action,
             f"{word}{self._prefix()}{collection}{name}",
             words.operation(action, self.resource.gvk.kind, subresource.name if subresource else ""),
-            self._query(verb),
+            self.rules.queries.get(verb, {}),
             self._responses(verb, definition, subresource),
             body=self._body(verb, definition),
-            gvk=subresource.gvk if subresource and not self.resource.custom else None,
+            gvk=subresource.gvk if subresource and self.rules.subresource_kinds else None,
         )
 
-    def _query(self, verb: str) -> Mapping[str, str]:
-        if self.resource.custom and verb == "deletecollection":
-            return LIST
-        if self.resource.custom and verb == "get":
-            return {"resourceVersion": "string"}
-        collection = {**SELECT, **DELETE}
-        table = {"create": WRITE, "update": WRITE, "patch": PATCH, "delete": DELETE, "deletecollection": collection}
-        return table.get(verb, {})
-
     def _body(self, verb: str, definition: str) -> Document | None:
-        types = JSON_YAML if self.resource.custom else ("*/*",)
+        types = self.rules.body_types
         if verb in ("create", "update"):
             return {**_content(types, definition), "required": True}
         if verb == "patch":
-            patches = PATCH_TYPES if self.resource.custom else (*PATCH_TYPES, STRATEGIC_TYPE)
-            return {**_content(patches, META + "Patch"), "required": True}
-        if verb == "delete" or (verb == "deletecollection" and not self.resource.custom):
+            return {**_content(self.rules.patch_types, META + "Patch"), "required": True}
+        if verb in self.rules.delete_options:
             return _content(types, META + "DeleteOptions")
         return None
 
     def _responses(self, verb: str, definition: str, subresource: Subresource | None) -> Mapping[str, Document]:
-        codes = {
-            "create": ("200", "201", "202"),
-            "update": ("200", "201"),
-            "patch": ("200", "201"),
-            "delete": ("200", "202"),
-        }
         if verb in ("delete", "deletecollection"):
             own = verb == "delete" and self.resource.returns_deleted
             definition = definition if own else META + "Status"
-        types = self.object_types
+        types = self.rules.object_types
         if subresource is not None and subresource.name == "log":
             definition, types = "", (*types, "text/plain")
-        served = ("200",) if verb == "patch" and self.resource.custom else codes.get(verb, ("200",))
-        return {**{code: _content(types, definition) for code in served}, "401": {}}
+        codes = self.rules.codes.get(verb, ("200",))
+        return {**{code: _content(types, definition) for code in codes}, "401": {}}
 
     def _prefix(self) -> str:
         version = self.gv.version

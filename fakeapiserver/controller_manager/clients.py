@@ -9,7 +9,8 @@ from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, TransportError, is_already_exists, is_not_found
-from fakeapiserver.client.rest import Answer, HTTPRoundTripper, RequestMetrics, RESTClient, RoundTripper
+from fakeapiserver.client.rest import RequestMetrics, RESTClient
+from fakeapiserver.client.round_tripper import Answer, HTTPRoundTripper, RoundTripper
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.component_helpers.objects import SERVICE_ACCOUNTS
 from fakeapiserver.transport.key_pair import KeyPair

@@ -22,8 +22,9 @@ from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.leaderelection import LeaderElector, LeaseLock
 from fakeapiserver.client.record import NORMAL, EventBroadcaster, EventRecorder
-from fakeapiserver.client.rest import RESTClient, RoundTripper
+from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import RESTMapper
+from fakeapiserver.client.round_tripper import RoundTripper
 from fakeapiserver.controller_runtime.cache import Cache, CacheOptions, FieldIndexFunc
 from fakeapiserver.controller_runtime.client import APIReader, Client
 from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions

@@ -37,7 +37,6 @@ HEAVY: Final = frozenset(
 LONGER: Final = frozenset(
     (
         "fakeapiserver/apimachinery/schema/from_cbor.py",
-        "fakeapiserver/client/rest.py",
         "fakeapiserver/controllers/job/sync.py",
         "fakeapiserver/languages/cel/declarations.py",  # a table
         "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",

@@ -70,7 +70,8 @@ LAZY: Final = {
     ),
     "Custom resources: there are none yet when a server starts.": (
         "fakeapiserver.apimachinery.schema.default_rules",
-        "fakeapiserver.apimachinery.schema.from_cbor",
+        "fakeapiserver.apimachinery.schema.cbor.documents",
+        "fakeapiserver.apimachinery.schema.cbor.shapes",
         "fakeapiserver.apimachinery.schema.structural",
         "fakeapiserver.apimachinery.schema.unstructured",
         "fakeapiserver.apimachinery.serializer.cbor",

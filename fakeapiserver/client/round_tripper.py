@@ -1,4 +1,4 @@
-"""How a request reaches a server: the protocol of round trippers, and the one that speaks HTTP (upstream: net/http.RoundTripper)."""
+"""Carries requests to a server: the protocol of round trippers, and the one that speaks HTTP (upstream: net/http.RoundTripper)."""
 
 import re
 from collections.abc import AsyncIterator, Sequence

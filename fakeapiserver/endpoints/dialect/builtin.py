@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.cbor import shapes
 from fakeapiserver.apimachinery.schema.key_order import Arrange
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis import conversion
@@ -187,7 +187,7 @@ class BuiltinDialect:
         return None, None
 
     def cbor_shape(self, kind: Kind) -> Any:
-        return from_cbor.shape_of(kind.definitions, kind.definition_name)
+        return shapes.shape_of(kind.definitions, kind.definition_name)
 
     # -------------------------------------------------------------- words
 

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import from_cbor
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.endpoints.negotiation.refusals import report_strictly
 from fakeapiserver.registry.generic.kind import Kind
@@ -38,7 +38,9 @@ class KnownKind(Struct, frozen=True):
 
     def decode_cbor(self, data: bytes, *, strict: bool) -> list[str]:
         """Returns the complaints of strict decoding about a body in CBOR."""
-        complaint = from_cbor.decode(data, self.definitions, self.name, strict=strict).complaint if self.name else ""
+        complaint = (
+            cbor_documents.decode(data, self.definitions, self.name, strict=strict).complaint if self.name else ""
+        )
         return [complaint] if complaint else []
 
 

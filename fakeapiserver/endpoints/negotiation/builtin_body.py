@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import from_cbor, raw_text
+from fakeapiserver.apimachinery.schema import raw_text
+from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
 from fakeapiserver.apimachinery.schema.decoders import is_read_apart
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
@@ -186,13 +187,13 @@ def _decode_cbor(body: Body) -> Object:
     """Decodes first the type of a CBOR body, then the whole body as that type. Raises StatusError 400."""
     kind, data = body.kind, body.data
     try:
-        type_meta: Object = dict(from_cbor.type_meta(data))
+        type_meta: Object = dict(cbor_documents.type_meta(data))
     except ValueError as error:
         raise unrecognized(kind, data, str(error)) from None
     strict = body.validation != "Ignore"
     _check_type(type_meta, body, lambda known: known.decode_cbor(data, strict=strict), lambda: cbor.diagnose(data))
     try:
-        document = from_cbor.decode(data, kind.definitions, kind.definition_name, strict=strict)
+        document = cbor_documents.decode(data, kind.definitions, kind.definition_name, strict=strict)
         obj = {**document.obj, **type_meta}
         kind.decode(obj, body.empties)
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.cbor import shapes
 from fakeapiserver.apimachinery.serializer import cbor
 
 
@@ -22,7 +22,7 @@ class CBORForm:
     def __init__(self, shape: Any, served: Callable[[bytes], bytes]) -> None:
         self._served = served
         self._shape = shape
-        self._list_shape = from_cbor.list_shape(self._shape)
+        self._list_shape = shapes.list_shape(self._shape)
 
     def object(self, value: bytes) -> bytes:
         return cbor.encode(msgspec.json.decode(self._served(value)), self._shape)

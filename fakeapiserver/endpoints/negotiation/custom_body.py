@@ -9,7 +9,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
 from fakeapiserver.apimachinery.serializer import cbor
 from fakeapiserver.endpoints.negotiation.body import Body, defaulted
 from fakeapiserver.endpoints.negotiation.builtin_body import unreadable
@@ -74,7 +74,7 @@ def _decode_cbor(data: bytes, kind: Kind) -> tuple[Object, list[str]]:
         document: dict[str, Any] = cbor.decode_map(data) or {}
     except ValueError as error:
         try:
-            named = named_type(dict(from_cbor.type_meta(data)), kind.gvk.kind)
+            named = named_type(dict(cbor_documents.type_meta(data)), kind.gvk.kind)
         except ValueError as unnamed:
             raise unrecognized(kind, data, json_parse_error(str(unnamed))) from None
         type_meta = {"kind": named.kind, "apiVersion": str(named.group_version)}

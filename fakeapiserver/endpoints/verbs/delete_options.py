@@ -9,8 +9,8 @@ from typing import Final
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.schema import from_cbor
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
+from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints.negotiation.documents import decode_document
@@ -65,8 +65,8 @@ def _decode(request: Request, data: bytes, definitions: Definitions) -> Object:
 
 def _decode_cbor(data: bytes, definitions: Definitions) -> Object:
     try:
-        _check_kind(from_cbor.type_meta(data))
-        return from_cbor.decode(data, definitions, _DEFINITION, strict=False).obj
+        _check_kind(cbor_documents.type_meta(data))
+        return cbor_documents.decode(data, definitions, _DEFINITION, strict=False).obj
     except ValueError as error:
         raise new_bad_request(str(error)) from None
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeapiserver.apimachinery.schema import from_cbor
+from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
+from fakeapiserver.apimachinery.schema.cbor import shapes
 from fakeapiserver.apimachinery.serializer import cbor
 from fakeapiserver.apis.scheme import load
 
@@ -147,7 +148,11 @@ def test_hostile_documents_are_refused_soon(document: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_a_decode_error(document: bytes) -> None:
-    for read in (cbor.decode_map, from_cbor.type_meta, lambda data: from_cbor.decode(data, DEFINITIONS, CORE + "Pod")):
+    for read in (
+        cbor.decode_map,
+        cbor_documents.type_meta,
+        lambda data: cbor_documents.decode(data, DEFINITIONS, CORE + "Pod"),
+    ):
         try:
             read(document)
         except cbor.DecodeError:
@@ -175,8 +180,8 @@ def test_what_is_written_is_read_again(obj: dict[str, Any]) -> None:
 # ----------------------------------------------------------------- Go's types
 
 
-def _decode(kind: str, obj: dict[str, Any], *, strict: bool = True) -> from_cbor.Document:
-    return from_cbor.decode(cbor.encode(obj), DEFINITIONS, CORE + kind, strict=strict)
+def _decode(kind: str, obj: dict[str, Any], *, strict: bool = True) -> cbor_documents.Document:
+    return cbor_documents.decode(cbor.encode(obj), DEFINITIONS, CORE + kind, strict=strict)
 
 
 @pytest.mark.parametrize(
@@ -225,15 +230,15 @@ def test_a_null_in_a_map_of_texts_is_the_text_before_as_in_gos_decoder() -> None
 
 def test_bytes_are_base64_unless_a_tag_says_that_they_are_bytes() -> None:
     document = bytes.fromhex("a14464617461a2 4161 4461476b3d 4162 d6 426869")
-    assert from_cbor.decode(document, DEFINITIONS, CORE + "Secret").obj == {"data": {"a": "aGk=", "b": "aGk="}}
+    assert cbor_documents.decode(document, DEFINITIONS, CORE + "Secret").obj == {"data": {"a": "aGk=", "b": "aGk="}}
 
 
 def test_bytes_are_written_as_bytes_and_floats_as_floats() -> None:
-    shape = from_cbor.shape_of(DEFINITIONS, CORE + "Secret")
+    shape = shapes.shape_of(DEFINITIONS, CORE + "Secret")
     assert cbor.encode_item({"data": {"b": "aGk="}, "type": "aGk="}, shape).hex() == (
         "a24464617461a14162d642686944747970654461476b3d"
     )
-    assert from_cbor.shape_of(DEFINITIONS, CORE + "Pod") is None
+    assert shapes.shape_of(DEFINITIONS, CORE + "Pod") is None
 
 
 @pytest.mark.parametrize(

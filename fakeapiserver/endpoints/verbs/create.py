@@ -23,22 +23,7 @@ _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "delet
 async def create(request: Request, scope: RequestScope) -> Response:
     options = write_options(request.query, "CreateOptions")
     accept = respond.accepted(request, scope)
-    media_type = scope.dialect.object_media_type(request)
-    data = await request.body()
-    obj = scope.dialect.decode(
-        Body(
-            data=data,
-            media_type=media_type,
-            kind=scope.kind,
-            validation=options.field_validation,
-            warnings=request.warnings,
-            recognizes=scope.recognizes,
-            empties=request.empties,
-        )
-    )
-    if request.audit is not None:
-        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
-    match_namespace(obj, request, scope)
+    obj = await decoded(request, scope, options)
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)
     if scope.virtual is not None:
@@ -55,6 +40,27 @@ async def create(request: Request, scope: RequestScope) -> Response:
     assert scope.store is not None
     written = await scope.store.write(write_request(request, scope, options), posted(obj), create=True)
     return respond.stored_object(request, scope, written.value, 201)
+
+
+async def decoded(request: Request, scope: RequestScope, options: WriteOptions) -> Object:
+    """Returns the object of a POST or PUT, in the path's namespace. Raises StatusError 400 or 415."""
+    media_type = scope.dialect.object_media_type(request)
+    data = await request.body()
+    obj = scope.dialect.decode(
+        Body(
+            data=data,
+            media_type=media_type,
+            kind=scope.kind,
+            validation=options.field_validation,
+            warnings=request.warnings,
+            recognizes=scope.recognizes,
+            empties=request.empties,
+        )
+    )
+    if request.audit is not None:
+        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
+    match_namespace(obj, request, scope)
+    return obj
 
 
 def creation(

@@ -3,10 +3,10 @@
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, metadata
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.verbs.create import match_namespace, write_request
+from fakeapiserver.endpoints.verbs import create
+from fakeapiserver.endpoints.verbs.create import write_request
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
 from fakeapiserver.registry.generic.write_request import Transform
 
@@ -27,22 +27,7 @@ async def decoded(request: Request, scope: RequestScope) -> tuple[WriteOptions, 
     require_name(request)
     options = write_options(request.query, "UpdateOptions")
     respond.accepted(request, scope)
-    media_type = scope.dialect.object_media_type(request)
-    data = await request.body()
-    obj = scope.dialect.decode(
-        Body(
-            data=data,
-            media_type=media_type,
-            kind=scope.kind,
-            validation=options.field_validation,
-            warnings=request.warnings,
-            recognizes=scope.recognizes,
-            empties=request.empties,
-        )
-    )
-    if request.audit is not None:
-        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
-    match_namespace(obj, request, scope)
+    obj = await create.decoded(request, scope, options)
     match_name(obj, request.info.name)
     if duplicates := dedup_owner_references(metadata(obj)):
         request.warnings.append(duplicates)

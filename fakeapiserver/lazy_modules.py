@@ -108,6 +108,11 @@ LAZY: Final = {
         "fakeapiserver.server.proxies.kubelet_client",
         "fakeapiserver.server.proxies.resource_proxy",
     ),
+    "Faults are injected when a test adds some.": (
+        "fakeapiserver.faults.files",
+        "fakeapiserver.faults.injector",
+        "fakeapiserver.faults.rule",
+    ),
     "Other servers are called when there are some: remote APIServices, webhooks, credentials of kubeconfigs.": (
         "fakeapiserver.server.aggregator.controllers",
         "fakeapiserver.server.aggregator.discovery",

@@ -16,6 +16,7 @@ from fakeapiserver.cluster import arguments, clients, reset
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
+from fakeapiserver.cluster.faults import AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import Configured
@@ -155,6 +156,11 @@ class AsyncCluster(AsyncVerbs, Configured):
     def clock(self) -> AsyncClusterClock:
         """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
         return AsyncClusterClock(self._api)
+
+    @property
+    def faults(self) -> AsyncFaults:
+        """Faults for clients: `await faults.add(verb="update", resource="leases", status=409, times=3)`."""
+        return AsyncFaults(self._api.faults)
 
     @property
     def controllers(self) -> AsyncControllers:

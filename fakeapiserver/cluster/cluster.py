@@ -16,6 +16,7 @@ from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
 from fakeapiserver.cluster.controllers import Controllers
 from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.cluster.faults import Faults
 from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
@@ -150,6 +151,11 @@ class Cluster(Blocking[AsyncCluster]):
     def clock(self) -> ClusterClock:
         """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
         return ClusterClock(self._core.clock, self._run)
+
+    @property
+    def faults(self) -> Faults:
+        """Faults for clients: `faults.add(verb="update", resource="leases", status=409, times=3)`."""
+        return Faults(self._core.faults, self._run)
 
     @property
     def controllers(self) -> Controllers:

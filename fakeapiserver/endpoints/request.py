@@ -18,6 +18,7 @@ from fakeapiserver.endpoints.request_info import RequestInfo
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.meta import Object
     from fakeapiserver.apimachinery.schema.decoders import Empties
+    from fakeapiserver.storage.interface import Storage, Watcher
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -62,13 +63,39 @@ class Audit(Protocol):
         """Records an impersonation. `constraint` is the verb that allowed it, empty for `impersonate`, which allows everything."""
 
 
+class Injection(Protocol):
+    """The faults of a request while it is handled (faults/injector.py)."""
+
+    @property
+    def expires_pages(self) -> bool:
+        """Reports whether a list's continue token is refused as too old."""
+
+    @property
+    def expires_watch(self) -> bool:
+        """Reports whether a watch is refused as too old before its first event."""
+
+    @property
+    def refuses_watch_list(self) -> bool:
+        """Reports whether a watch can't begin with initial events, as on servers without that feature."""
+
+    def storage(self, storage: "Storage") -> "Storage":
+        """Returns the storage for a read."""
+
+    def initial(self, count: int) -> int:
+        """Returns how many of so many initial events a watch sends before it ends."""
+
+    def watcher(self, watcher: "Watcher", sent: int) -> "Watcher":
+        """Returns the watcher with what faults do to its events, of which so many were sent already."""
+
+
 class Request(Struct):
     """A request on its way through the handler chain.
 
     `response_headers` are set by the filters and sent with every response. `supported` are the media types of the handler, `empties` the
     empty lists and maps of the object that is written. `audit` records the request for the audit log; None: it is not audited.
     `compresses`: a large response may be compressed. `response` is the handler's response, for the filters that it passes on its way back;
-    None before that, and after an error.
+    None before that, and after an error. `fault` names the faults that struck it, for logs; `injection` is what they do while it is
+    handled, None for nearly all requests.
     """
 
     method: str
@@ -86,6 +113,8 @@ class Request(Struct):
     audit: Audit | None = None
     compresses: bool = True
     response: "Response | None" = None
+    fault: str = ""
+    injection: Injection | None = None
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
@@ -160,6 +189,10 @@ class Answered(Exception):
 
 class ResponseBroken(Exception):
     """Raised by a stream that can't be completed: the client must see that it is broken off."""
+
+
+class ConnectionReset(ResponseBroken):
+    """Raised in place of an answer, or within one: the client gets a TCP reset instead of an orderly end."""
 
 
 def parse_query(raw: bytes) -> Query:

@@ -147,6 +147,21 @@ def status_response(request: Request, status: Status) -> Response:
     return encoded(request, status, accept, code)
 
 
+def timed_out(request: Request) -> Response:
+    """A Status that doesn't say that it is one, as text: upstream's filter writes it past all negotiation, and past the headers
+    of the filters behind it."""
+    request.response_headers.clear()
+    status = {
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": 504,
+    }
+    return Response(504, json.encode(status) + b"\n", "text/plain; charset=utf-8")
+
+
 def refusal(request: Request, error: StatusError) -> Response:
     """An answer with an error's Status and headers. Logs where the error comes from (origin.py)."""
     if origin.wanted():

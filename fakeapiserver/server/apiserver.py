@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
-from fakeapiserver.clock import AdjustableClock, Clock, SystemClock
+from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED, WITH_CBOR
-from fakeapiserver.endpoints.request import ASGIApplication
+from fakeapiserver.endpoints.request import ASGIApplication, Request
+from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
@@ -25,6 +26,7 @@ from fakeapiserver.server.control import application
 from fakeapiserver.server.filters.audit import options as audit
 from fakeapiserver.server.filters.audit.counts import AuditCounts
 from fakeapiserver.server.filters.audit.interface import NoAuditing
+from fakeapiserver.server.filters.fault_injection import FaultInjection
 from fakeapiserver.server.filters.flowcontrol.limits import new_limiter
 from fakeapiserver.server.filters.request_log import NoRequestLog, RequestLog
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
@@ -103,6 +105,7 @@ class APIServer:
         self._upkeep = self._new_upkeep()
         self.aggregator = self._new_aggregator()
         self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
+        self.faults = FaultInjection(self._timers, self.storage, self._scope_of, config.request_timeout)
         self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._new_chain())
 
@@ -166,8 +169,17 @@ class APIServer:
             self.aggregator,
             self._auditor or NoAuditing(),
             self.request_log or NoRequestLog(),
+            self.faults,
             self.table.scheme.features.enabled("APIResponseCompression"),
         )
+
+    def _scope_of(self, request: Request) -> RequestScope | None:
+        info = request.info
+        return self.scopes.lookup(info.group, info.version, info.resource)
+
+    @property
+    def _timers(self) -> Timers:
+        return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
 
     @property
     def flags(self) -> dict[str, object]:

@@ -20,6 +20,7 @@ from fakeapiserver.server.filters.audit.interface import Auditing
 from fakeapiserver.server.filters.authentication import authenticate
 from fakeapiserver.server.filters.authorization import attributes_of, authorize
 from fakeapiserver.server.filters.deadline import deadline
+from fakeapiserver.server.filters.fault_injection import FaultInjection
 from fakeapiserver.server.filters.flowcontrol.limits import Limiter
 from fakeapiserver.server.filters.request_info import request_info_of
 from fakeapiserver.server.filters.request_log import RequestLogging
@@ -49,6 +50,7 @@ class HandlerChain(Struct):
     aggregator: Aggregator
     auditing: Auditing
     request_logging: RequestLogging
+    faults: FaultInjection
     compresses: bool = True
     _impersonation: "Impersonation | None" = None
 
@@ -62,6 +64,8 @@ class HandlerChain(Struct):
                         request.user = await self._impersonate(request)
                     with await self.limiter.seat(request):
                         await authorize(request, self.authorizer, self.metrics.authorization)
+                        if self.faults.active:
+                            await self.faults.before(request)
                         if (service := self.aggregator.for_path(request.path)) is not None:
                             request.response = await self.aggregator.serve(request, service)
                         else:
@@ -73,6 +77,8 @@ class HandlerChain(Struct):
                                     await asyncio.sleep(0)
                             if request.response.stream is not None and request.header(b"upgrade"):
                                 request.response = await _over_websocket(request, request.response)
+                        if request.injection is not None:
+                            request.response = self.faults.after(request, request.response)
                         return request.response
 
     def _handler(self, request: Request) -> Awaitable[Response]:

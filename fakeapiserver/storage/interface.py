@@ -121,6 +121,9 @@ class Watcher(Protocol):
         """The events since the last call, in order; [] if none came within `timeout` seconds. None: the watcher has ended (it was
         closed, or has fallen too far behind), and the client must start again."""
 
+    def wake(self) -> None:
+        """Lets `next_batch` return now."""
+
     def end(self) -> None:
         """Ends the watcher once it has handed out what is buffered."""
 

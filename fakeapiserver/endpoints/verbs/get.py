@@ -18,8 +18,9 @@ async def get(request: Request, scope: RequestScope) -> Response:
         raise new_bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     key = store.key(info.namespace, info.name)
     minimum = parse_revision(request.param("resourceVersion"), "") if request.query else 0
+    storage = store.storage if request.injection is None else request.injection.storage(store.storage)
     try:
-        item = await store.storage.get(key, minimum_revision=minimum)
+        item = await storage.get(key, minimum_revision=minimum)
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current, retry_after=int(store.strategy.cached)) from None
     if item is None:

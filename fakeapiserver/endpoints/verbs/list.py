@@ -38,9 +38,12 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     # Only upstream's cache sends Retry-After, and it can't answer for a single object at an exact revision (as with a limit).
     exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
     retry_after = int(store.strategy.cached and not (single and exact))
+    storage = store.storage if request.injection is None else request.injection.storage(store.storage)
     try:
+        if request.injection is not None and request.injection.expires_pages:
+            raise Compacted(position.revision + 1)
         query = ListQuery(revision=position.revision, start=position.start, limit=position.limit, predicate=predicate)
-        result = await store.storage.list(prefix, query)
+        result = await storage.list(prefix, query)
     except NotConverted as error:
         # Upstream doesn't need its cache for pages without a selector.
         raise (

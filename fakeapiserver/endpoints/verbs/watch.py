@@ -9,6 +9,7 @@ from math import inf
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
 from fakeapiserver.apimachinery.instruments import Family, exponential
@@ -27,7 +28,7 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     Accept,
     not_streamable,
 )
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Injection, Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
@@ -46,13 +47,16 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
-    watch_list = store.strategy.features.enabled("WatchList")
+    injection = request.injection
+    watch_list = store.strategy.features.enabled("WatchList") and not (injection and injection.refuses_watch_list)
     options = list_options(request.query, watch=True, watch_list=watch_list)
     predicate = selection.predicate(options, request.info, scope)
     revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)
     try:
-        stream = await _stream(scope, store.collection(request.info.namespace), predicate, options, form, revision)
+        stream = await _stream(
+            scope, store.collection(request.info.namespace), predicate, options, form, revision, injection
+        )
     except NotConverted as error:
         raise error.unready or error from None
     except StatusError as error:
@@ -70,11 +74,19 @@ async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _stream(
-    scope: RequestScope, prefix: str, predicate: Predicate | None, options: ListOptions, form: "Form", revision: int
+    scope: RequestScope,
+    prefix: str,
+    predicate: Predicate | None,
+    options: ListOptions,
+    form: "Form",
+    revision: int,
+    injection: Injection | None,
 ) -> AsyncGenerator[bytes, None]:
     """Opens the watcher. StatusError 410 and 504 for a revision from which one can't watch."""
     assert scope.store is not None
-    storage = scope.store.storage
+    storage = scope.store.storage if injection is None else injection.storage(scope.store.storage)
+    if injection is not None and injection.expires_watch:
+        raise _too_old(revision, revision + 1)
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
         try:
@@ -95,6 +107,11 @@ async def _stream(
         raise _too_old(revision, error.oldest) from None
     if not form.in_process:
         scope.watchers_of_clients.add(watcher)
+    if injection is not None:
+        sent = injection.initial(len(items))
+        if sent < len(items):
+            items, options = items[:sent], replace(options, send_initial_events=False)
+        watcher = injection.watcher(watcher, sent)
     return Stream(watcher, form, options, scope.watchers).frames(items, start)
 
 
@@ -277,7 +294,11 @@ class Stream:
             now = self._clock.monotonic()
             if now >= end:
                 return
-            events = await self._watcher.next_batch(min(end, bookmark_at) - now)
+            try:
+                events = await self._watcher.next_batch(min(end, bookmark_at) - now)
+            except StatusError as error:
+                yield self._form.sent([self._form.error(error.status)])
+                return
             if events is None:
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
             if events:

@@ -414,6 +414,9 @@ class _ConvertedWatcher:
                 batch.append(converted)
         return batch
 
+    def wake(self) -> None:
+        self._inner.wake()
+
     def end(self) -> None:
         self._inner.end()
 

@@ -18,7 +18,7 @@ from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response, query_pairs
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.server.aggregator.api_services import RemoteService
-from fakeapiserver.server.filters.deadline import seconds_for, timed_out
+from fakeapiserver.server.filters.deadline import seconds_for
 from fakeapiserver.server.proxies import reverse_proxy
 from fakeapiserver.transport.round_trip import Answer, Headers, Target, Transport, TransportError
 from fakeapiserver.transport.service_resolver import Resolve
@@ -83,7 +83,7 @@ class Proxy:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return _unreachable(_DEADLINE_EXCEEDED) if limit < end else timed_out(request)
+            return _unreachable(_DEADLINE_EXCEEDED) if limit < end else respond.timed_out(request)
 
     def target(self, service: RemoteService) -> Target:
         """Returns the current address of its server. Raises LookupError."""

@@ -10,12 +10,11 @@ from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.endpoints.request import Answered, Request, Response
+from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import is_long_running
 from fakeapiserver.transport.deadline import EndsAfter
 
-_TIMED_OUT: Final = "Timeout: request did not complete within the allotted timeout"
 # A path of the test control, which has its own time-out and reports what it waited for.
 _SETTLE: Final = "/fakeapiserver/settle"
 _BODILESS: Final = frozenset(("GET", "HEAD"))
@@ -60,7 +59,7 @@ class _Limited:
         try:
             await self._timeout.__aexit__(kind, error, traceback)
         except TimeoutError:
-            raise Answered(timed_out(self._request)) from None
+            raise Answered(respond.timed_out(self._request)) from None
 
 
 def seconds_for(request: Request, longest: float) -> float:
@@ -73,18 +72,3 @@ def seconds_for(request: Request, longest: float) -> float:
     except ValueError as error:
         raise new_bad_request(f"invalid timeout specified in the request URL - {error}") from None
     return seconds if 0 < seconds < longest else longest
-
-
-def timed_out(request: Request) -> Response:
-    """A Status that doesn't say that it is one, as text: upstream's filter writes it past all negotiation, and past the headers
-    of the filters behind it."""
-    request.response_headers.clear()
-    status = {
-        "metadata": {},
-        "status": "Failure",
-        "message": _TIMED_OUT,
-        "reason": "Timeout",
-        "details": {},
-        "code": 504,
-    }
-    return Response(504, json.encode(status) + b"\n", "text/plain; charset=utf-8")

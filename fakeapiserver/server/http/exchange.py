@@ -6,12 +6,14 @@ Upstream: net/http (server.go, transfer.go).
 import asyncio
 import http
 import logging
+import socket
+import struct
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
-from fakeapiserver.endpoints.request import HIJACK, ResponseBroken
+from fakeapiserver.endpoints.request import HIJACK, ConnectionReset, ResponseBroken
 from fakeapiserver.server.http.request_head import Refusal
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ logger = logging.getLogger("fakeapiserver.server")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 _BODILESS = frozenset((204, 304))
+_AT_ONCE = struct.pack("ii", 1, 0)
 _DISCONNECT = {"type": "http.disconnect"}
 _FAILURE_HEADERS = [
     (b"content-type", b"text/plain; charset=utf-8"),
@@ -78,8 +81,8 @@ class Exchange:
         except asyncio.CancelledError:
             self._cut()
             raise
-        except ResponseBroken:
-            self._cut()
+        except ResponseBroken as error:
+            self._cut(resets=isinstance(error, ConnectionReset))
         except Exception as error:
             if not (self.disconnected and isinstance(error, ConnectionError)):
                 logger.error("exception in the application", exc_info=error)
@@ -99,12 +102,17 @@ class Exchange:
         self._start_response(500, _FAILURE_HEADERS)
         await self.send({"type": "http.response.body", "body": b"Internal Server Error"})
 
-    def _cut(self) -> None:
-        """End the connection with the response unfinished; the peer must see that it is not whole."""
+    def _cut(self, *, resets: bool = False) -> None:
+        """End the connection with the response unfinished; the peer must see that it is not whole. `resets`: by a TCP reset."""
         if not self.disconnected and not self.response_complete:
             self._flush_head()
             self.disconnect()
-            self.transport.close()
+            if resets:
+                # the kernel sends a reset for a socket that is closed without waiting for its data
+                self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+                self.transport.abort()
+            else:
+                self.transport.close()
 
     async def receive(self) -> dict[str, Any]:
         """The next piece of the body; once it is all read, waits until the peer is gone or the response is complete."""

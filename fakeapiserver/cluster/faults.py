@@ -1,0 +1,132 @@
+"""`cluster.faults`: lets requests and watches of clients go wrong.
+
+with cluster.faults.add(verb="update", resource="leases", status=409, times=3) as fault:
+    ...
+assert fault.hits == 3
+"""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, Unpack
+
+from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.faults import rule
+from fakeapiserver.faults.fields import Fields
+from fakeapiserver.server.filters.fault_injection import FaultInjection
+
+if TYPE_CHECKING:
+    from fakeapiserver.faults.injector import ActiveFault
+
+
+class AsyncFault:
+    """A fault that was added. As a context manager it is removed at the end."""
+
+    def __init__(self, injection: FaultInjection, active: "ActiveFault") -> None:
+        self._injection = injection
+        self._active = active
+
+    @property
+    def id(self) -> int:
+        """The number that the header `Fakeapiserver-Fault` names in answers to struck requests."""
+        return self._active.id
+
+    @property
+    def hits(self) -> int:
+        """The number of requests that were struck."""
+        return self._active.turns.hits
+
+    @property
+    def seen(self) -> int:
+        """The number of requests that matched, struck or not."""
+        return self._active.turns.seen
+
+    async def wait(self, hits: int = 1, timeout: float = 10.0) -> None:
+        """Returns when so many requests were struck. Raises TimeoutError after `timeout` real seconds."""
+        await self._active.wait(hits, timeout)
+
+    async def remove(self) -> None:
+        """Removes the fault: requests that hang go on, and watches get what was held back. A second call does nothing."""
+        self._injection.faults.remove(self._active)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.remove()
+
+    def __repr__(self) -> str:
+        return f"<{self._active}: {self.hits} hits>"
+
+
+class Fault(Blocking[AsyncFault]):
+    """A fault that was added. As a context manager it is removed at the end."""
+
+    @property
+    def id(self) -> int:
+        """The number that the header `Fakeapiserver-Fault` names in answers to struck requests."""
+        return self._core.id
+
+    @property
+    def hits(self) -> int:
+        """The number of requests that were struck."""
+        return self._core.hits
+
+    @property
+    def seen(self) -> int:
+        """The number of requests that matched, struck or not."""
+        return self._core.seen
+
+    wait = blocking(AsyncFault.wait)
+    remove = blocking(AsyncFault.remove)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+class AsyncFaults:
+    """The faults of a cluster. A request goes through them in the order in which they were added; the first with an answer ends it."""
+
+    def __init__(self, injection: FaultInjection) -> None:
+        self._injection = injection
+
+    async def add(self, **fields: Unpack[Fields]) -> AsyncFault:
+        """Adds a fault: which requests, what happens to them, and how often. `Fault` in faults/rule.py describes the fields.
+
+        Raises ValueError with one sentence that says what to do.
+        """
+        return AsyncFault(self._injection, self._injection.add(fields))
+
+    async def list(self) -> list[AsyncFault]:
+        """The faults that exist, in their order."""
+        return [AsyncFault(self._injection, active) for active in self._injection.active]
+
+    async def clear(self) -> None:
+        """Removes all faults."""
+        self._injection.faults.clear()
+
+
+class Faults(Blocking[AsyncFaults]):
+    """The faults of a cluster. A request goes through them in the order in which they were added; the first with an answer ends it."""
+
+    def add(self, **fields: Unpack[Fields]) -> Fault:
+        """Adds a fault: which requests, what happens to them, and how often. `Fault` in faults/rule.py describes the fields.
+
+        Raises ValueError with one sentence that says what to do.
+        """
+        rule.fault(fields)
+        return Fault(self._call(lambda: self._core.add(**fields)), self._call)
+
+    def list(self) -> list[Fault]:
+        """The faults that exist, in their order."""
+        return [Fault(fault, self._call) for fault in self._call(self._core.list)]
+
+    clear = blocking(AsyncFaults.clear)

@@ -22,6 +22,7 @@ _MODULES: Final = {
     "run": "run",
     "status": "status",
     "stop": "stop",
+    "faults": "faults",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

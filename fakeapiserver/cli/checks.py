@@ -44,6 +44,8 @@ def check(parsed: Parsed) -> None:
     for flag in _FILES:
         if path := parsed.given.get(flag, ""):
             check_file(flag, Path(path))
+    for file in parsed.config.faults:
+        check_file("faults", file)
     for flag in _FILES_OR_FOLDERS:
         for path in getattr(parsed.config, flag) if flag in parsed.given else ():
             if not isinstance(path, Path) or not path.exists():

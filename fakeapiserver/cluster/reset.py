@@ -36,7 +36,7 @@ async def mark(server: LocalServer) -> Mark:
 
 
 async def reset(server: LocalServer, to: Mark) -> None:
-    """Makes everything as it was: objects and definitions, the clock, controllers' modes, nodes, scripts, metrics, and the logs of
+    """Makes everything as it was: objects and definitions, the clock, controllers' modes, nodes, scripts, metrics, faults, and the logs of
     requests and of access. Open watches end, so that clients list again. Revisions go on rising."""
     api, controllers = server.api, server.controllers
     assert api is not None
@@ -44,6 +44,8 @@ async def reset(server: LocalServer, to: Mark) -> None:
         server.clock.reset()
     if server.simulation is not None:
         _restart(server.simulation)
+    if api.faults.active:
+        api.faults.faults.clear()
     api.metrics_apis.clear()
     api.metrics_apis.served = to.metrics
     if controllers is None:

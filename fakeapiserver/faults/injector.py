@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -33,9 +33,10 @@ FindScope = Callable[[Request], RequestScope | None]
 class ActiveFault:
     """A fault that was added, with its counts. `id` is unique for the server."""
 
-    def __init__(self, number: int, fault: Fault, begun: float, dice: random.Random) -> None:
+    def __init__(self, number: int, fields: Mapping[str, Any], begun: float, dice: random.Random) -> None:
         self.id = number
-        self.fault = fault
+        self.fields = {name: value for name, value in fields.items() if value is not None}
+        self.fault = fault = rule.fault(fields)
         self.matcher = Matcher(fault)
         self.turns = Turns(fault.schedule, begun, dice)
         self.removed = asyncio.Event()
@@ -85,11 +86,21 @@ class Faults:
 
     def add(self, fields: Mapping[str, Any]) -> ActiveFault:
         """Adds the fault that `fields` describe. Raises ValueError with one sentence."""
-        fault = rule.fault(fields)
-        added = ActiveFault(next(self._numbers), fault, self._clock.monotonic(), self._dice)
-        if fault.stale is not None or fault.lag:
-            added.lag = Lag(self._storage, fault.stale or fault.lag)
-        self.active = (*self.active, added)
+        return self.add_all([fields])[0]
+
+    def add_all(self, several: Sequence[Mapping[str, Any]]) -> list[ActiveFault]:
+        """Adds faults, or none of them if one can't be read. Raises ValueError with one sentence, which names the fault by its number."""
+        added: list[ActiveFault] = []
+        for number, fields in enumerate(several, 1):
+            try:
+                added.append(ActiveFault(next(self._numbers), fields, self._clock.monotonic(), self._dice))
+            except ValueError as error:
+                raise ValueError(f"fault {number}: {error}" if len(several) > 1 else str(error)) from None
+        for active in added:
+            fault = active.fault
+            if fault.stale is not None or fault.lag:
+                active.lag = Lag(self._storage, fault.stale or fault.lag)
+        self.active = (*self.active, *added)
         return added
 
     def remove(self, added: ActiveFault) -> None:

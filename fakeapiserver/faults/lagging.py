@@ -22,7 +22,7 @@ _EVERYWHERE: Final = "/registry/"
 
 
 class Lag:
-    """The delay of an API server behind `storage`: by so many revisions or, if `behind` is 0, at the revision of now until it is released."""
+    """The delay of an API server behind `storage`: by so many revisions or, for 0, at the revision of now until it is released."""
 
     def __init__(self, storage: Storage, behind: int) -> None:
         self._storage = storage

@@ -8,6 +8,7 @@ sentence. `check` refuses combinations that make no sense.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
@@ -154,6 +155,23 @@ def fault(fields: Mapping[str, Any]) -> Fault:
     made = Fault(**values, schedule=Schedule(**timing), text=text)
     check(made)
     return made
+
+
+def from_text(name: str, text: str) -> Any:
+    """Returns the value of a field that a command line gives as text: a list at commas, a number, true or false, or the text itself."""
+    reader = FIELDS.get(name, _text)
+    if reader in (_patterns, _verbs, _resources):
+        return text.split(",")
+    if reader in (_text, _selector):
+        return text
+    if reader is _range and "," in text:
+        return [from_text("delay", part) for part in text.split(",")]
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    return text
 
 
 def check(made: Fault) -> None:

@@ -115,6 +115,7 @@ class LocalServer:
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
         )
+        api.faults.add_files(self.config.faults)
         api.starting = True
         await api.start()
         if self.config.local_storage:

@@ -65,6 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
+        "faults(**fields): a fault that the clients of the test's fake clusters meet, as cluster.faults.add(**fields)",
+    )
+    config.addinivalue_line(
+        "markers",
         "real_cluster: this test keeps the environment of the run, and so reaches the cluster that this names",
     )
     if _guard_choice(config) == "always":
@@ -199,6 +203,17 @@ def _check_names(options: dict[str, Any]) -> None:
             _refuse(f'fake_cluster has no option "{name}"{did_you_mean(name, known)}: it has {", ".join(known)}')
 
 
+def _add_faults(cluster: "Cluster", node: pytest.Item) -> None:
+    """Adds the faults of a test's markers, those of its module first."""
+    for marker in reversed([*node.iter_markers("faults")]):
+        if marker.args:
+            _refuse(f"the marker faults takes fields by name, as in faults(status=409), not {marker.args[0]!r}")
+        try:
+            cluster.faults.add(**marker.kwargs)
+        except ValueError as error:
+            _refuse(f"faults: {error}")
+
+
 def _refuse(sentence: str) -> NoReturn:
     """Fails the test with nothing but this sentence."""
     pytest.fail(sentence, pytrace=False)
@@ -242,6 +257,7 @@ def make_fake_cluster(request: pytest.FixtureRequest) -> "Iterator[Callable[...,
             cluster = stack.enter_context(Cluster(**{**defaults, **options}))
             if not made:
                 stack.enter_context(pointed_at(cluster.kubeconfig))
+            _add_faults(cluster, request.node)
             made.append(cluster)
             clusters.append(cluster)
             return cluster
@@ -285,6 +301,7 @@ def _shared(request: pytest.FixtureRequest, node: pytest.Collector | None) -> "I
 
 def _used(shared: "SharedCluster", request: pytest.FixtureRequest) -> "Iterator[Cluster]":
     with shared.used() as cluster:
+        _add_faults(cluster, request.node)
         request.node.stash.setdefault(_CLUSTERS, []).append(cluster)
         yield cluster
         request.node.stash[_CLUSTERS].remove(cluster)

@@ -175,6 +175,12 @@ def test_the_connection_is_reset(cluster: Cluster, client: Client, reset: Any, s
     assert client.exists("b") == stored
 
 
+def received(connection: socket.socket) -> None:
+    """Reads until the end."""
+    while connection.recv(10_000):
+        pass
+
+
 def test_a_reset_is_one_of_tcp(cluster: Cluster, client: Client) -> None:
     host, port = cluster.url.removeprefix("https://").split(":")
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -194,8 +200,7 @@ def test_a_reset_is_one_of_tcp(cluster: Cluster, client: Client) -> None:
                 incoming.write(connection.recv(10_000))
         connection.sendall(outgoing.read())
         with pytest.raises(ConnectionResetError):
-            while connection.recv(10_000):
-                pass
+            received(connection)
 
 
 def test_a_body_breaks_off(cluster: Cluster, client: Client) -> None:

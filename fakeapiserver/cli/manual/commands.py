@@ -8,6 +8,7 @@ from fakeapiserver.cli.manual.entry import Command, Flag
 
 HELP: Final = {"help": Flag("Prints this help.", "false")}
 _OUTPUT: Final = {"output": Flag("Prints text or JSON.", "text", "FORMAT", "--output=json", "outputs")}
+_SERVER: Final = Flag("The server, as serve --background --name has named it.", "default", "NAME", "--server=second")
 _SERVE_ONLY: Final = ("background", "name")  # run refuses these
 _SERVE_FIRST: Final = (
     "write-kubeconfig",
@@ -41,7 +42,10 @@ _KIND: Final = {
 @cache
 def commands() -> dict[str, Command]:
     """By name, such as `create api`."""
-    return {command.name: command for command in (*_servers(), *_elsewhere(), *_operators(), *_questions())}
+    return {
+        command.name: command
+        for command in (*_servers(), *_in_the_background(), *_elsewhere(), *_operators(), *_questions())
+    }
 
 
 def _servers() -> tuple[Command, ...]:
@@ -69,6 +73,11 @@ def _servers() -> tuple[Command, ...]:
             },
             _SERVE_FIRST,
         ),
+    )
+
+
+def _in_the_background() -> tuple[Command, ...]:
+    return (
         Command(
             "status",
             "status [--name NAME] [--output text|json]",
@@ -83,6 +92,26 @@ def _servers() -> tuple[Command, ...]:
                 "Server": {
                     "name": Flag("The server to end.", "default", "NAME", "--name=second"),
                     "all": Flag("Ends all of them.", "false"),
+                    **_OUTPUT,
+                    **HELP,
+                }
+            },
+        ),
+        Command(
+            "faults",
+            "faults [list | add FIELD=VALUE ... | wait ID | remove ID | clear] [FLAG ...]",
+            "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`.",
+            {
+                "Faults": {
+                    "server": _SERVER,
+                    "faults": Flag(
+                        "A YAML file with the faults to add, each with its fields.",
+                        "none",
+                        "FILE",
+                        "--faults=faults.yaml",
+                    ),
+                    "hits": Flag("The number of struck requests that wait waits for.", "1", "N", "--hits=3"),
+                    "timeout": Flag("The time after which wait gives up.", "10s", "DURATION", "--timeout=1m"),
                     **_OUTPUT,
                     **HELP,
                 }

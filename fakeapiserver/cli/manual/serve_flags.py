@@ -72,6 +72,7 @@ OWN: Final = {
         "stages": Flag(
             "A file or folder of KWOK's Stages, which script nodes and pods; may be repeated.", "none", "PATH"
         ),
+        "faults": Flag("A YAML file of faults, which clients meet from the start; may be repeated.", "none", "FILE"),
         "local-storage": Flag(
             "Adds a default StorageClass whose volumes are made where their first pod runs.", "false"
         ),

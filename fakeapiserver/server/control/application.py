@@ -12,6 +12,7 @@ from fastapi import FastAPI, HTTPException, Path
 from pydantic import BaseModel, Field
 
 from fakeapiserver.server.control import controllers as control_controllers
+from fakeapiserver.server.control import faults as control_faults
 from fakeapiserver.server.control import metrics as control_metrics
 from fakeapiserver.server.control.errors import PREFIX, Body, control_application
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
@@ -19,7 +20,7 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 
-class Controlled(control_controllers.Controlled, control_metrics.Controlled, Protocol):
+class Controlled(control_controllers.Controlled, control_faults.Controlled, control_metrics.Controlled, Protocol):
     """The part of an API server that is controlled."""
 
     @property
@@ -123,5 +124,6 @@ def control(server: Controlled) -> FastAPI:
         return WatchesLost(watches=server.storage.lose_watches())
 
     app.include_router(control_controllers.router(server), prefix=PREFIX)
+    app.include_router(control_faults.router(server), prefix=PREFIX)
     app.include_router(control_metrics.router(server), prefix=PREFIX)
     return app

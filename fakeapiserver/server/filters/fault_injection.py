@@ -1,12 +1,13 @@
 """The filter that injects faults (fakeapiserver/faults). While `active` is empty, it costs one look at that."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.faults import injector
+from fakeapiserver.faults import files, injector
 from fakeapiserver.storage.interface import Storage
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class FaultInjection:
     def add(self, fields: Mapping[str, Any]) -> "ActiveFault":
         """Adds the fault that `fields` describe. Raises ValueError with one sentence."""
         return self.faults.add(fields)
+
+    def add_files(self, paths: Iterable[Path]) -> None:
+        """Adds the faults of YAML files. Raises OSError, and ValueError with one sentence."""
+        for path in paths:
+            self.faults.add_all(files.read(path))
 
     async def before(self, request: Request) -> None:
         """Applies the faults that come before the request is handled. Raises the refusal, or ConnectionReset."""

@@ -6,7 +6,7 @@ import pytest
 
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.component_helpers.objects import JOBS, PODS
-from fakeapiserver.controllers.job import sync
+from fakeapiserver.controllers.job import accounting, pod_management
 from fakeapiserver.controllers.job.backoff import BackoffRecord, finished_at
 from fakeapiserver.controllers.job.indexes import Indexes
 from fakeapiserver.controllers.job.pods import generate_name
@@ -497,8 +497,8 @@ def test_pods_of_a_job_that_is_gone_lose_its_finalizer(policy: str) -> None:
 
 
 def test_more_pods_than_one_look_takes_are_made_and_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_MAX_UNCOUNTED", "_MAX_CREATED_OR_DELETED"):
-        monkeypatch.setattr(sync, name, 5)
+    for module, name in ((accounting, "_MAX_UNCOUNTED"), (pod_management, "_MAX_CREATED_OR_DELETED")):
+        monkeypatch.setattr(module, name, 5)
 
     async def scenario(cluster: Harness) -> None:
         await create(cluster, completionMode="Indexed", completions=13, parallelism=13)

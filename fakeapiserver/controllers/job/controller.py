@@ -31,9 +31,10 @@ from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Eve
 from fakeapiserver.controller_runtime.handler import Queue, request_for
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 from fakeapiserver.controller_runtime.source import Informer
+from fakeapiserver.controllers.job.context import BATCH_PERIOD, KIND, SyncJobContext, Tracking
 from fakeapiserver.controllers.job.metrics import JobMetrics
 from fakeapiserver.controllers.job.pods import TRACKING_FINALIZER, UNTRACK, is_tracked
-from fakeapiserver.controllers.job.sync import BATCH_PERIOD, KIND, JobSync, Tracking
+from fakeapiserver.controllers.job.sync import sync_job
 
 _NAME: Final = "kubernetes.io/job-controller"
 # Seconds after the first failure, doubled with each further one.
@@ -206,9 +207,9 @@ class JobController:
             return None
         satisfied = self._expectations.satisfied(key)
         start, result = perf_counter(), "error"
-        sync = JobSync(tracking, job, await self._claimed_pods(job), satisfied=satisfied)
+        sync = SyncJobContext(tracking, job, await self._claimed_pods(job), satisfied=satisfied)
         try:
-            wait = await sync.run()
+            wait = await sync_job(sync)
             result = "success"
         finally:
             tracking.metrics.synced(job, result, sync.action, perf_counter() - start)

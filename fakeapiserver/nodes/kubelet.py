@@ -27,8 +27,9 @@ from fakeapiserver.nodes.leases import renew
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
 from fakeapiserver.nodes.node_resources import Needs, attached_changed
 from fakeapiserver.nodes.pod_lifecycle.admission import Refusal, Room, refusal
+from fakeapiserver.nodes.pod_lifecycle.context import BehaviourOf, PodLocation, PodState
 from fakeapiserver.nodes.pod_lifecycle.events import WARNING, PodEvent, changes
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import BehaviourOf, PodLocation, PodState, next_status
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import next_status
 from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL
 from fakeapiserver.nodes.pod_lifecycle.resizing import PENDING, wanted
 from fakeapiserver.nodes.pod_lifecycle.termination import Stop

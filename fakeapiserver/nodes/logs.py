@@ -11,7 +11,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions
 from fakeapiserver.nodes.behaviour import Lines, Log
 from fakeapiserver.nodes.commands import Process
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import Span
+from fakeapiserver.nodes.pod_lifecycle.context import Span
 
 # The end in a status is rounded down to a second, and what was printed in that second belongs to the run.
 _SECOND: Final = 0.999

@@ -13,8 +13,8 @@ from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.nodes.addresses import Addresses
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.node import MAX_NODES, name_of
+from fakeapiserver.nodes.pod_lifecycle.context import Spans
 from fakeapiserver.nodes.pod_lifecycle.eviction import PRESSURES, TRANSITION_SECONDS, Pressure
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import Spans
 from fakeapiserver.nodes.surroundings import Key, Objects
 
 

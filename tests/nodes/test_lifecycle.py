@@ -8,8 +8,9 @@ from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
 from fakeapiserver.component_helpers.streaming import LogOptions
 from fakeapiserver.nodes.behaviour import Behaviours, Failing, Hook
 from fakeapiserver.nodes.logs import Reader, run_of
+from fakeapiserver.nodes.pod_lifecycle.context import PodLocation, PodState, StatusUpdate
 from fakeapiserver.nodes.pod_lifecycle.events import changes
-from fakeapiserver.nodes.pod_lifecycle.lifecycle import Next, PodLocation, PodState, next_status
+from fakeapiserver.nodes.pod_lifecycle.lifecycle import next_status
 
 START = 1_700_000_000.0
 Object = dict[str, Any]
@@ -33,7 +34,7 @@ class Life:
         for script in scripts:
             self.behaviours.add(**script)
 
-    def look(self) -> Next:
+    def look(self) -> StatusUpdate:
         """Returns the pod's next status, as a kubelet computes it now."""
         found = next_status(
             self.pod,

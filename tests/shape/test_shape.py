@@ -37,7 +37,6 @@ HEAVY: Final = frozenset(
 LONGER: Final = frozenset(
     (
         "fakeapiserver/languages/cel/declarations.py",  # a table
-        "fakeapiserver/nodes/pod_lifecycle/lifecycle.py",
     )
 )
 LONGER_FUNCTIONS: Final = frozenset(

@@ -51,7 +51,7 @@ def _newly_ended(ctx: SyncJobContext) -> tuple[list[Object], list[Object]]:
 
 
 async def _finish(ctx: SyncJobContext) -> tuple[bool, Exception | None]:
-    """Deletes the active pods, which keep their finalizers until they are counted. Returns whether the status changed, and the first failure."""
+    """Deletes the active pods, which keep their finalizers until they are counted. Returns False, for the status, and the first failure."""
     deleted, failure = await pod_management.delete(ctx, ctx.active, partial(pod_management.delete_pod, ctx))
     ctx.active_count = len(ctx.active) - deleted
     if ctx.active_count or not ctx.satisfied:

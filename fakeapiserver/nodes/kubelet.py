@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import STRATEGIC_MERGE_PATCH, DynamicClient
-from fakeapiserver.client.errors import StatusError, is_already_exists, is_conflict, is_not_found
+from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found
 from fakeapiserver.client.record import object_reference
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NODES, PODS, SECRETS, is_terminating
@@ -23,16 +23,14 @@ from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.nodes import node, node_resources
 from fakeapiserver.nodes.commands import needed_objects
-from fakeapiserver.nodes.leases import renew
+from fakeapiserver.nodes.heartbeats import Heartbeats, Nodes
 from fakeapiserver.nodes.managers import EvictionManager, ShutdownManager
 from fakeapiserver.nodes.node_resources import Needs, attached_changed
-from fakeapiserver.nodes.pod_lifecycle.admission import Refusal, Room, refusal
+from fakeapiserver.nodes.pod_lifecycle import admission, resizing, termination
 from fakeapiserver.nodes.pod_lifecycle.context import BehaviourOf, PodLocation, PodState
 from fakeapiserver.nodes.pod_lifecycle.events import WARNING, PodEvent, changes
 from fakeapiserver.nodes.pod_lifecycle.lifecycle import next_status
 from fakeapiserver.nodes.pod_lifecycle.pod_conditions import TERMINAL
-from fakeapiserver.nodes.pod_lifecycle.resizing import PENDING, wanted
-from fakeapiserver.nodes.pod_lifecycle.termination import Stop
 from fakeapiserver.nodes.simulation import NodeState, Simulation
 from fakeapiserver.nodes.surroundings import CONFIG_MAP, Key, Objects
 
@@ -51,7 +49,7 @@ class Pods:
         self._clients: dict[str, DynamicClient] = {}
         self._recorders: dict[str, CoreEventRecorder] = {}
         self._memories: dict[str, PodState] = {}
-        self._rooms: defaultdict[str, Room] = defaultdict(Room)
+        self._rooms: defaultdict[str, admission.Room] = defaultdict(admission.Room)
         self._waiting: set[Request] = set()  # for room
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
@@ -149,7 +147,7 @@ class Pods:
                 objects[kind, name] = await resource.get(name)
         return objects
 
-    def stop(self, pod: Object, stop: Stop) -> bool:
+    def stop(self, pod: Object, stop: termination.Stop) -> bool:
         """The node ends the pod. False: it does so already."""
         memory = self._memories.setdefault(pod["metadata"]["uid"], PodState(stop.begun))
         if memory.stop is not None:
@@ -158,7 +156,7 @@ class Pods:
         self._simulation.look(Request(pod["metadata"]["namespace"], pod["metadata"]["name"]))
         return True
 
-    def _refusal(self, pod: Object, state: NodeState, now: float) -> Refusal | None:
+    def _refusal(self, pod: Object, state: NodeState, now: float) -> admission.Refusal | None:
         """Returns why the node refuses a new pod, or None. The pod's resources are reserved then."""
         uid, status, room = pod["metadata"]["uid"], pod.get("status") or {}, self._rooms[state.name]
         known = self.nodes.indexer.get_by_key(state.name)
@@ -167,15 +165,15 @@ class Pods:
         if "startTime" not in status:
             for spec in pod["spec"]["containers"]:
                 if error := self._simulation.behaviours.of(pod, spec["name"], main=True).admission_error:
-                    return Refusal("UnexpectedAdmissionError", error)
+                    return admission.Refusal("UnexpectedAdmissionError", error)
             pressures = [pressure.condition for pressure in state.pressures(now)]
-            refused = refusal(pod, known, room, pressures=pressures, shuts_down=state.shutdown is not None)
+            refused = admission.refusal(pod, known, room, pressures=pressures, shuts_down=state.shutdown is not None)
             if refused is not None:
                 return refused
         room.take(pod)
         return None
 
-    async def _reject(self, name: str, pod: Object, refused: Refusal) -> None:
+    async def _reject(self, name: str, pod: Object, refused: admission.Refusal) -> None:
         metadata = pod["metadata"]
         status: Object = {
             "phase": "Failed",
@@ -203,18 +201,18 @@ class Pods:
             return
         self._tell(name, pod, [PodEvent("Warning", refused.reason, refused.message)])
 
-    def _keep_room(self, room: Room, pod: Object, memory: PodState) -> None:
+    def _keep_room(self, room: admission.Room, pod: Object, memory: PodState) -> None:
         """Updates the resources that the pod holds, and frees them when it has ended; pods that wait for them are
         queued.
         """
         uid = pod["metadata"]["uid"]
         if (pod.get("status") or {}).get("phase") in TERMINAL:
             self._leave(uid)
-        elif uid in room and memory.allocated == wanted(pod):
+        elif uid in room and memory.allocated == resizing.wanted(pod):
             room.take(pod)
         waits = (pod.get("status") or {}).get("conditions") or ()
         request = Request(pod["metadata"]["namespace"], pod["metadata"]["name"])
-        if any(row["type"] == PENDING for row in waits):
+        if any(row["type"] == resizing.PENDING for row in waits):
             self._waiting.add(request)
         else:
             self._waiting.discard(request)
@@ -274,96 +272,6 @@ class Pods:
         return self._clients[name]
 
 
-class Heartbeats:
-    """Registers each node once, renews its lease every ten seconds and its status every five minutes.
-
-    Requests are nodes. If stages are configured, they set the nodes' conditions.
-    """
-
-    def __init__(self, context: ControllerContext, simulation: Simulation) -> None:
-        self._context = context
-        self._simulation = simulation
-        self._registered: set[str] = set()
-        self.nodes = context.informer(NODES)
-        self._told: dict[str, float] = {}
-
-    async def reconcile(self, request: Request) -> Result | None:
-        state = self._simulation.nodes[request.name]
-        if not state.runs:
-            return None
-        client, clock = self._context.client_of(f"system:node:{state.name}"), self._context.clock
-        nodes = client.resource(NODES)
-        now = clock.now()
-        if state.name not in self._registered:
-            try:
-                await nodes.create(self._new_node(state, now))
-            except StatusError as error:
-                if not is_already_exists(error):
-                    raise
-            self._registered.add(state.name)
-            self._told[state.name] = now
-            node_object = await nodes.get(state.name)
-        else:
-            known = self.nodes.indexer.get_by_key(state.name)
-            if known is None:
-                return None  # a user deleted it: a kubelet registers once
-            node_object = known
-        told = node.conditions(state.pressures(now), shuts_down=state.shutdown is not None)
-        known_conditions = {(row["type"], row["status"]) for row in node_object["status"].get("conditions") or ()}
-        changed = not known_conditions >= {(kind, value) for kind, value, _, _ in told}
-        is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
-        if is_due and "Node" not in self._simulation.staged:
-            status = node.status(
-                state.number,
-                now,
-                node_object["status"],
-                told=told,
-                dual_stack=self._simulation.dual_stack,
-                endpoint=self._simulation.endpoint,
-                version=self._simulation.kubelet_version,
-            )
-            patch = {"status": status}
-            await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
-            self._told[state.name] = now
-        await renew(client, state.name, node_object["metadata"]["uid"], now)
-        return Result(requeue_after=node.RENEW_SECONDS)
-
-    def _new_node(self, state: NodeState, now: float) -> Object:
-        ready = "Node" not in self._simulation.staged
-        simulation = self._simulation
-        return node.node(
-            state.number,
-            now,
-            ready=ready,
-            dual_stack=simulation.dual_stack,
-            endpoint=simulation.endpoint,
-            version=simulation.kubelet_version,
-        )
-
-
-class _Nodes:
-    """A Source: every node, when the kubelets start and when its state changes."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-
-    async def start(self, queue: Queue) -> None:
-        for name in self._simulation.nodes:
-            queue.add(Request("", name))
-
-        def changed(name: str) -> None:
-            queue.add(Request("", name))
-
-        self._changed = changed
-        self._simulation.node_changed.append(changed)
-
-    async def wait_for_sync(self) -> None:
-        """Returns when the informers have their first lists."""
-
-    def stop(self) -> None:
-        self._simulation.node_changed.remove(self._changed)
-
-
 class _Rescripted:
     """A Source: every pod, when a script or a node's state changes."""
 
@@ -390,7 +298,7 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
     """The kubelets of `simulation`."""
     simulation.now = context.clock.now
     heartbeats = context.controller(Heartbeats(context, simulation), name="kubelet-heartbeats")
-    heartbeats.add_source(_Nodes(simulation))
+    heartbeats.add_source(Nodes(simulation))
     heartbeats.queue.slack = node.renew_slack(context.configuration.node_monitor_grace_period)
     reconciler = Pods(context, simulation)
     pods = context.controller(reconciler, name="kubelet-pods", workers=_WORKERS)
@@ -405,7 +313,7 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
         context.controller(ShutdownManager(context, simulation, reconciler.stop), name="kubelet-shutdown"),
     ]
     for manager in managers:
-        manager.add_source(_Nodes(simulation))
+        manager.add_source(Nodes(simulation))
     return [heartbeats, pods, *managers, node_resources.new(context, simulation, reconciler.needs)]
 
 

@@ -18,6 +18,7 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     READY,
     UP_STABILIZED,
     History,
+    Limits,
     normalize,
     normalize_with_behavior,
 )
@@ -86,7 +87,9 @@ def using(*values: int) -> dict[str, PodMetric]:
     ],
 )
 def test_utilization(found: list[Object], metrics: dict[str, PodMetric], replicas: int, utilization: int) -> None:
-    got = calculator.resource_replicas(metrics, found, len(found), 50, "cpu", "", TENTH, DELAYS, NOW)
+    got = calculator.resource_replicas(
+        metrics, found, len(found), 50, "cpu", "", calculator.CalculationRules(TENTH, DELAYS, NOW)
+    )
     assert (got.replicas, got.utilization) == (replicas, utilization)
 
 
@@ -120,7 +123,9 @@ def test_what_cannot_be_calculated(
     found: list[Object], metrics: dict[str, PodMetric], container: str, why: str
 ) -> None:
     with pytest.raises(CalculationError) as error:
-        calculator.resource_replicas(metrics, found, 1, 50, "cpu", container, TENTH, DELAYS, NOW)
+        calculator.resource_replicas(
+            metrics, found, 1, 50, "cpu", container, calculator.CalculationRules(TENTH, DELAYS, NOW)
+        )
     assert str(error.value) == why
 
 
@@ -135,7 +140,9 @@ def test_what_cannot_be_calculated(
     ],
 )
 def test_average_values(current: int, metrics: dict[str, PodMetric], replicas: int, average: int) -> None:
-    got = calculator.plain_replicas(metrics, pods(current), current, 1000, "", TENTH, DELAYS, NOW)
+    got = calculator.plain_replicas(
+        metrics, pods(current), current, 1000, "", calculator.CalculationRules(TENTH, DELAYS, NOW)
+    )
     assert got == (replicas, average)
 
 
@@ -180,15 +187,15 @@ def rules(window: int | None = 0, select: str = "Max", **policies: tuple[int, in
     ],
 )
 def test_limits(current: int, desired: int, replicas: int, why: str) -> None:
-    got = normalize(History(), current, desired, 2, 10, 300, NOW)
+    got = normalize(History(), current, desired, Limits(2, 10, 300, NOW))
     assert (got.replicas, got.limited, got.why.reason) == (replicas, replicas != desired, why)
 
 
 def test_a_high_recommendation_holds_for_a_while() -> None:
     history = History()
-    assert normalize(history, 5, 5, 1, 10, 300, NOW).able == READY
-    assert normalize(history, 5, 2, 1, 10, 300, NOW + 299)[:2] == (5, DOWN_STABILIZED)
-    assert normalize(history, 5, 2, 1, 10, 300, NOW + 301)[:2] == (2, READY)
+    assert normalize(history, 5, 5, Limits(1, 10, 300, NOW)).able == READY
+    assert normalize(history, 5, 2, Limits(1, 10, 300, NOW + 299))[:2] == (5, DOWN_STABILIZED)
+    assert normalize(history, 5, 2, Limits(1, 10, 300, NOW + 301))[:2] == (2, READY)
 
 
 @pytest.mark.parametrize(
@@ -210,24 +217,24 @@ def test_a_high_recommendation_holds_for_a_while() -> None:
 )
 def test_policies(current: int, desired: int, up: Object, down: Object, replicas: int, why: str) -> None:
     behavior = {"scaleUp": up, "scaleDown": down}
-    got = normalize_with_behavior(History(), behavior, current, desired, 2, 10, 300, NOW)
+    got = normalize_with_behavior(History(), behavior, current, desired, Limits(2, 10, 300, NOW))
     assert (got.replicas, got.limited, got.why.reason) == (replicas, replicas != desired, why)
 
 
 def test_a_policy_counts_what_came_in_its_period() -> None:
     behavior, history = {"scaleUp": rules(Pods=(2, 60)), "scaleDown": rules()}, History()
     history.scaled(behavior, 4, 6, NOW)
-    assert normalize_with_behavior(history, behavior, 6, 9, 1, 10, 300, NOW + 59).replicas == 6
-    assert normalize_with_behavior(history, behavior, 6, 9, 1, 10, 300, NOW + 61).replicas == 8
+    assert normalize_with_behavior(history, behavior, 6, 9, Limits(1, 10, 300, NOW + 59)).replicas == 6
+    assert normalize_with_behavior(history, behavior, 6, 9, Limits(1, 10, 300, NOW + 61)).replicas == 8
 
 
 def test_windows_of_both_directions() -> None:
     """Up it goes to the lowest of late, down to the highest."""
     behavior, history = {"scaleUp": rules(60), "scaleDown": rules(None)}, History()
     history.begin(4, NOW)
-    assert normalize_with_behavior(history, behavior, 4, 8, 1, 10, 300, NOW + 30)[:2] == (4, UP_STABILIZED)
-    assert normalize_with_behavior(history, behavior, 4, 6, 1, 10, 300, NOW + 80)[:2] == (6, READY)
-    assert normalize_with_behavior(history, behavior, 6, 2, 1, 10, 300, NOW + 100)[:2] == (6, DOWN_STABILIZED)
+    assert normalize_with_behavior(history, behavior, 4, 8, Limits(1, 10, 300, NOW + 30))[:2] == (4, UP_STABILIZED)
+    assert normalize_with_behavior(history, behavior, 4, 6, Limits(1, 10, 300, NOW + 80))[:2] == (6, READY)
+    assert normalize_with_behavior(history, behavior, 6, 2, Limits(1, 10, 300, NOW + 100))[:2] == (6, DOWN_STABILIZED)
 
 
 # ------------------------------------------------------------------------------------ the controller

@@ -49,12 +49,7 @@ LONGER_FUNCTIONS: Final = frozenset(
         "fakeapiserver/server/control/controllers.py:router",
     )
 )
-KNOW_MORE: Final = frozenset(
-    (
-        "fakeapiserver/nodes/kubelet.py",
-        "fakeapiserver/server/apiserver.py",
-    )
-)
+KNOW_MORE: Final = frozenset(("fakeapiserver/server/apiserver.py",))
 PURE: Final = (
     "fakeapiserver/apimachinery",
     "fakeapiserver/languages",

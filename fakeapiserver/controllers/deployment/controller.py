@@ -28,7 +28,7 @@ from fakeapiserver.controller_runtime.handler import Queue, enqueue_request_for_
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.deployment.new_replica_set import KIND
-from fakeapiserver.controllers.deployment.rollout import Rollout
+from fakeapiserver.controllers.deployment.rollout import Rollout, RolloutTools
 
 log = logging.getLogger(__name__)
 
@@ -165,17 +165,15 @@ class DeploymentController:
         if asks:
             client = self._client.resource(REPLICA_SETS, request.namespace)
             replica_sets = [await client.get(replica_set["metadata"]["name"]) for replica_set in replica_sets]
-        rollout = Rollout(
+        tools = RolloutTools(
             self._client,
             self._recorder,
-            self._clock.now(),
-            deployment,
-            await self._claim(deployment, replica_sets),
             self._has_pods,
             lambda name: self._replica_sets.get_by_key(f"{request.namespace}/{name}"),
             lambda obj: self._wrote(request, obj),
         )
-        return await rollout.sync()
+        now = self._clock.now()
+        return await Rollout(tools, now, deployment, await self._claim(deployment, replica_sets)).sync()
 
     def _wrote(self, request: Request, obj: Object) -> None:
         informer = self._deployment_informer if obj["kind"] == KIND.kind else self._replica_set_informer

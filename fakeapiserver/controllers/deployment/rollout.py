@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.core_events import CoreEventRecorder
 from fakeapiserver.client.dynamic import DynamicClient
@@ -33,33 +35,38 @@ class _StatusIsOld(Exception):
     """The replica set's controller hasn't caught up: its counts say nothing of its size."""
 
 
-class Rollout:
-    """Syncs one deployment. `deployment` and `replica_sets` are the known state, which each write updates.
+class RolloutTools(Struct, frozen=True):
+    """The parts of the controller that a rollout uses.
 
-    has_pods: whether a replica set has pods that haven't ended. known_replica_set: returns one by its name. wrote:
-    called after each write. Methods raise the server's errors.
+    has_pods: whether a replica set has pods that haven't ended. known_replica_set: returns one by its name. wrote: called after each write.
     """
+
+    client: DynamicClient
+    recorder: CoreEventRecorder
+    has_pods: Callable[[Object], bool]
+    known_replica_set: Callable[[str], Object | None]
+    wrote: Callable[[Object], None]
+
+
+class Rollout:
+    """Syncs one deployment. `deployment` and `replica_sets` are the known state, which each write updates. Methods raise the server's errors."""
 
     def __init__(
         self,
-        client: DynamicClient,
-        recorder: CoreEventRecorder,
+        tools: RolloutTools,
         now: float,
         deployment: Object,
         replica_sets: Iterable[Object],
-        has_pods: Callable[[Object], bool],
-        known_replica_set: Callable[[str], Object | None],
-        wrote: Callable[[Object], None],
     ) -> None:
         namespace = deployment["metadata"]["namespace"]
-        self._deployments = client.resource(DEPLOYMENTS, namespace)
-        self._replica_sets = client.resource(REPLICA_SETS, namespace)
-        self._recorder = recorder
+        self._deployments = tools.client.resource(DEPLOYMENTS, namespace)
+        self._replica_sets = tools.client.resource(REPLICA_SETS, namespace)
+        self._recorder = tools.recorder
         self._now = now
         self._deployment = deployment
-        self._has_pods = has_pods
-        self._known = known_replica_set
-        self._wrote = wrote
+        self._has_pods = tools.has_pods
+        self._known = tools.known_replica_set
+        self._wrote = tools.wrote
         self._new: Object | None = None
         self._old: list[Object] = []
         self._sort_out(counts.by_creation(replica_sets))

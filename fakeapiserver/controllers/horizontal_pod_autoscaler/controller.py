@@ -50,6 +50,7 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.replica_calculator impo
 from fakeapiserver.controllers.horizontal_pod_autoscaler.scales import Scales
 from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     History,
+    Limits,
     Reason,
     normalize,
     normalize_with_behavior,
@@ -176,12 +177,12 @@ class HorizontalController:
             why = f"{computed.name} above target"
         elif desired < current:
             why = "All metrics below target"
-        limits = (spec.get("minReplicas", 1), spec["maxReplicas"], self._downscale_window, self._clock.now())
+        limits = Limits(spec.get("minReplicas", 1), spec["maxReplicas"], self._downscale_window, self._clock.now())
         behavior = spec.get("behavior")
         if behavior is None:
-            normalized = normalize(history, current, desired, *limits)
+            normalized = normalize(history, current, desired, limits)
         else:
-            normalized = normalize_with_behavior(history, behavior, current, desired, *limits)
+            normalized = normalize_with_behavior(history, behavior, current, desired, limits)
         status.set(_ABLE, "True", normalized.able)
         status.set(_LIMITED, "True" if normalized.limited else "False", normalized.why)
         return normalized.replicas, why
@@ -310,6 +311,9 @@ class HorizontalController:
         except CalculationError as error:
             raise MetricFailed(str(error), FAILED[kind], context) from error
 
+    def _rules(self, metric: Metric) -> calculator.CalculationRules:
+        return calculator.CalculationRules(metric.tolerances, self._delays, self._clock.now())
+
     async def _resource(self, metric: Metric) -> Measured:
         """CPU or memory, of pods or of one of their containers. CalculationError."""
         target = metric.source["target"]
@@ -326,11 +330,11 @@ class HorizontalController:
             why = f"failed to get {resource} {what}: unable to get metrics for resource {resource}: {error}"
             raise CalculationError(why) from None
         pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
-        rules = metric.tolerances, self._delays, self._clock.now()
+        rules = self._rules(metric)
         shown: Object
         if average is not None:
             try:
-                proposal = calculator.plain_replicas(metrics, pods, current, milli(average), resource, *rules)
+                proposal = calculator.plain_replicas(metrics, pods, current, milli(average), resource, rules)
             except CalculationError as error:
                 raise CalculationError(f"failed to get {resource} usage: {error}") from None
             replicas, shown, name = (
@@ -340,7 +344,7 @@ class HorizontalController:
             )
         else:
             try:
-                told = calculator.resource_replicas(metrics, pods, current, percent, resource, container, *rules)
+                told = calculator.resource_replicas(metrics, pods, current, percent, resource, container, rules)
             except CalculationError as error:
                 raise CalculationError(f"failed to get {resource} utilization: {error}") from None
             usage = resource_quantity(resource, told.usage)
@@ -360,9 +364,7 @@ class HorizontalController:
             raise CalculationError(f"unable to get metric {metric.name}: {error}") from None
         target = milli(metric.source["target"]["averageValue"])
         pods, current = self._pods(metric.namespace, metric.selector), metric.scale.replicas
-        proposal = calculator.plain_replicas(
-            metrics, pods, current, target, "", metric.tolerances, self._delays, self._clock.now()
-        )
+        proposal = calculator.plain_replicas(metrics, pods, current, target, "", self._rules(metric))
         shown = {"metric": metric.identifier, "current": {"averageValue": quantity(proposal.usage)}}
         return measured(proposal.replicas, f"pods metric {metric.name}", "Pods", shown)
 

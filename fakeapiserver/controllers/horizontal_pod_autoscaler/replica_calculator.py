@@ -69,6 +69,14 @@ class Proposal(NamedTuple):
     usage: int
 
 
+class CalculationRules(NamedTuple):
+    """The tolerated deviation from a target, the delays in which pods don't count, and the time in seconds since the epoch."""
+
+    tolerances: Tolerances
+    delays: Delays
+    now: float
+
+
 class _Groups(NamedTuple):
     """The names of pods by state; `ready`: the number of all others."""
 
@@ -88,12 +96,10 @@ def resource_replicas(
     target: int,
     resource: str,
     container: str,
-    tolerances: Tolerances,
-    delays: Delays,
-    now: float,
+    rules: CalculationRules,
 ) -> ResourceProposal:
     """Computes the replicas from a utilization target in percent of the requests. Raises CalculationError."""
-    groups, metrics = _counted(metrics, pods, resource, delays, now)
+    groups, metrics = _counted(metrics, pods, resource, rules)
     requests = {pod["metadata"]["name"]: _request(pod, container, resource) for pod in pods}
     ratio, utilization, usage = _utilization(metrics, requests, target)
 
@@ -105,7 +111,7 @@ def resource_replicas(
         return _utilization(pod_metrics, requests, target)[0]
 
     return ResourceProposal(
-        _replicas(metrics, groups, current, ratio, tolerances, missing, ratio_of), utilization, usage
+        _replicas(metrics, groups, current, ratio, rules.tolerances, missing, ratio_of), utilization, usage
     )
 
 
@@ -115,19 +121,17 @@ def plain_replicas(
     current: int,
     target: int,
     resource: str,
-    tolerances: Tolerances,
-    delays: Delays,
-    now: float,
+    rules: CalculationRules,
 ) -> Proposal:
     """By the value that each pod should have. `resource`: empty for a custom metric. CalculationError."""
-    groups, metrics = _counted(metrics, pods, resource, delays, now)
+    groups, metrics = _counted(metrics, pods, resource, rules)
     ratio, usage = _usage(metrics, target)
     replicas = _replicas(
         metrics,
         groups,
         current,
         ratio,
-        tolerances,
+        rules.tolerances,
         lambda name: target,
         lambda pod_metrics: _usage(pod_metrics, target)[0],
     )
@@ -135,12 +139,12 @@ def plain_replicas(
 
 
 def _counted(
-    metrics: PodMetrics, pods: Sequence[Object], resource: str, delays: Delays, now: float
+    metrics: PodMetrics, pods: Sequence[Object], resource: str, rules: CalculationRules
 ) -> tuple[_Groups, PodMetrics]:
     """The metrics that count. CalculationError."""
     if not pods:
         raise CalculationError(_NO_PODS)
-    groups = _group(pods, metrics, resource, delays, now)
+    groups = _group(pods, metrics, resource, rules.delays, rules.now)
     left_out = groups.ignored | groups.unready
     kept = {name: metric for name, metric in metrics.items() if name not in left_out}
     if not kept:

@@ -76,6 +76,15 @@ class History(Struct):
         _put(events, _ScaleEvent(abs(after - before), now), [event.outdated for event in events])
 
 
+class Limits(NamedTuple):
+    """The autoscaler's lowest and highest number of replicas; the window in seconds for going down, where it names none; and the time."""
+
+    lowest: int
+    highest: int
+    downscale_window: float
+    now: float
+
+
 class Limited(NamedTuple):
     """The allowed replicas, why AbleToScale is true, and whether and why ScalingLimited is."""
 
@@ -88,12 +97,10 @@ class Limited(NamedTuple):
 # ------------------------------------------------------------------------ without behavior
 
 
-def normalize(
-    history: History, current: int, desired: int, lowest: int, highest: int, downscale_window: float, now: float
-) -> Limited:
+def normalize(history: History, current: int, desired: int, limits: Limits) -> Limited:
     """Limits the replicas for an autoscaler without `behavior`."""
-    stabilized = _stabilize(history, desired, downscale_window, now)
-    replicas, why = _within_limits(current, stabilized, lowest, highest)
+    stabilized = _stabilize(history, desired, limits.downscale_window, limits.now)
+    replicas, why = _within_limits(current, stabilized, limits.lowest, limits.highest)
     return Limited(replicas, READY if stabilized == desired else DOWN_STABILIZED, replicas != stabilized, why)
 
 
@@ -119,24 +126,14 @@ def _within_limits(current: int, desired: int, lowest: int, highest: int) -> tup
 # --------------------------------------------------------------------------- with behavior
 
 
-def normalize_with_behavior(
-    history: History,
-    behavior: Rules,
-    current: int,
-    desired: int,
-    lowest: int,
-    highest: int,
-    downscale_window: float,
-    now: float,
-) -> Limited:
-    """Policies and windows as the autoscaler says; `downscale_window` where it doesn't."""
-    up, down = behavior["scaleUp"], behavior["scaleDown"]
-    windows = up["stabilizationWindowSeconds"], down.get("stabilizationWindowSeconds")
-    stabilized = _stabilize_both(
-        history, current, desired, windows[0], int(downscale_window) if windows[1] is None else windows[1], now
-    )
+def normalize_with_behavior(history: History, behavior: Rules, current: int, desired: int, limits: Limits) -> Limited:
+    """Limits the replicas by the policies and windows of `behavior`."""
+    up_window, down_window = (behavior[rules].get("stabilizationWindowSeconds") for rules in ("scaleUp", "scaleDown"))
+    if down_window is None:
+        down_window = int(limits.downscale_window)
+    stabilized = _stabilize_both(history, current, desired, up_window, down_window, limits.now)
     able = READY if stabilized == desired else UP_STABILIZED if desired >= current else DOWN_STABILIZED
-    replicas, why = _within_rates(history, up, down, current, stabilized, lowest, highest, now)
+    replicas, why = _within_rates(history, behavior, current, stabilized, limits)
     return Limited(replicas, able, replicas != stabilized, why)
 
 
@@ -153,23 +150,15 @@ def _stabilize_both(
     return min(max(current, lowest), highest)
 
 
-def _within_rates(
-    history: History,
-    up: Rules,
-    down: Rules,
-    current: int,
-    desired: int,
-    lowest: int,
-    highest: int,
-    now: float,
-) -> tuple[int, Reason]:
+def _within_rates(history: History, behavior: Rules, current: int, desired: int, limits: Limits) -> tuple[int, Reason]:
+    lowest, highest, _, now = limits
     if desired > current:
-        limit = max(_up_limit(history, up, current, now), current)
+        limit = max(_up_limit(history, behavior["scaleUp"], current, now), current)
         allowed, why = (limit, _UP_LIMIT) if highest > limit else (highest, _TOO_MANY)
         if desired > allowed:
             return allowed, why
     elif desired < current:
-        limit = min(_down_limit(history, down, current, now), current)
+        limit = min(_down_limit(history, behavior["scaleDown"], current, now), current)
         allowed, why = (limit, _DOWN_LIMIT) if lowest < limit else (lowest, _TOO_FEW)
         if desired < allowed:
             return allowed, why

@@ -29,7 +29,7 @@ from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.controller_runtime.source import Informer
 from fakeapiserver.controllers.statefulset.identity import KIND, is_member_of
 from fakeapiserver.controllers.statefulset.pod_control import StatefulPodControl
-from fakeapiserver.controllers.statefulset.update import StatefulSetUpdate
+from fakeapiserver.controllers.statefulset.update import StatefulSetUpdate, UpdateTools
 
 log = logging.getLogger(__name__)
 
@@ -110,10 +110,8 @@ class StatefulSetController:
         await self._adopt_revisions(stateful_set, selector)
         pods = await self._claim(stateful_set, selector)
         now = self._clock.now()
-        update = StatefulSetUpdate(
-            self._client, self._control, self._history, self._sets, self._wrote_status, stateful_set, pods, now
-        )
-        status = await update.run(selector)
+        tools = UpdateTools(self._client, self._control, self._history, self._sets, self._wrote_status)
+        status = await StatefulSetUpdate(tools, stateful_set, pods, now).run(selector)
         return self._next_check(stateful_set, status, pods, now)
 
     def _wrote_pod(self, stateful_set: Object, pod: Object) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.cache.indexer import Indexer
@@ -32,25 +34,31 @@ _UNLESS_ZERO: Final = ("readyReplicas", "currentReplicas", "updatedReplicas")
 _Process = Callable[[int], Awaitable[bool]]
 
 
+class UpdateTools(Struct, frozen=True):
+    """The parts of the controller that each sync uses. `wrote` is called with a new status."""
+
+    client: DynamicClient
+    control: StatefulPodControl
+    history: ControllerHistory
+    sets: Indexer
+    wrote: Callable[[Object], None]
+
+
 class StatefulSetUpdate:
-    """Performs a single sync of a stateful set. `wrote` is called with its new status. Raises what pod control and the server raise."""
+    """Performs a single sync of a stateful set. Raises what pod control and the server raise."""
 
     def __init__(
         self,
-        client: DynamicClient,
-        control: StatefulPodControl,
-        history: ControllerHistory,
-        sets: Indexer,
-        wrote: Callable[[Object], None],
+        tools: UpdateTools,
         stateful_set: Object,
         pods: Sequence[Object],
         now: float,
     ) -> None:
-        self._client = client
-        self._control = control
-        self._history = history
-        self._sets = sets
-        self._wrote = wrote
+        self._client = tools.client
+        self._control = tools.control
+        self._history = tools.history
+        self._sets = tools.sets
+        self._wrote = tools.wrote
         self._set = stateful_set
         self._pods = pods
         self._now = now

@@ -11,6 +11,7 @@ from fakeapiserver.languages.jq.errors import JqSyntaxError
 from fakeapiserver.languages.jq.filters import Filter
 from fakeapiserver.languages.jq.lexer import Token
 from fakeapiserver.languages.jq.patterns import Pattern, array_pattern, object_pattern, unset_before
+from fakeapiserver.languages.jq.token_reader import TokenReader
 
 _MAX_DEPTH: Final = 100
 _KEYWORDS: Final = frozenset(
@@ -49,45 +50,14 @@ _ARITHMETIC: Final = {
 }
 
 
-class Parser:
-    """`functions`: what is defined outside."""
+class Parser(TokenReader):
+    """Parses a query or the definitions of a module. `functions`: the name and number of parameters of each that is defined outside."""
 
     def __init__(self, tokens: Sequence[Token], functions: frozenset[tuple[str, int]]) -> None:
-        self._tokens = tokens
-        self._at = 0
+        super().__init__(tokens)
         self._depth = 0
         self._functions = functions
         self._variables: frozenset[str] = frozenset()
-
-    # ---------------------------------------------------------------- tokens
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _is(self, *texts: str) -> bool:
-        return self._next.kind in ("operator", "name") and self._next.text in texts
-
-    def _take(self) -> Token:
-        token = self._tokens[self._at]
-        self._at += 1
-        return token
-
-    def _took(self, *texts: str) -> bool:
-        if self._is(*texts):
-            self._at += 1
-            return True
-        return False
-
-    def _expect(self, text: str) -> None:
-        if not self._took(text):
-            raise self._unexpected(f'"{text}" is missing')
-
-    def _unexpected(self, why: str = "") -> JqSyntaxError:
-        what = f'unexpected token "{self._next.text}"' if self._next.kind != "end" else "unexpected end of query"
-        return JqSyntaxError(f"{what}{f': {why}' if why else ''}")
-
-    # --------------------------------------------------------------- queries
 
     def whole(self) -> Filter:
         query = filters.identity if self._next.kind == "end" else self._query()
@@ -388,11 +358,6 @@ class Parser:
         if not least <= len(parts) <= most:
             raise self._unexpected()
         return source, pattern, parts
-
-    def _variable(self) -> str:
-        if self._next.kind != "variable":
-            raise self._unexpected("a name with $ is missing")
-        return self._take().text
 
     def _pattern(self, names: set[str]) -> Pattern:
         if self._next.kind == "variable":

@@ -1,4 +1,4 @@
-"""Ends a pod: the order in which its containers end, and its last status (upstream: kuberuntime_container.go, killContainersWithSyncResult)."""
+"""Ends a pod: the order in which its containers end, and its last status (upstream: kuberuntime, killContainersWithSyncResult)."""
 
 from collections.abc import Mapping, Sequence
 

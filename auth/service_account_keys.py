@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -27,6 +28,28 @@ class ServiceAccountKeys:
     def __init__(self, signing: Path | None = None, verifying: Sequence[Path] = ()) -> None:
         self._signing_file = signing
         self._verifying_files = tuple(verifying)
+        self._shared: ServiceAccountKeys | None = None
+        self._made: Any = None
+        self._making = threading.Lock()
+
+    def share(self, keys: "ServiceAccountKeys") -> None:
+        """Signs with the key of another server, which may not have been made yet, where no file is named."""
+        self._shared = keys
+
+    def use(self, pem: bytes) -> None:
+        """Signs with this private key where no file is named. ValueError if it isn't one."""
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        key = load_pem_private_key(pem, None)
+        algorithm_of(key)
+        self._made = key
+
+    def pem(self) -> bytes:
+        """The private key that signs, as PKCS #8."""
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+        pem: bytes = self._signing.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return pem
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         """A compact JWS. OSError and ValueError for an unusable file."""
@@ -54,11 +77,16 @@ class ServiceAccountKeys:
 
     @cached_property
     def _signing(self) -> Any:
-        if self._signing_file is None:
-            from cryptography.hazmat.primitives.asymmetric import ec
+        if self._signing_file is not None:
+            return private_key(self._signing_file)
+        if self._shared is not None:
+            return self._shared._signing
+        from cryptography.hazmat.primitives.asymmetric import ec
 
-            return ec.generate_private_key(ec.SECP256R1())
-        return private_key(self._signing_file)
+        with self._making:  # servers in several threads may share it
+            if self._made is None:
+                self._made = ec.generate_private_key(ec.SECP256R1())
+        return self._made
 
     @cached_property
     def _public(self) -> dict[str, Any]:

@@ -109,6 +109,12 @@ class AdjustableClock:
             self._stopped = None
             self._set_timer()
 
+    def fork(self) -> "AdjustableClock":
+        """Another clock that shows the same time, and stands still if this one does. Nothing waits for it yet."""
+        clock = AdjustableClock()
+        clock._ahead, clock._set_back, clock._stopped = self._ahead, self._set_back, self._stopped
+        return clock
+
     def reset(self) -> None:
         """Shows the machine's time again, and goes on. Durations go on, too: what waits is called as soon as it would have been."""
         self.start()

@@ -15,8 +15,9 @@ from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Receive, Scope, Send
-from fakeapiserver.server.local import ADMIN, LocalServer
+from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.authentication import check_options
+from fakeapiserver.server.own_certificates import ADMIN
 
 Anonymous = Literal["user", "admin", "refused"]
 

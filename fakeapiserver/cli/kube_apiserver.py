@@ -14,8 +14,8 @@ from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
 from fakeapiserver.cli import serve, stop_signals
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed, parse
-from fakeapiserver.server.local import serving_names
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.own_certificates import serving_names
 from fakeapiserver.transport import certificates
 
 if TYPE_CHECKING:

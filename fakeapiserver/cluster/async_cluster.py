@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec import structs
+
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster import arguments, clients, reset
 from fakeapiserver.cluster.access import AsyncAccess
@@ -25,6 +27,7 @@ from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.origin import Origin
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
 
@@ -40,6 +43,8 @@ class AsyncCluster(AsyncVerbs, Configured):
 
     _folder: tempfile.TemporaryDirectory[str] | None = None
     _local: LocalServer | None = None
+    _origin: Origin | None = None  # the state to start with; None: that of a fresh cluster
+    _is_fork = False
 
     async def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
         """Adds the admin's context `fakeapiserver` to the kubeconfig at `path` and makes it the current one; `path` is made, with mode
@@ -148,6 +153,21 @@ class AsyncCluster(AsyncVerbs, Configured):
         and the record of requests. Takes some milliseconds."""
         await reset.reset(self._server, to)
 
+    async def fork(self) -> "AsyncCluster":
+        """Another cluster, which runs already, from the present state: `async with await cluster.fork() as other:`.
+
+        It has its own port, the same options, and everything stored under the same uids and resourceVersions, with the history: a watch
+        from an older resourceVersion works there, too. Its certificates, keys and tokens are the same, so the credentials of a kubeconfig
+        are valid at its url. The clock shows the same time, and controllers have the same modes; scripts of nodes and faults are not
+        copied. Both clusters go on independently; stop each."""
+        return await (await self._prepare_fork()).start()
+
+    async def _prepare_fork(self) -> "AsyncCluster":
+        """A cluster with the present state, to be started in any event loop."""
+        other = AsyncCluster.from_config(structs.replace(self._config, secure_port=0, crds=(), webhooks=()))
+        other._origin, other._is_fork = self._server.fork(), True
+        return other
+
     async def lose_watches(self) -> int:
         """Ends every open watch and returns their number."""
         return self._api.storage.lose_watches()
@@ -229,9 +249,11 @@ class AsyncCluster(AsyncVerbs, Configured):
             self._folder = None
 
     def _new_server(self) -> LocalServer:
-        return LocalServer(self._config)
+        return LocalServer(self._config, origin=self._origin)
 
     async def __aenter__(self) -> Self:
+        if self._is_fork and self._local is not None:
+            return self
         return await self.start()
 
     async def __aexit__(

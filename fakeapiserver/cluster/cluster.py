@@ -145,6 +145,18 @@ class Cluster(Blocking[AsyncCluster]):
     mark = blocking(AsyncCluster.mark)
     reset = blocking(AsyncCluster.reset)
     lose_watches = blocking(AsyncCluster.lose_watches)
+
+    def fork(self) -> "Cluster":
+        """Another cluster, which runs already, from the present state: `with cluster.fork() as other:`.
+
+        It has its own port, the same options, and everything stored under the same uids and resourceVersions, with the history: a watch
+        from an older resourceVersion works there, too. Its certificates, keys and tokens are the same, so the credentials of a kubeconfig
+        are valid at its url. The clock shows the same time, and controllers have the same modes; scripts of nodes and faults are not
+        copied. Both clusters go on independently; stop each."""
+        other = Cluster()
+        other._core = self._run(self._core._prepare_fork)
+        return other.start()
+
     settle = blocking(AsyncCluster.settle)
 
     @property
@@ -196,6 +208,8 @@ class Cluster(Blocking[AsyncCluster]):
             self._thread = None
 
     def __enter__(self) -> Self:
+        if self._core._is_fork and self._thread is not None:
+            return self
         return self.start()
 
     def __exit__(

@@ -167,6 +167,12 @@ class RequestScopes(Struct, kw_only=True, dict=True):
             if store.allocation is not None:
                 store.allocation.restore(store.decode(item.value) for item in self.storage.list_now(store.prefix).items)
 
+    def load_allocations(self) -> None:
+        """Marks the addresses and ports of stored services as taken, in a server that starts with a state."""
+        for resource in self.services.allocations:
+            self.store_for(resource)
+        self.restored()
+
     def kind_in(self, stored: GroupVersionKind, api_version: str) -> Kind:
         """The kind of objects that are stored as `stored`, in another served version. LookupError if that version doesn't serve it."""
         row = self.table.for_kind(GroupVersionKind(*GroupVersion.parse(api_version), stored.kind))

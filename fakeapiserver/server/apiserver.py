@@ -42,7 +42,7 @@ from fakeapiserver.server.services import new_services
 from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.server.upkeep.upkeep import Upkeep
 from fakeapiserver.storage.memory import MemoryStorage
-from fakeapiserver.storage.mvcc import Snapshot
+from fakeapiserver.storage.mvcc import MVCC, Snapshot
 from fakeapiserver.transport.connections import IdleConnections
 
 if TYPE_CHECKING:
@@ -77,10 +77,12 @@ class APIServer:
         admin_token: str = "",
         client_ca: bytes = b"",
         front_proxy: FrontProxy | None = None,
+        storage: MVCC | None = None,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
-        self.storage = MemoryStorage()
+        self._is_fresh = storage is None
+        self.storage = MemoryStorage(storage)
         self.started = self.clock.now()
         self.address = f"{config.bind_address}:{config.secure_port}"
         self._tasks: list[asyncio.Task[None]] = []
@@ -206,8 +208,12 @@ class APIServer:
         return application.control(self)
 
     async def start(self) -> None:
-        """Stores the objects of a fresh server and starts the background tasks."""
-        await self._upkeep.store()
+        """Stores the objects of a fresh server, unless it has a state already, and starts the background tasks."""
+        if self._is_fresh:
+            await self._upkeep.store()
+        else:
+            self.scopes.load_allocations()
+            await self.custom_resources.sync()
         if self.config.metrics:
             await self.metrics_apis.serve(self.config.metrics)
         background = [

@@ -5,18 +5,13 @@ Used by Cluster and by `fakeapiserver serve`.
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.auth.authenticators.requestheader import RequestHeaderConfig
-from fakeapiserver.auth.authenticators.tokenfile import MASTERS
 from fakeapiserver.clock import AdjustableClock, Timers
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
@@ -31,18 +26,17 @@ from fakeapiserver.server.http.serving import Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.origin import Origin
+from fakeapiserver.server.own_certificates import Certificates, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
-from fakeapiserver.server.proxies.front_proxy import FrontProxy
 from fakeapiserver.server.simulated_nodes import components, node_readiness
 from fakeapiserver.server.upkeep import bootstrap
-from fakeapiserver.transport import certificates, files
-from fakeapiserver.transport.ca_bundle import check_bundle
+from fakeapiserver.transport import certificates
 from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.kubeconfigs import kubeconfig, kubeconfig_file
 
 log = logging.getLogger(__name__)
 
-ADMIN: Final = "kubernetes-admin"
 if TYPE_CHECKING:
     from fakeapiserver.component_helpers.controller_context import Signing
     from fakeapiserver.controller_manager.manager import ControllerManager, Extra
@@ -59,24 +53,19 @@ _STORAGE: Final = (
 _STOP_GRACE: Final = 2.0
 
 
-class Certificates(Struct, frozen=True):
-    """The server's own certificate authority and what it has issued."""
-
-    authority: KeyPair
-    serving: KeyPair
-    admin: KeyPair
-    front_proxy: FrontProxy
-
-
 class LocalServer:
     """Call order: construct, `await start()` in the event loop that serves, `await stop()`. OSError and ValueError have one clear
-    sentence for the user. `listens`: whether it opens a port; without one, its requests come through `api.application` only."""
+    sentence for the user. `listens`: whether it opens a port; without one, its requests come through `api.application` only.
+    `origin`: the state to start with; None starts a fresh cluster."""
 
-    def __init__(self, config: Config, *, clock: Timers | None = None, listens: bool = True) -> None:
+    def __init__(
+        self, config: Config, *, clock: Timers | None = None, listens: bool = True, origin: Origin | None = None
+    ) -> None:
         self.config = config
         self.listens = listens
-        self.admin_token = secrets.token_urlsafe(24)
-        self.clock = clock or AdjustableClock()
+        self.origin = origin
+        self.admin_token = (origin.admin_token if origin is not None else "") or secrets.token_urlsafe(24)
+        self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock())
         self._certificates: Certificates | None = None
         self._server: Server | None = None
         self.api: APIServer | None = None
@@ -104,21 +93,41 @@ class LocalServer:
         own = self.config.tls_cert_file is None
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
 
+    def fork(self) -> Origin:
+        """The state of this moment, for another server with the same credentials."""
+        assert self.api is not None
+        assert isinstance(self.clock, AdjustableClock)
+        return Origin(
+            storage=self.api.storage.fork(),
+            clock=self.clock.fork(),
+            certificates=self._certificates,
+            admin_token=self.admin_token,
+            keys=self.api.access.issuer.keys,
+            modes=dict(self.controllers.modes) if self.controllers is not None else {},
+            metrics=self.api.metrics_apis.served,
+        )
+
     async def start(self) -> None:
         check_options(self.config)
         self._stages = _stages(self.config)
-        certificates = self._certificates = _certificates(self.config)
+        origin = self.origin
+        certificates = self._certificates = (origin and origin.certificates) or own_certificates(self.config)
         api = self.api = APIServer(
             self.config,
             clock=self.clock,
             admin_token=self.admin_token,
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
+            storage=origin.storage.fork() if origin is not None else None,
         )
+        if origin is not None and origin.keys is not None:
+            api.access.issuer.keys.share(origin.keys)
         api.faults.add_files(self.config.faults)
         api.starting = True
         await api.start()
-        if self.config.local_storage:
+        if origin is not None:
+            await api.metrics_apis.serve(origin.metrics)
+        if self.config.local_storage and origin is None:
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
         if self.listens:
             await self._listen(api, certificates.serving)
@@ -171,6 +180,9 @@ class LocalServer:
             in_flight=lambda: clients.in_flight + api.storage.undelivered,
             revision=lambda: api.storage.revision,
         )
+        for name, mode in self.origin.modes.items() if self.origin is not None else ():
+            if self.controllers.mode(name) != mode:
+                await self.controllers.set_mode(name, mode)
         await self.controllers.begin()
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
@@ -279,80 +291,3 @@ def _bind_problem(config: Config, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"port {config.secure_port} is in use; choose another with --secure-port (port= of a Cluster), or 0 for a free one"
     return f"can't listen on {place}: {error.strerror or error}"
-
-
-def _certificates(config: Config) -> Certificates:
-    """The certificates in --cert-dir, if that is set, else new ones that are never written to disk."""
-    try:
-        authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", certificates.create_authority())
-        serving = _serving(config, authority)
-        admin = _kept(config.cert_dir, "admin") or _keep(
-            config.cert_dir, "admin", certificates.issue_client(authority, ADMIN, [MASTERS])
-        )
-        front_proxy = _front_proxy(config)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise OSError(
-            f"can't use {error.filename}: {error.strerror}; check --cert-dir and the certificate files"
-        ) from error
-    return Certificates(authority, serving, admin, front_proxy)
-
-
-def _front_proxy(config: Config) -> FrontProxy:
-    """The front proxy that the flags configure, else one with an authority of its own, as kubeadm makes it."""
-    ca_file, certificate, key = (
-        config.requestheader_client_ca_file,
-        config.proxy_client_cert_file,
-        config.proxy_client_key_file,
-    )
-    client = certificates.load_pair(certificate, key) if certificate is not None and key is not None else None
-    if ca_file is None and client is not None:
-        return FrontProxy(client=client)
-    if ca_file is not None:
-        bundle = files.read_file(ca_file)
-        check_bundle(f"request-header::{ca_file}", bundle)
-        headers = RequestHeaderConfig(
-            client_ca=bundle,
-            allowed_names=config.requestheader_allowed_names,
-            username_headers=config.requestheader_username_headers,
-            uid_headers=config.requestheader_uid_headers,
-            group_headers=config.requestheader_group_headers,
-            extra_header_prefixes=config.requestheader_extra_headers_prefix,
-        )
-        return FrontProxy(headers, client)
-    folder, names = config.cert_dir, RequestHeaderConfig(b"").allowed_names
-    authority = _kept(folder, "front-proxy-ca") or _keep(
-        folder, "front-proxy-ca", certificates.create_authority("front-proxy-ca")
-    )
-    client = _kept(folder, names[0]) or _keep(folder, names[0], certificates.issue_client(authority, names[0]))
-    return FrontProxy(RequestHeaderConfig(authority.certificate), client)
-
-
-def _serving(config: Config, authority: KeyPair) -> KeyPair:
-    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        return certificates.load_pair(config.tls_cert_file, config.tls_private_key_file)
-    serving = _kept(config.cert_dir, "apiserver")
-    return serving or _keep(config.cert_dir, "apiserver", certificates.issue_server(authority, serving_names(config)))
-
-
-def serving_names(config: Config) -> list[str]:
-    """The names and addresses that the serving certificate is issued for."""
-    return list(dict.fromkeys([*certificates.SERVER_NAMES, *_addresses(config)]))
-
-
-def _addresses(config: Config) -> Iterator[str]:
-    """The bind address, and the first of the service range: the address of the service `kubernetes`."""
-    yield config.bind_address
-    network = ipaddress.ip_network(config.service_ranges[0])
-    yield str(network.network_address + 1)
-
-
-def _kept(folder: Path | None, name: str) -> KeyPair | None:
-    return certificates.load(folder, name) if folder is not None else None
-
-
-def _keep(folder: Path | None, name: str, pair: KeyPair) -> KeyPair:
-    if folder is not None:
-        certificates.save(folder, name, pair)
-    return pair

@@ -114,6 +114,10 @@ class MemoryStorage:
         """Forgets the history up to `revision`. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
         self._mvcc.compact(revision)
 
+    def fork(self) -> MVCC:
+        """A copy of the state and its history, for the storage of another server."""
+        return self._mvcc.fork()
+
     def snapshot(self) -> Snapshot:
         return self._mvcc.snapshot()
 

@@ -265,6 +265,18 @@ class MVCC:
                     current = StoredObject(key, value, revision, stored.create_revision, stored.index, stored.offset)
                     yield self._commit(Change(revision, key, previous, current))
 
+    def fork(self) -> "MVCC":
+        """A copy with the same revision and history, which goes its own way. Stored objects and changes are shared, since they never
+        change."""
+        copy = MVCC(self._max_events, self._max_bytes)
+        copy.revision, copy.compacted, copy._bytes = self.revision, self.compacted, self._bytes
+        copy._history = self._history.copy()
+        copy._buckets = {
+            name: Bucket({**bucket.objects}, [*bucket.keys], [*bucket.unsorted], bucket.generation)
+            for name, bucket in self._buckets.items()
+        }
+        return copy
+
     def _bucket(self, key: str) -> Bucket:
         name = resource_of(key)
         bucket = self._buckets.get(name)

@@ -5,7 +5,7 @@ Upstream: k8s.io/client-go/rest/{request,with_retry,client}.go.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 from types import TracebackType
@@ -159,7 +159,6 @@ class RESTClient:
         body: Object | bytes | None = None,
         content_type: str = JSON,
         accept: str = JSON,
-        headers: Iterable[tuple[str, str]] = (),
         timeout: float | None = None,
     ) -> Response:
         """Sends one request and returns its whole answer. `path` begins with a slash and is escaped already; a dict body is sent as JSON.
@@ -174,7 +173,7 @@ class RESTClient:
         target = self._base + path + encode_query(params)
         if limit is not None:
             target += f"{'&' if '?' in target else '?'}timeout={format_duration(limit)}"
-        asked = _Request(method, target, body, content_type, accept, headers)
+        asked = _Request(method, target, body, content_type, accept)
         await self._wait_for_turn()
         try:
             async with asyncio.timeout(limit):
@@ -193,7 +192,7 @@ class RESTClient:
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """The body of an answer as it comes; leaving the block ends it. `timeout` (seconds) is that of the answer's head. Tried again
         where the server says when. Raises as `request` does, and TransportError when the body breaks off."""
-        asked = _Request(method, self._base + path + encode_query(params), None, "", accept, ())
+        asked = _Request(method, self._base + path + encode_query(params), None, "", accept)
         await self._wait_for_turn()
         async with self._streaming(asked, timeout, retries_broken=False) as answer:
             yield answer.chunks()
@@ -212,7 +211,7 @@ class RESTClient:
 
         StatusError: the server refuses the watch; an ERROR event is given like the others. TransportError: the connection
         broke. ValueError: something else than events came. What `on_answer` raises."""
-        asked = _Request("GET", self._base + path + encode_query({**params, "watch": True}), None, "", accept, ())
+        asked = _Request("GET", self._base + path + encode_query({**params, "watch": True}), None, "", accept)
         async with self._streaming(asked, timeout, retries_broken=True) as answer:
             if answer.status != 200:
                 raise ValueError(f"for request {self._url(asked.target)}, got status: {answer.status}")
@@ -293,7 +292,7 @@ class RESTClient:
 
     async def _send(self, asked: "_Request", target: str) -> tuple[Answer, Credential]:
         credential = await self._credentials.current()
-        headers = [("Accept", asked.accept), *self._headers, *asked.headers]
+        headers = [("Accept", asked.accept), *self._headers]
         if credential.authorization:
             headers.insert(0, ("Authorization", credential.authorization))
         if asked.content:
@@ -328,7 +327,7 @@ class RESTClient:
 class _Request:
     """A request, as it is sent on each try. `target` is path and query."""
 
-    __slots__ = ("accept", "content", "content_type", "headers", "method", "target")
+    __slots__ = ("accept", "content", "content_type", "method", "target")
 
     def __init__(
         self,
@@ -337,14 +336,12 @@ class _Request:
         body: Object | bytes | None,
         content_type: str,
         accept: str,
-        headers: Iterable[tuple[str, str]],
     ) -> None:
         self.method = method
         self.target = target
         self.content = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
         self.content_type = content_type
         self.accept = accept
-        self.headers = tuple(headers)
 
 
 async def _whole(answer: Answer) -> bytes:

@@ -49,7 +49,7 @@ class RolloutTools(Struct, frozen=True):
 
 
 class Rollout:
-    """Syncs one deployment. `deployment` and `replica_sets` are the known state, which each write updates. Methods raise the server's errors."""
+    """Syncs one deployment. `deployment` and `replica_sets` are the known state, which each write updates. Raises the server's errors."""
 
     def __init__(
         self,

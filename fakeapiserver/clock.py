@@ -115,6 +115,10 @@ class AdjustableClock:
         clock._ahead, clock._set_back, clock._stopped = self._ahead, self._set_back, self._stopped
         return clock
 
+    def forward_to(self, seconds: float) -> None:
+        """Shows at least this time (seconds since the epoch), before anything waits."""
+        self._ahead += max(0.0, seconds - self.now())
+
     def reset(self) -> None:
         """Shows the machine's time again, and goes on. Durations go on, too: what waits is called as soon as it would have been."""
         self.start()

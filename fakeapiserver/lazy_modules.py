@@ -113,6 +113,7 @@ LAZY: Final = {
         "fakeapiserver.faults.injector",
         "fakeapiserver.faults.rule",
     ),
+    "States are saved, loaded and compared when a caller asks for it.": ("fakeapiserver.state.file",),
     "Other servers are called when there are some: remote APIServices, webhooks, credentials of kubeconfigs.": (
         "fakeapiserver.server.aggregator.controllers",
         "fakeapiserver.server.aggregator.discovery",

@@ -11,6 +11,7 @@ from fakeapiserver.cli.flags import Parsed
 from fakeapiserver.server.options.config import Config
 
 _FILES: Final = (
+    "load",
     "admission-control-config-file",
     "audit-policy-file",
     "audit-webhook-config-file",

@@ -4,12 +4,13 @@ async with AsyncCluster() as cluster:
     await cluster.settle()
 """
 
+import asyncio
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from msgspec import structs
 
@@ -21,13 +22,15 @@ from fakeapiserver.cluster.controllers import AsyncControllers
 from fakeapiserver.cluster.faults import AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
-from fakeapiserver.cluster.options import Configured
+from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
+from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.origin import Origin
+from fakeapiserver.state import file
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
 
@@ -161,6 +164,35 @@ class AsyncCluster(AsyncVerbs, Configured):
         are valid at its url. The clock shows the same time, and controllers have the same modes; scripts of nodes and faults are not
         copied. Both clusters go on independently; stop each."""
         return await (await self._prepare_fork()).start()
+
+    async def save(self, path: str | os.PathLike[str], *, keys: bool = False) -> None:
+        """Writes the present state with its history to a file, for `Cluster.load` and `serve --load`; compressed if the name ends in .gz.
+
+        The file has mode 0600, since it contains the values of Secrets. An existing file is replaced as a whole. Raises OSError.
+
+        - `keys`: save the private keys of the cluster's authority and of its tokens, too, so that credentials of this cluster are
+          valid for the loaded one."""
+        data = await self._saved(keys=keys)
+        await asyncio.to_thread(file.write, path, data)
+
+    async def _saved(self, *, keys: bool) -> bytes:
+        """The bytes of a file with the present state."""
+        version = self._api.table.scheme.version
+        state = await asyncio.to_thread(origins.saved, self._server.fork(), version, keys=keys)
+        return await asyncio.to_thread(file.encode, state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[ClusterOptions]) -> Self:
+        """A cluster that starts with a state that `save` has written: same uids, resourceVersions, times and history. To be started as any
+        other: `with Cluster.load("state.json.gz", nodes=2) as cluster:`.
+
+        - `options`: those of `Cluster`. `kubernetes_version` is by default that of the saved cluster.
+
+        OSError; ValueError with one sentence for a file that is damaged, from a newer version, or no saved state."""
+        cluster = cls(**options)
+        same_version = "kubernetes_version" not in options
+        cluster._config, cluster._origin = origins.load(path, cluster._config, same_version=same_version)
+        return cluster
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""

@@ -6,6 +6,7 @@ with Cluster() as cluster:
 async with Cluster() as cluster: ...       # an AsyncCluster: in the running event loop, no thread
 """
 
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
@@ -145,6 +146,20 @@ class Cluster(Blocking[AsyncCluster]):
     mark = blocking(AsyncCluster.mark)
     reset = blocking(AsyncCluster.reset)
     lose_watches = blocking(AsyncCluster.lose_watches)
+
+    save = blocking(AsyncCluster.save)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[ClusterOptions]) -> Self:
+        """A cluster that starts with a state that `save` has written: same uids, resourceVersions, times and history. To be started as any
+        other: `with Cluster.load("state.json.gz", nodes=2) as cluster:`.
+
+        - `options`: those of `Cluster`. `kubernetes_version` is by default that of the saved cluster.
+
+        OSError; ValueError with one sentence for a file that is damaged, from a newer version, or no saved state."""
+        cluster = cls()
+        cluster._core = AsyncCluster.load(path, **options)
+        return cluster
 
     def fork(self) -> "Cluster":
         """Another cluster, which runs already, from the present state: `with cluster.fork() as other:`.

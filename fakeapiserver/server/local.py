@@ -20,13 +20,13 @@ from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.nodes import local_storage
 from fakeapiserver.nodes.stages import sources
+from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.server.origin import Origin
 from fakeapiserver.server.own_certificates import Certificates, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.simulated_nodes import components, node_readiness
@@ -59,8 +59,11 @@ class LocalServer:
     `origin`: the state to start with; None starts a fresh cluster."""
 
     def __init__(
-        self, config: Config, *, clock: Timers | None = None, listens: bool = True, origin: Origin | None = None
+        self, config: Config, *, clock: Timers | None = None, listens: bool = True, origin: origins.Origin | None = None
     ) -> None:
+        if config.load is not None and origin is None:
+            given = "kubernetes-version" in config.given
+            config, origin = origins.load(config.load, config, same_version=not given)
         self.config = config
         self.listens = listens
         self.origin = origin
@@ -93,11 +96,11 @@ class LocalServer:
         own = self.config.tls_cert_file is None
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
 
-    def fork(self) -> Origin:
+    def fork(self) -> origins.Origin:
         """The state of this moment, for another server with the same credentials."""
         assert self.api is not None
         assert isinstance(self.clock, AdjustableClock)
-        return Origin(
+        return origins.Origin(
             storage=self.api.storage.fork(),
             clock=self.clock.fork(),
             certificates=self._certificates,
@@ -111,7 +114,9 @@ class LocalServer:
         check_options(self.config)
         self._stages = _stages(self.config)
         origin = self.origin
-        certificates = self._certificates = (origin and origin.certificates) or own_certificates(self.config)
+        certificates = self._certificates = (origin and origin.certificates) or own_certificates(
+            self.config, origin.authority if origin is not None else None
+        )
         api = self.api = APIServer(
             self.config,
             clock=self.clock,

@@ -1,14 +1,18 @@
 """The state from which a server starts in place of a fresh one: of another cluster, or of a file."""
 
+import os
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import AdjustableClock
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.own_certificates import Certificates
+from fakeapiserver.state import file
 from fakeapiserver.storage.mvcc import MVCC
+from fakeapiserver.transport.key_pair import KeyPair
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import Mode
@@ -17,14 +21,56 @@ if TYPE_CHECKING:
 class Origin(Struct, frozen=True, kw_only=True):
     """A server takes copies of `storage` and `clock`, so that several servers can start from one origin.
 
-    `certificates`, `admin_token`, `keys`: those of another server; by default a server makes its own.
+    `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
     `modes`: of controllers. `metrics`: the metrics APIs that are served.
     """
 
     storage: MVCC
     clock: AdjustableClock
     certificates: Certificates | None = None
+    authority: KeyPair | None = None
     admin_token: str = ""
     keys: ServiceAccountKeys | None = None
     modes: "Mapping[str, Mode]" = field(default_factory=dict)
     metrics: Collection[str] = ()
+
+
+def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved":
+    """Returns the contents of a file for the origin of a running server; with `keys`, also its private keys."""
+    private = None
+    if keys:
+        assert origin.certificates is not None
+        assert origin.keys is not None
+        authority = origin.certificates.authority
+        private = file.Keys(
+            authority.certificate.decode(), authority.key.decode(), origin.admin_token, origin.keys.pem().decode()
+        )
+    return file.Saved(kubernetes_version, origin.storage, origin.clock.now(), origin.metrics, private)
+
+
+def origin_of(state: "file.Saved") -> Origin:
+    """The origin of servers that start with a saved state. Their clock shows the machine's time, or the saved one if that is later."""
+    clock = AdjustableClock()
+    clock.forward_to(state.seconds)
+    if state.keys is None:
+        return Origin(storage=state.storage, clock=clock, metrics=state.metrics)
+    keys = ServiceAccountKeys()
+    keys.use(state.keys.tokens.encode())
+    return Origin(
+        storage=state.storage,
+        clock=clock,
+        authority=KeyPair(state.keys.authority_certificate.encode(), state.keys.authority_key.encode()),
+        admin_token=state.keys.admin_token,
+        keys=keys,
+        metrics=state.metrics,
+    )
+
+
+def load(path: str | os.PathLike[str], config: Config, *, same_version: bool) -> tuple[Config, Origin]:
+    """The origin that a file holds, and the configuration of a server for it, with `same_version` of the saved Kubernetes version.
+
+    Raises OSError and ValueError for a file that can't be used."""
+    state = file.read(path)
+    if same_version:
+        config = structs.replace(config, kubernetes_version=state.kubernetes_version)
+    return config, origin_of(state)

@@ -27,10 +27,12 @@ class Certificates(Struct, frozen=True):
     front_proxy: FrontProxy
 
 
-def own_certificates(config: Config) -> Certificates:
-    """The certificates in --cert-dir, if that is set, else new ones that are never written to disk."""
+def own_certificates(config: Config, authority: KeyPair | None = None) -> Certificates:
+    """The certificates in --cert-dir, if that is set, else new ones that are never written to disk. `authority` issues them, if given."""
     try:
-        authority = _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", certificates.create_authority())
+        authority = (
+            authority or _kept(config.cert_dir, "ca") or _keep(config.cert_dir, "ca", certificates.create_authority())
+        )
         serving = _serving(config, authority)
         admin = _kept(config.cert_dir, "admin") or _keep(
             config.cert_dir, "admin", certificates.issue_client(authority, ADMIN, [MASTERS])

@@ -265,6 +265,36 @@ class MVCC:
                     current = StoredObject(key, value, revision, stored.create_revision, stored.index, stored.offset)
                     yield self._commit(Change(revision, key, previous, current))
 
+    def base(self) -> list[StoredObject]:
+        """The objects from which the history starts: those of the oldest known revision."""
+        objects = {key: stored for bucket in self._buckets.values() for key, stored in bucket.objects.items()}
+        for change in reversed(self._history):
+            if change.previous is None:
+                objects.pop(change.key, None)
+            else:
+                objects[change.key] = change.previous
+        return [*objects.values()]
+
+    def load(
+        self, base: list[StoredObject], compacted: int, changes: Iterator[tuple[StoredObject, bool]], revision: int
+    ) -> None:
+        """Fills an empty storage with the objects of the revision `compacted`, and then with each later change: the object's state, and
+        whether the change deletes it. Raises ValueError if the revisions of changes don't rise to `revision`, KeyNotFound."""
+        self.revision = self.compacted = compacted
+        for stored in base:
+            bucket = self._bucket(stored.key)
+            bucket.put(stored)
+            bucket.generation = compacted
+        for state, deletes in changes:
+            if not self.revision < state.mod_revision <= revision:
+                raise ValueError(f"revision {state.mod_revision} follows {self.revision}, and {revision} is the newest")
+            previous = self.get(state.key)
+            if deletes and previous is None:
+                raise KeyNotFound(state.key)
+            current, tombstone = (None, state) if deletes else (state, None)
+            self._commit(Change(state.mod_revision, state.key, previous, current, tombstone))
+        self.revision = max(self.revision, revision)
+
     def fork(self) -> "MVCC":
         """A copy with the same revision and history, which goes its own way. Stored objects and changes are shared, since they never
         change."""

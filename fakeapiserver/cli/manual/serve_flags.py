@@ -73,6 +73,12 @@ OWN: Final = {
             "A file or folder of KWOK's Stages, which script nodes and pods; may be repeated.", "none", "PATH"
         ),
         "faults": Flag("A YAML file of faults, which clients meet from the start; may be repeated.", "none", "FILE"),
+        "load": Flag(
+            "Starts with a state that `fakeapiserver state save` has written, in its Kubernetes version.",
+            "none",
+            "FILE",
+            "--load=state.json.gz",
+        ),
         "local-storage": Flag(
             "Adds a default StorageClass whose volumes are made where their first pod runs.", "false"
         ),

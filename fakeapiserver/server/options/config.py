@@ -197,6 +197,7 @@ class Config(Struct, kw_only=True):
     load_balancers: bool = False  # services of that type get addresses
     metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
     stages: Sources = ()  # KWOK's Stage objects, which say what becomes of nodes and pods
+    load: Path | None = None  # a saved state to start with
     faults: tuple[Path, ...] = ()  # YAML files of faults, which exist from the start
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from conformance import cbor, recordings, wire
+from conformance.free_values import FREE_KEYS, UID, plain
 from conformance.players.audit_log import AuditLog
 from conformance.players.credentials import Credentials
 from conformance.summary import summarized
@@ -50,43 +51,9 @@ Answer = dict[str, Any]
 _REFERENCE: Final = re.compile(r"\$\{(\d+)((?:\.[\w-]+)+)\}")
 _TOKEN: Final = re.compile(r"\$\{token(64)?\.([\w -]+)\}")
 _PADDING: Final = re.compile("x{1000,}")
-UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-# As Go prints one, with or without the reading of its other clock.
-_GO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC( m=\S+)?")
-_REVISION: Final = re.compile(
-    r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|in object meta: |in the precondition \('
-    r"|resource version: \d+ \()\d+"
-)
-_YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
-_DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
-_TOO_OLD: Final = re.compile(r"(too old resource version: )\d+ \(\d+\)")
 _CHOSEN: Final = re.compile(r"((?:resourceVersion|continue)=)[^&]*")
 _REASON: Final = "authorization.k8s.io/reason"
 _ALLOWED: Final = "RBAC: allowed by "
-# What generateName adds.
-_SUFFIX: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
-# Documents' own hashes, and when a server made them.
-_HASH: Final = re.compile(r"hash=[0-9A-F]{128}")
-_HTTP_DATE: Final = re.compile(r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d (GMT|UTC)$")
-_FINGERPRINT: Final = re.compile("X509SHA256=[0-9a-f]{64}")
-_AGE: Final = re.compile(r"^\d+[smhdy](\d+[smhdy])?$")
-# Answers whose values a server chooses freely; what is chosen must be there, not equal.
-FREE_KEYS: Final = frozenset(
-    {
-        "resourceVersion",
-        "continue",
-        "uid",
-        "clusterIP",
-        "clusterIPs",
-        "nodePort",
-        "healthCheckNodePort",
-        "serverAddress",
-        "description",
-        "token",
-        "ETag",
-    }
-)
 _FREE_HEADERS: Final = (
     "ETag",
     "Last-Modified",
@@ -433,19 +400,6 @@ def _compare(expected: Any, got: Any, path: str, free: frozenset[str]) -> str:
 def _without_uids(fields: Answer) -> Answer:
     """Owners stand in managed fields by their uid."""
     return {UID.sub("UID", key) if key.startswith("k:") else key: value for key, value in fields.items()}
-
-
-def plain(value: Any) -> Any:
-    """A value without identities and times."""
-    if not isinstance(value, str):
-        return value
-    text = _TIME.sub("TIME", UID.sub("UID", value))
-    text = _FINGERPRINT.sub("X509SHA256=FINGERPRINT", _GO_TIME.sub("TIME", text))
-    text = _REVISION.sub(r"\1REVISION", _TOO_OLD.sub(r"\1REVISIONS", text))
-    text = _YAML_TOKEN.sub(r"\1TOKEN", text)
-    text = _HTTP_DATE.sub("DATE", _HASH.sub("hash=HASH", text))
-    text = _SUFFIX.sub("-SUFFIX", _DATE.sub("DATE", text))
-    return "AGE" if _AGE.match(text) else text
 
 
 def _short(value: Any) -> str:

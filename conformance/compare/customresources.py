@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.exchange import Answer, Client, comparing, difference, plain
+from conformance.exchange import Answer, Client, comparing, difference
+from conformance.free_values import plain
 
 Request = dict[str, Any]
 Schema = dict[str, Any]

@@ -20,7 +20,8 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from conformance import cbor, wire
-from conformance.exchange import Client, comparing, plain
+from conformance.exchange import Client, comparing
+from conformance.free_values import plain
 
 Request = dict[str, Any]
 

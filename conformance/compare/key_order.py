@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance import recordings
-from conformance.exchange import HERE, UID, Answer, Client, comparing, run, scenarios
+from conformance.exchange import HERE, Answer, Client, comparing, run, scenarios
+from conformance.free_values import UID
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 

@@ -27,7 +27,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from conformance.compare.edges import first_difference
-from conformance.exchange import Client, comparing, plain
+from conformance.exchange import Client, comparing
+from conformance.free_values import plain
 
 _LIMIT: Final = 3 << 20
 _NAMESPACE: Final = "limits"

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from conformance.exchange import Answer, plain
+from conformance.exchange import Answer
+from conformance.free_values import plain
 
 # Two entries of one of Go's small maps change places in one of eight walks.
 _ASKED: Final = 50

@@ -26,7 +26,8 @@ from typing import Any, Final
 from conformance.compare.customresources import comparable
 from conformance.compare.kinds import Share
 from conformance.compare.ordering import comparable_in_order, disorder
-from conformance.exchange import FREE_KEYS, Answer, Client, comparing, difference, message_of, plain
+from conformance.exchange import Answer, Client, comparing, difference, message_of
+from conformance.free_values import FREE_KEYS, plain
 from conformance.random.objects import Types
 from conformance.random.updates import RICH, Request, Updates, json_patch, known_values
 from conformance.random.writes import OBJECTS

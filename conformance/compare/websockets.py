@@ -22,7 +22,8 @@ from urllib.parse import quote, urlsplit
 
 from conformance import wire
 from conformance.compare.edges import first_difference
-from conformance.exchange import Client, comparing, plain
+from conformance.exchange import Client, comparing
+from conformance.free_values import plain
 
 _MAPS: Final = "/api/v1/namespaces/websockets/configmaps"
 _AT_A_TIME: Final = 6

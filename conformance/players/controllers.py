@@ -45,9 +45,11 @@ from typing import Any, Final
 
 from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
-from conformance.exchange import Client, plain
+from conformance.exchange import Client
+from conformance.free_values import plain
 from conformance.players.metrics_server import MetricsServer
 from conformance.players.pairs import FOR_SCRIPTS, GATES, Pair
+from conformance.rows import Sources, shortened
 
 HERE: Final = Path(__file__).parents[1] / "controller_scripts"
 _REPLICA_SETS: Final = "apps/v1/replicasets"
@@ -392,7 +394,7 @@ def record(client: Client, names: Sequence[str], haste: float) -> None:
         states = [*_states(client, json.loads(path.read_text()), settles=False, haste=haste)]
         target = recording_of(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(recordings.lines(recordings.shortened(states), sort_keys=True))
+        target.write_text(recordings.lines(shortened(states, Sources()), sort_keys=True))
         print(f"{path.parent.name}/{path.stem}: {len(states)} states", file=sys.stderr, flush=True)
 
 

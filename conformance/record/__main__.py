@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Final
 
 from conformance import recordings
-from conformance.exchange import Client, recording_of, run, scenarios
+from conformance.exchange import HERE, Client, recording_of, run, scenarios
 from conformance.players.credentials import Credentials
 
-# Areas of older versions, and the version whose answers to the same requests are nearly the same.
-SIMILAR: Final = {"v1.34": "v1.35", "v1.33": "v1.34"}
+# Areas whose answers to the same requests are nearly the same.
+SIMILAR: Final = {"v1.35": ("discovery", "kinds"), "v1.34": ("v1.35",), "v1.33": ("v1.34",), "gates-off": ("gates-on",)}
+
+
+def similar(path: Path) -> str:
+    """Returns the area that has nearly the same answers to this scenario's requests, or ""."""
+    requests = path.read_text()
+    areas = SIMILAR.get(path.parent.name, ())
+    others = {area: HERE / "scenarios" / area / path.name for area in areas}
+    return next((area for area, other in others.items() if other.exists() and other.read_text() == requests), "")
 
 
 def main() -> int:
@@ -28,16 +36,14 @@ def main() -> int:
     credentials = Credentials(arguments.folder.absolute()) if arguments.folder else None
     client = Client(arguments.server, arguments.token, credentials)
     total = 0
-    for area, path in scenarios(arguments.area):
+    for _, path in scenarios(arguments.area):
         answers = run(path, client, patient=True)
         total += len(answers)
         target = recording_of(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         scenario = recordings.scenario(path.read_text())
-        if scenario.get("keyOrder"):
-            target.write_text(recordings.lines(answers))
-        else:
-            recordings.write(target, answers, scenario["requests"], similar=SIMILAR.get(area, ""))
+        ordered = bool(scenario.get("keyOrder"))
+        recordings.write(target, answers, scenario["requests"], similar=similar(path), ordered=ordered)
         print(f"{target.parent.name}/{target.stem}: {len(answers)} answers", file=sys.stderr)
     print(f"{total} answers recorded", file=sys.stderr)
     return 0

@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from conformance.exchange import Answer, Client, comparing, plain
+from conformance.exchange import Answer, Client, comparing
+from conformance.free_values import plain
 from conformance.random.nodes import Nodes
 from conformance.random.roles import GROUP, NAMESPACES, RBAC, WRITERS, Request, Roles
 

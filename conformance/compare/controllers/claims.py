@@ -9,7 +9,6 @@ beside it, ours `--controllers='*,-node-lifecycle-controller,-pod-garbage-collec
 in the end both must have the same objects, with the same events.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -20,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, Final
 
-from conformance.exchange import Client
+from conformance.exchange import Client, comparing
 
 Object = dict[str, Any]
 Step = tuple[str, str, Any]  # method, path, body
@@ -352,11 +351,7 @@ def live(servers: Sequence[tuple[str, str]], kind: str, seed: int, steps: int) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    for name, default in (("--seed", 1), ("--lives", 5), ("--steps", 12), ("--workers", 4)):
-        parser.add_argument(name, type=int, default=default)
+    parser = comparing(__doc__, seed=1, lives=5, steps=12, workers=4)
     parser.add_argument("--kind", action="append", choices=sorted(KINDS))
     arguments = parser.parse_args()
     servers = [(arguments.oracle, arguments.oracle_token), (arguments.server, arguments.token)]

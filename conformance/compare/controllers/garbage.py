@@ -11,7 +11,6 @@ all namespaces are deleted, and must have said the same before they went.
 The custom resources' group is `garbage.example.com`, names begin with `dg`.
 """
 
-import argparse
 import sys
 import time
 import uuid
@@ -21,7 +20,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from conformance.exchange import Client, plain
+from conformance.exchange import Client, comparing
+from conformance.free_values import plain
 
 Object = dict[str, Any]
 _GROUP: Final = "garbage.example.com"
@@ -322,14 +322,7 @@ def define(servers: Sequence[Server]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--oracle", "--oracle-token", "--server", "--token"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--graphs", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=6)
-    options = parser.parse_args()
+    options = comparing(__doc__, rounds=1, graphs=20, steps=6).parse_args()
     servers = (
         Server(Client(options.oracle, options.oracle_token)),
         Server(Client(options.server, options.token)),

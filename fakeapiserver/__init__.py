@@ -13,10 +13,11 @@ from fakeapiserver import lazy_modules
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.errors import StatusError
     from fakeapiserver.cluster import AsyncCluster, Cluster, ClusterOptions
+    from fakeapiserver.cluster.differences import diff
     from fakeapiserver.server.apiserver import APIServer
 
 __version__: Final = "0.1.0"
-__all__ = ["APIServer", "AsyncCluster", "Cluster", "ClusterOptions", "StatusError", "__version__"]
+__all__ = ["APIServer", "AsyncCluster", "Cluster", "ClusterOptions", "StatusError", "__version__", "diff"]
 
 PUBLIC_MODULES: Final = (
     "fakeapiserver.apimachinery.gvk",
@@ -75,6 +76,7 @@ _HOMES: Final = {
     "AsyncCluster": "fakeapiserver.cluster",
     "Cluster": "fakeapiserver.cluster",
     "ClusterOptions": "fakeapiserver.cluster",
+    "diff": "fakeapiserver.cluster.differences",
     "StatusError": "fakeapiserver.apimachinery.errors",
 }
 

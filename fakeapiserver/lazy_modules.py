@@ -113,7 +113,12 @@ LAZY: Final = {
         "fakeapiserver.faults.injector",
         "fakeapiserver.faults.rule",
     ),
-    "States are saved, loaded and compared when a caller asks for it.": ("fakeapiserver.state.file",),
+    "States are saved, loaded and compared when a caller asks for it.": (
+        "fakeapiserver.server.exported",
+        "fakeapiserver.state.diff",
+        "fakeapiserver.state.file",
+        "fakeapiserver.state.manifests",
+    ),
     "Other servers are called when there are some: remote APIServices, webhooks, credentials of kubeconfigs.": (
         "fakeapiserver.server.aggregator.controllers",
         "fakeapiserver.server.aggregator.discovery",

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from msgspec import structs
 
@@ -26,13 +26,18 @@ from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
+from fakeapiserver.server import exported
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.origin import Origin
-from fakeapiserver.state import file
+from fakeapiserver.state import diff as diffs
+from fakeapiserver.state import file, manifests
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
+
+if TYPE_CHECKING:
+    from fakeapiserver.state.diff import Diff
 
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
 
@@ -174,6 +179,23 @@ class AsyncCluster(AsyncVerbs, Configured):
           valid for the loaded one."""
         data = await self._saved(keys=keys)
         await asyncio.to_thread(file.write, path, data)
+
+    async def diff(self, since: Snapshot, *, noise: bool = False) -> "Diff":
+        """The differences between an earlier snapshot and the present state: true if there are any. Its text is YAML; `added`, `removed`
+        and `changed` are lists of objects.
+
+        - `noise`: also compare managedFields, resourceVersion, uid, generation and times."""
+        return diffs.diff(since, self._api.snapshot(), noise=noise)
+
+    async def export(self, folder: str | os.PathLike[str], *, secrets: bool = False) -> list[Path]:
+        """Writes a manifest for each object, without status and what the server sets: `folder/NAMESPACE/KIND-NAME.yaml`, and in `_cluster`
+        those without a namespace. Returns the paths. `Cluster(objects=folder)` and `kubectl apply -R -f folder` take them.
+
+        Objects of a fresh cluster, and those that controllers make from others, are left out.
+
+        - `secrets`: also write the values of Secrets, which are empty otherwise. OSError."""
+        objects = [*exported.objects(self._api, secrets=secrets)]
+        return await asyncio.to_thread(manifests.write, Path(folder), objects)
 
     async def _saved(self, *, keys: bool) -> bytes:
         """The bytes of a file with the present state."""

@@ -148,6 +148,8 @@ class Cluster(Blocking[AsyncCluster]):
     lose_watches = blocking(AsyncCluster.lose_watches)
 
     save = blocking(AsyncCluster.save)
+    diff = blocking(AsyncCluster.diff)
+    export = blocking(AsyncCluster.export)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **options: Unpack[ClusterOptions]) -> Self:

@@ -26,12 +26,19 @@ def read(sources: Sources, *kinds: str) -> list[Object]:
     Folders are not searched recursively, and other files in them are ignored. Raises OSError for missing files,
     ValueError for invalid ones.
     """
-    return list({title(obj): obj for obj in read_all(sources) if obj.get("kind") in kinds}.values())
+    return list(
+        {
+            title(obj): obj
+            for source in _several(sources)
+            for obj in _objects(source, is_deep=False)
+            if obj.get("kind") in kinds
+        }.values()
+    )
 
 
 def read_all(sources: Sources) -> Iterator[Object]:
-    """The objects of every kind, in order. Raises as `read` does."""
-    return (obj for source in _several(sources) for obj in _objects(source))
+    """The objects of every kind, in order; of a folder without manifests, those in its folders. Raises as `read` does."""
+    return (obj for source in _several(sources) for obj in _objects(source, is_deep=True))
 
 
 def title(obj: Object) -> str:
@@ -43,14 +50,14 @@ def _several(sources: Sources) -> Sequence[Source]:
     return [sources] if isinstance(sources, str | os.PathLike | Mapping) else sources
 
 
-def _objects(source: Source) -> Iterator[Object]:
+def _objects(source: Source, is_deep: bool) -> Iterator[Object]:
     if isinstance(source, Mapping):
         yield from _items(dict(source))
         return
     if isinstance(source, str) and "\n" in source:
         yield from _documents(source.encode(), "the text")
         return
-    for file in _files(Path(source)):
+    for file in _files(Path(source), is_deep):
         yield from _documents(file.read_bytes(), str(file))
 
 
@@ -64,11 +71,17 @@ def _documents(data: bytes, title: str) -> Iterator[Object]:
             yield from _items(content)
 
 
-def _files(path: Path) -> list[Path]:
+def _exported(path: Path) -> list[Path]:
+    """The manifests in the folders of a folder without manifests, as `export` writes them."""
+    return sorted(file for file in path.glob("*/*") if file.suffix in _SUFFIXES)
+
+
+def _files(path: Path, is_deep: bool) -> list[Path]:
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+        return files or (_exported(path) if is_deep else [])
     return [path]
 
 

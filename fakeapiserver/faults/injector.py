@@ -71,8 +71,17 @@ class ActiveFault:
 class Faults:
     """The faults of a server. A request looks at `active` alone while it is empty."""
 
-    def __init__(self, clock: Timers, storage: Storage, find_scope: FindScope, request_timeout: float) -> None:
+    def __init__(
+        self,
+        clock: Timers,
+        storage: Storage,
+        find_scope: FindScope,
+        request_timeout: float,
+        changed: Callable[[tuple[ActiveFault, ...]], None],
+    ) -> None:
+        """`changed` is called with the faults whenever one was added or removed."""
         self.active: tuple[ActiveFault, ...] = ()
+        self._changed = changed
         self._clock = clock
         self._storage = storage
         self._find_scope = find_scope
@@ -100,17 +109,21 @@ class Faults:
             fault = active.fault
             if fault.stale is not None or fault.lag:
                 active.lag = Lag(self._storage, fault.stale or fault.lag)
-        self.active = (*self.active, *added)
+        self._set((*self.active, *added))
         return added
 
     def remove(self, added: ActiveFault) -> None:
         """Removes a fault: what hangs goes on, and watches get what was held back. A second call does nothing."""
-        self.active = tuple(fault for fault in self.active if fault is not added)
+        self._set(tuple(fault for fault in self.active if fault is not added))
         added.removed.set()
         if added.lag is not None:
             added.lag.release()
         for watcher in added.watchers:
             watcher.wake()
+
+    def _set(self, active: tuple[ActiveFault, ...]) -> None:
+        self.active = active
+        self._changed(active)
 
     def clear(self) -> None:
         """Removes all faults."""

@@ -24,19 +24,19 @@ class FaultInjection:
         find_scope: Callable[[Request], RequestScope | None],
         request_timeout: float,
     ) -> None:
+        # The faults that exist, in the order in which they were added.
+        self.active: Sequence[ActiveFault] = ()
         self._dependencies = (clock, storage, find_scope, request_timeout)
         self._faults: Faults | None = None
 
     @property
     def faults(self) -> "Faults":
         if self._faults is None:
-            self._faults = injector.Faults(*self._dependencies)
+            self._faults = injector.Faults(*self._dependencies, self._set)
         return self._faults
 
-    @property
-    def active(self) -> "Sequence[ActiveFault]":
-        """The faults that exist, in the order in which they were added."""
-        return self._faults.active if self._faults is not None else ()
+    def _set(self, active: "Sequence[ActiveFault]") -> None:
+        self.active = active
 
     def add(self, fields: Mapping[str, Any]) -> "ActiveFault":
         """Adds the fault that `fields` describe. Raises ValueError with one sentence."""

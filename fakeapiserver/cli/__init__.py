@@ -23,6 +23,7 @@ _MODULES: Final = {
     "status": "status",
     "stop": "stop",
     "faults": "faults",
+    "state": "state",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

@@ -23,18 +23,23 @@ def ask(server: str, method: str, path: str, body: Any = None) -> Any:
 
     `server`: its name, "" for the default one. `path` is below /fakeapiserver. Raises RemoteError, and UsageError for a wrong name.
     """
+    data = msgspec.json.encode(body) if body is not None else None
+    answer = ask_bytes(server, method, path, data)
+    return msgspec.json.decode(answer) if answer else None
+
+
+def ask_bytes(server: str, method: str, path: str, data: bytes | None = None) -> bytes:
+    """Sends bytes as `ask` does, and returns the bytes of the answer."""
     name = server or background.DEFAULT_NAME
     facts = background.Server(name).facts()
     if facts is None:
         raise RemoteError(f"no server {name!r} runs: start it with fakeapiserver serve --background --name={name}")
-    data = msgspec.json.encode(body) if body is not None else None
     try:
-        answer = asyncio.run(_sent(facts["kubeconfig"], method, _PREFIX + path, data))
+        return asyncio.run(_sent(facts["kubeconfig"], method, _PREFIX + path, data))
     except StatusError as error:
         raise RemoteError(error.message) from None
     except TransportError as error:
         raise RemoteError(f"the server {name!r} doesn't answer: {error}") from None
-    return msgspec.json.decode(answer) if answer else None
 
 
 async def _sent(kubeconfig: str, method: str, path: str, body: bytes | None) -> bytes:

@@ -260,9 +260,9 @@ class APIServer:
         self.storage.revert(snapshot)
         await self._restored()
 
-    async def restore(self, snapshot: Snapshot) -> None:
-        """Restores a state. Revisions go on rising, and every open watch ends, so that clients list again."""
-        self.storage.restore(snapshot)
+    async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+        """Restores a state. Revisions go on rising, above `least`, and every open watch ends, so that clients list again."""
+        self.storage.restore(snapshot, least)
         await self._restored()
 
     async def _restored(self) -> None:

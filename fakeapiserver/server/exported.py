@@ -1,18 +1,31 @@
 """The objects of a running server that its users have made, for manifests."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.upkeep import bootstrap
 from fakeapiserver.state import manifests
+from fakeapiserver.storage.memory import MemoryStorage
 
 # Kinds that the server and controllers write.
 _MADE = frozenset(("ComponentStatus", "Endpoints", "EndpointSlice", "Event", "IPAddress", "Lease", "Node", "CSINode"))
 _AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 
 
-def objects(api: APIServer, *, secrets: bool) -> Iterator[Object]:
+class Exported(Protocol):
+    """The part of an API server that has objects."""
+
+    config: Config
+    scopes: RequestScopes
+    storage: MemoryStorage
+    table: ResourceTable
+
+
+def objects(api: Exported, *, secrets: bool) -> Iterator[Object]:
     """Yields manifests of all objects but those that a fresh server has, those that controllers make, and those that belong to a
     controller's object, such as the pods of a Deployment."""
     fresh = {_identity(obj) for obj in bootstrap.wanted(api.table.scheme, api.config)}

@@ -121,9 +121,9 @@ class MemoryStorage:
     def snapshot(self) -> Snapshot:
         return self._mvcc.snapshot()
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Brings a state back; open watches end, since no sequence of events leads there."""
-        self._mvcc.restore(snapshot)
+    def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+        """Brings a state back, at a revision above `least`; open watches end, since no sequence of events leads there."""
+        self._mvcc.restore(snapshot, least)
         self._hub.end_all()
 
     def revert(self, snapshot: Snapshot) -> None:

@@ -238,9 +238,9 @@ class MVCC:
     def snapshot(self) -> Snapshot:
         return Snapshot({name: dict(bucket.objects) for name, bucket in self._buckets.items()})
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Brings that state back. The revision rises and the history is forgotten, so watches must start again."""
-        self.revision += 1
+    def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+        """Brings that state back. The revision rises, to more than `least`, and the history is forgotten, so watches must start again."""
+        self.revision = max(self.revision, least) + 1
         self._history.clear()
         self._bytes = 0
         self.compacted = self.revision

@@ -117,6 +117,20 @@ def _in_the_background() -> tuple[Command, ...]:
                 }
             },
         ),
+        Command(
+            "state",
+            "state [show | save FILE | load FILE | diff FILE ... | export FOLDER] [FLAG ...]",
+            "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "
+            "changes since it was saved or those between two files, and writes the objects as manifests.",
+            {
+                "State": {
+                    "server": _SERVER,
+                    "secrets": Flag("Exports the values of Secrets, too.", "false"),
+                    "noise": Flag("Also compares managedFields, resourceVersion, uid, generation and times.", "false"),
+                    **HELP,
+                }
+            },
+        ),
     )
 
 

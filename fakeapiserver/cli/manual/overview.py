@@ -13,6 +13,7 @@ SUMMARIES: Final = {
     "status": "shows the servers that serve --background started",
     "stop": "ends servers that serve --background started",
     "faults": "lets requests and watches of a server's clients go wrong",
+    "state": "saves, loads, compares and exports the state of a server",
     "controller-manager": "runs the bundled controllers for any API server",
     "nodes": "simulates nodes and a scheduler for any API server",
     "envtest-assets": "writes kube-apiserver, etcd and kubectl for Go's envtest",

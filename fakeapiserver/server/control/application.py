@@ -14,21 +14,20 @@ from pydantic import BaseModel, Field
 from fakeapiserver.server.control import controllers as control_controllers
 from fakeapiserver.server.control import faults as control_faults
 from fakeapiserver.server.control import metrics as control_metrics
+from fakeapiserver.server.control import state as control_state
 from fakeapiserver.server.control.errors import PREFIX, Body, control_application
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
-from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 
-class Controlled(control_controllers.Controlled, control_faults.Controlled, control_metrics.Controlled, Protocol):
+class Controlled(
+    control_controllers.Controlled,
+    control_faults.Controlled,
+    control_metrics.Controlled,
+    control_state.Controlled,
+    Protocol,
+):
     """The part of an API server that is controlled."""
-
-    @property
-    def storage(self) -> MemoryStorage: ...
-
-    def snapshot(self) -> Snapshot: ...
-
-    async def restore(self, snapshot: Snapshot) -> None: ...
 
 
 class State(BaseModel):
@@ -126,4 +125,5 @@ def control(server: Controlled) -> FastAPI:
     app.include_router(control_controllers.router(server), prefix=PREFIX)
     app.include_router(control_faults.router(server), prefix=PREFIX)
     app.include_router(control_metrics.router(server), prefix=PREFIX)
+    app.include_router(control_state.router(server, lambda number: found(number)[1]), prefix=PREFIX)
     return app

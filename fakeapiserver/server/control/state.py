@@ -1,0 +1,70 @@
+"""The part of the test control that saves, loads, compares and exports the state."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+
+from fakeapiserver.clock import Clock
+from fakeapiserver.server import exported
+from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
+from fakeapiserver.state import diff as diffs
+from fakeapiserver.state import file
+from fakeapiserver.storage.mvcc import Snapshot
+
+
+class Controlled(exported.Exported, Protocol):
+    """The part of an API server that has a state."""
+
+    @property
+    def metrics_apis(self) -> MetricsAPIs: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    async def restore(self, snapshot: Snapshot, least: int = 0) -> None: ...
+
+
+SnapshotId = Annotated[int, Query(ge=1)]
+
+
+def router(server: Controlled, find: Callable[[int], Snapshot]) -> APIRouter:
+    """The paths below /fakeapiserver/state. find: returns a snapshot by its number, or raises HTTPException."""
+    routes = APIRouter()
+    version = server.table.scheme.version
+
+    @routes.get("/state/save", response_class=Response)
+    async def save_state() -> Response:
+        """Returns the file of the present state with its history, which `serve --load` takes. It contains the values of Secrets."""
+        served = tuple(server.metrics_apis.served)
+        state = file.Saved(version, server.storage.fork(), server.clock.now(), served)
+        return Response(file.encode(state), media_type="application/json")
+
+    @routes.post("/state/load", status_code=204)
+    async def load_state(request: Request) -> None:
+        """Restores the state of a file, the body. Revisions keep rising; all open watches end, so that their clients list again."""
+        try:
+            state = file.decode(await request.body(), "the body")
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
+        if state.kubernetes_version != version:
+            text = f"the state is of Kubernetes {state.kubernetes_version}, but this server serves {version}: start one with serve --load"
+            raise HTTPException(422, text)
+        await server.restore(state.storage.snapshot(), state.storage.revision)
+
+    @routes.get("/state/diff", response_class=Response)
+    async def diff_states(
+        since: Annotated[int, Query(alias="from", ge=1)], to: SnapshotId | None = None, noise: bool = False
+    ) -> Response:
+        """Returns the differences between a snapshot and another one, or the present state, as YAML."""
+        new = find(to) if to is not None else server.snapshot()
+        return Response(f"{diffs.diff(find(since), new, noise=noise)}\n", media_type="text/yaml")
+
+    @routes.get("/state/export")
+    async def export_state(secrets: bool = False) -> list[dict[str, Any]]:
+        """Returns the manifests of the users' objects, with the values of Secrets only if `secrets`."""
+        return [*exported.objects(server, secrets=secrets)]
+
+    return routes

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from conformance.compare.requests import Report
 from conformance.exchange import Answer, Client, comparing
-from conformance.random.admission import TOPICS, Topic
+from conformance.random.admission import TOPICS
+from conformance.random.topics.topic import Topic
 
 _SEEN: Final = 0.5  # seconds
 # Go walks its maps in no order: a list of complaints is compared as a set.

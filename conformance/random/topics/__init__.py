@@ -1,0 +1,1 @@
+"""Topics of random requests for admission, one or a few plugins each."""

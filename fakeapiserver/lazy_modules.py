@@ -176,7 +176,7 @@ class _LazyModule(ModuleType):
     def __getattribute__(self, name: str) -> object:
         get = ModuleType.__getattribute__
         # The import system asks for __spec__ and its kind, which are there; it asks for __path__ before it imports a part of a package.
-        if not name.startswith("__") or name == "__path__":
+        if not name.startswith("__") or name in ("__path__", "__all__"):
             pending: _LazyLoader | None = get(self, "__dict__").get("__pending__")
             if pending is not None:
                 pending.load(self)

@@ -25,7 +25,7 @@ def cut(response: Response, fault: Fault, clock: Timers) -> Response:
         response.content_type,
         headers,
         response.cache_control,
-        _sent(body, fault, clock, len(response.body)),
+        _sent(body, fault, clock),
     )
 
 
@@ -33,19 +33,18 @@ async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
 
 
-async def _sent(
-    body: AsyncGenerator[bytes, None], fault: Fault, clock: Timers, length: int
-) -> AsyncGenerator[bytes, None]:
+async def _sent(body: AsyncGenerator[bytes, None], fault: Fault, clock: Timers) -> AsyncGenerator[bytes, None]:
     left = fault.truncate
-    if fault.reset == "body":
-        left = length // 2
     try:
         async for chunk in body:
+            if left is None and fault.reset == "body":
+                left = len(chunk) // 2
             piece = chunk if left is None else chunk[:left]
             if left is not None:
                 left -= len(piece)
-            async for part in _slowly(piece, fault.rate, clock):
-                yield part
+            if piece:
+                async for part in _slowly(piece, fault.rate, clock):
+                    yield part
             if left == 0:
                 raise ConnectionReset if fault.reset == "body" else ResponseBroken
     finally:

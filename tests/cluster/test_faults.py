@@ -351,6 +351,26 @@ def test_a_watch_is_cut(cluster: Cluster, client: Client) -> None:
     assert json.loads(cut.value.partial)["type"] == "ADDED"
 
 
+def test_a_watch_is_reset_within_an_event(cluster: Cluster, client: Client) -> None:
+    with cluster.faults.add(reset="body", verb="watch"), pytest.raises((OSError, http.client.HTTPException)) as reset:
+        client.watch()
+    partial = getattr(reset.value, "partial", b'{"type":"ADDED"')
+    assert partial.startswith(b'{"type":"ADDED"')
+    assert not partial.endswith(b"}")
+
+
+@pytest.mark.parametrize("truncate", [0, 1, 1000])
+def test_an_answer_breaks_off_after_so_many_bytes(cluster: Cluster, client: Client, truncate: int) -> None:
+    whole = client.ask("GET", f"{MAPS}/a").text.encode()
+    with cluster.faults.add(truncate=truncate, verb="get"):
+        if truncate >= len(whole):
+            assert client.ask("GET", f"{MAPS}/a").text.encode() == whole
+        else:
+            with pytest.raises(http.client.IncompleteRead) as broken:
+                client.ask("GET", f"{MAPS}/a")
+            assert broken.value.partial == whole[:truncate]
+
+
 def test_a_server_without_watch_lists(cluster: Cluster, client: Client) -> None:
     query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
     with cluster.faults.add(watch_list=False):

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from msgspec import structs
 
+from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster import arguments, clients, reset
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
-from fakeapiserver.cluster.faults import AsyncFaults
+from fakeapiserver.cluster.faults import AsyncFault, AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
+from fakeapiserver.cluster.outages import AsyncOutage
 from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
@@ -221,6 +223,29 @@ class AsyncCluster(AsyncVerbs, Configured):
         other = AsyncCluster.from_config(structs.replace(self._config, secure_port=0, crds=(), webhooks=()))
         other._origin, other._is_fork = self._server.fork(), True
         return other
+
+    async def outage(self, duration: float | str | None = None) -> AsyncOutage:
+        """Closes the port and resets all connections: `async with await cluster.outage(): ...`. State, certificates, tokens and
+        kubeconfigs stay valid. The bundled controllers go on, since they ask within the process.
+
+        - `duration`: seconds, or a duration such as "10s", on the cluster's clock; None: until the outage is ended.
+
+        Raises ValueError during another outage."""
+        seconds = parse_duration(duration) if isinstance(duration, str) else duration
+        return AsyncOutage(await self._server.begin_outage(seconds))
+
+    async def restart(self, *, compact: bool = False) -> None:
+        """Restarts the API server as clients see it: connections are reset, watches end, and the url and all credentials stay the same.
+
+        - `compact`: forget the history, so that clients can't resume their watches and list again."""
+        async with await self.outage():
+            self._api.storage.lose_watches()
+            if compact:
+                self._api.storage.compact(self._api.storage.revision)
+
+    async def read_only(self) -> AsyncFault:
+        """Refuses all writes of clients, as a server whose etcd has no space left: `async with await cluster.read_only(): ...`."""
+        return await self.faults.add(verb="write", status=500)
 
     async def lose_watches(self) -> int:
         """Ends every open watch and returns their number."""

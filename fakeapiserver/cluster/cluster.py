@@ -17,10 +17,11 @@ from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
 from fakeapiserver.cluster.controllers import Controllers
 from fakeapiserver.cluster.faces import Blocking, blocking
-from fakeapiserver.cluster.faults import Faults
+from fakeapiserver.cluster.faults import Fault, Faults
 from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
+from fakeapiserver.cluster.outages import Outage
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
@@ -146,6 +147,7 @@ class Cluster(Blocking[AsyncCluster]):
     mark = blocking(AsyncCluster.mark)
     reset = blocking(AsyncCluster.reset)
     lose_watches = blocking(AsyncCluster.lose_watches)
+    restart = blocking(AsyncCluster.restart)
 
     save = blocking(AsyncCluster.save)
     diff = blocking(AsyncCluster.diff)
@@ -175,6 +177,19 @@ class Cluster(Blocking[AsyncCluster]):
         return other.start()
 
     settle = blocking(AsyncCluster.settle)
+
+    def outage(self, duration: float | str | None = None) -> Outage:
+        """Closes the port and resets all connections: `with cluster.outage(): ...`. State, certificates, tokens and kubeconfigs stay
+        valid. The bundled controllers go on, since they ask within the process.
+
+        - `duration`: seconds, or a duration such as "10s", on the cluster's clock; None: until the outage is ended.
+
+        Raises ValueError during another outage."""
+        return Outage(self._run(lambda: self._core.outage(duration)), self._run)
+
+    def read_only(self) -> Fault:
+        """Refuses all writes of clients, as a server whose etcd has no space left: `with cluster.read_only(): ...`."""
+        return Fault(self._run(self._core.read_only), self._run)
 
     @property
     def clock(self) -> ClusterClock:

@@ -26,6 +26,7 @@ from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
+from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.own_certificates import Certificates, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
@@ -77,6 +78,7 @@ class LocalServer:
         self.simulation: Simulation | None = None
         self._stages: Sequence[Object] = ()
         self._controllers: asyncio.Task[None] | None = None
+        self._outage: Outage | None = None
         self._kubeconfigs: list[kubeconfig_file.KubeconfigFile] = []
 
     @property
@@ -219,6 +221,16 @@ class LocalServer:
         await local_webhooks.install(self.webhooks, config.webhooks, config.crds, api.versions, api.writer)
         await api.custom_resources.sync()
 
+    async def begin_outage(self, seconds: float | None) -> Outage:
+        """Closes the port and resets all connections, for so many seconds of the clock, or until the outage is ended."""
+        if self._server is None:
+            raise ValueError("this server has no port that could be closed")
+        if self._outage is not None and not self._outage.over:
+            raise ValueError("this server can't be reached already: end that outage first")
+        self._outage = Outage(self._server, self.clock)
+        await self._outage.begin(seconds)
+        return self._outage
+
     async def stop(self) -> None:
         """Stops everything; watches end first, so that their requests finish by themselves. Raises OSError or ValueError if a
         kubeconfig can't be cleaned up."""
@@ -229,6 +241,8 @@ class LocalServer:
             await self._stop()
 
     async def _stop(self) -> None:
+        if self._outage is not None:
+            self._outage.cancel()
         if self._controllers is not None:
             self._controllers.cancel()
             await asyncio.gather(self._controllers, return_exceptions=True)

@@ -1,0 +1,58 @@
+"""A time in which a server can't be reached: its port is closed, and its connections are reset."""
+
+import asyncio
+import logging
+
+from fakeapiserver.clock import Timer, Timers
+from fakeapiserver.server.http.serving import Server
+
+log = logging.getLogger(__name__)
+
+
+class Outage:
+    """Begins with `begin` and ends with `end`, or after so many seconds of the clock. Requests that were being handled are broken off:
+    a write may be stored or not.
+    """
+
+    def __init__(self, server: Server, clock: Timers) -> None:
+        self._server = server
+        self._clock = clock
+        self._timer: Timer | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    @property
+    def over(self) -> bool:
+        """Reports whether the server can be reached again."""
+        return self._over.is_set()
+
+    async def begin(self, seconds: float | None) -> None:
+        """Closes the port. `seconds` None: until `end`."""
+        await self._server.stop()
+        if seconds is not None:
+            self._timer = self._clock.call_later(seconds, self._end_soon)
+
+    def _end_soon(self) -> None:
+        self._ending = asyncio.ensure_future(self.end())
+
+    async def end(self) -> None:
+        """Opens the port again. Raises OSError if another process has taken it. A second call does nothing."""
+        if self.over:
+            return
+        self.cancel()
+        try:
+            await self._server.start()
+        except OSError as error:
+            log.error("the outage can't end: port %d can't be opened again: %s", self._server.port, error)
+            raise
+        self._over.set()
+
+    async def wait(self) -> None:
+        """Returns when the outage is over."""
+        await self._over.wait()
+
+    def cancel(self) -> None:
+        """Leaves the port closed, for a server that stops."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

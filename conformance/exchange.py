@@ -255,19 +255,20 @@ def scenarios(areas: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
 
 def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
     """Sends a scenario's requests in order; `patient` waits as their `wait` says."""
-    text = path.read_text()
+    scenario = recordings.scenario(path.read_text())
+    text = json.dumps(scenario)  # in full: common values have placeholders, too
     if "${aggregated}" in text:
         from conformance.players.aggregated import Aggregated
 
         with Aggregated() as aggregated:
-            answers = _run(recordings.scenario(aggregated.filled(text)), client, None, patient=patient)
+            answers = _run(json.loads(aggregated.filled(text)), client, None, patient=patient)
             return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
-        return _run(recordings.scenario(text), client, None, patient=patient)
+        return _run(scenario, client, None, patient=patient)
     from conformance.players.webhook import Webhook
 
     with Webhook() as webhook:
-        answers = _run(recordings.scenario(webhook.filled(text)), client, webhook, patient=patient)
+        answers = _run(json.loads(webhook.filled(text)), client, webhook, patient=patient)
         return [json.loads(webhook.hidden(json.dumps(answer))) for answer in answers]
 
 

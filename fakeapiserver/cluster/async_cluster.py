@@ -23,8 +23,8 @@ from fakeapiserver.cluster.controllers import AsyncControllers
 from fakeapiserver.cluster.faults import AsyncFault, AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
-from fakeapiserver.cluster.outages import AsyncOutage
 from fakeapiserver.cluster.options import ClusterOptions, Configured
+from fakeapiserver.cluster.outages import AsyncOutage
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks

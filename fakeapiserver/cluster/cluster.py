@@ -21,8 +21,8 @@ from fakeapiserver.cluster.faults import Fault, Faults
 from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
-from fakeapiserver.cluster.outages import Outage
 from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.cluster.outages import Outage
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config

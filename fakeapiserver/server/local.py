@@ -26,8 +26,8 @@ from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
-from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.own_certificates import Certificates, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.simulated_nodes import components, node_readiness

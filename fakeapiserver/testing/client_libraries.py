@@ -52,7 +52,7 @@ def set_locations(known: Mapping[str, str], otherwise: str) -> None:
 
 
 def _locations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for module_name, module in list(sys.modules.items()):
+    for module_name, module in sys.modules.copy().items():
         namespace = getattr(module, "__dict__", {})
         if isinstance(namespace.get(_COPIED), str):
             yield module_name, _COPIED, namespace

@@ -25,6 +25,7 @@ from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.outages import AsyncOutage
+from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
@@ -255,6 +256,13 @@ class AsyncCluster(AsyncVerbs, Configured):
     def clock(self) -> AsyncClusterClock:
         """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
         return AsyncClusterClock(self._api)
+
+    @property
+    def requests(self) -> AsyncRequests:
+        """The last 1,000 requests of clients: `requests["update leases"]`, `await requests.wait_for("create pods")`."""
+        if self._api.request_log is None:
+            raise ValueError("this cluster doesn't keep its requests: only one made by Cluster() does")
+        return AsyncRequests(self._api.request_log)
 
     @property
     def faults(self) -> AsyncFaults:

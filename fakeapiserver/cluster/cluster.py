@@ -23,6 +23,7 @@ from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.cluster.outages import Outage
+from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
@@ -195,6 +196,11 @@ class Cluster(Blocking[AsyncCluster]):
     def clock(self) -> ClusterClock:
         """The cluster's time: `clock.advance("30m")`, `clock.stop()`, `clock.start()`, `clock.now()`."""
         return ClusterClock(self._core.clock, self._run)
+
+    @property
+    def requests(self) -> Requests:
+        """The last 1,000 requests of clients: `requests["update leases"]`, `requests.wait_for("create pods")`."""
+        return Requests(self._core.requests, self._run)
 
     @property
     def faults(self) -> Faults:

@@ -17,6 +17,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
+from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions.definitions import CustomResources
@@ -28,7 +29,6 @@ from fakeapiserver.server.filters.audit.counts import AuditCounts
 from fakeapiserver.server.filters.audit.interface import NoAuditing
 from fakeapiserver.server.filters.fault_injection import FaultInjection
 from fakeapiserver.server.filters.flowcontrol.limits import new_limiter
-from fakeapiserver.server.filters.request_log import NoRequestLog, RequestLog
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.metrics import Metrics

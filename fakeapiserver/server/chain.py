@@ -14,6 +14,7 @@ from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.streams import websocket
+from fakeapiserver.evidence.request_log import RequestLogging
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.filters import impersonation
 from fakeapiserver.server.filters.audit.interface import Auditing
@@ -23,7 +24,6 @@ from fakeapiserver.server.filters.deadline import deadline
 from fakeapiserver.server.filters.fault_injection import FaultInjection
 from fakeapiserver.server.filters.flowcontrol.limits import Limiter
 from fakeapiserver.server.filters.request_info import request_info_of
-from fakeapiserver.server.filters.request_log import RequestLogging
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.pages.fixed_paths import FixedPaths
 

@@ -208,7 +208,7 @@ class Config(Struct, kw_only=True):
     audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
     kubernetes_version: str = NEWEST  # or an older minor version: 1.35, v1.35
     runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
-    records_requests: bool = False  # the last requests of clients are kept (server/filters/request_log.py)
+    records_requests: bool = False  # the last requests of clients are kept (evidence/request_log.py)
     records_access: bool = False  # allowed and denied requests are recorded (server/filters/access_log.py)
     crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
     webhooks: Sources = ()

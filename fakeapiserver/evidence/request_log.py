@@ -3,6 +3,7 @@
 The cluster's own controllers and nodes send their requests within the process; these are left out.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,6 +32,8 @@ class RequestEntry(Struct, frozen=True):
     - `patch_type`: the media type of a patch, e.g. application/apply-patch+yaml; else empty.
     - `user`: the authenticated user, after impersonation; system:anonymous if authentication failed.
     - `status`: the HTTP status; 0 if the connection ended before there was an answer.
+    - `fault`: the faults that struck the request (`cluster.faults`); else empty.
+    - `seq`: the number of the entry in its log; later answers have higher ones.
     - `reason`, `message`: those of the refusal, e.g. Conflict; empty for successful requests and, the message, for secrets.
     """
 
@@ -51,6 +54,8 @@ class RequestEntry(Struct, frozen=True):
     status: int
     reason: str = ""
     message: str = ""
+    fault: str = ""
+    seq: int = 0
 
     @property
     def refused(self) -> bool:
@@ -74,11 +79,24 @@ class RequestLog:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._entries: deque[RequestEntry] = deque(maxlen=_KEPT)
+        self._seq = 0
+        self._changed: asyncio.Future[None] | None = None
 
     @property
     def entries(self) -> list[RequestEntry]:
         """The requests in the order of their answers."""
         return list(self._entries)
+
+    @property
+    def last(self) -> int:
+        """The `seq` of the last entry; 0 before the first."""
+        return self._seq
+
+    async def wait(self) -> None:
+        """Returns at the next entry. Call it in the server's event loop."""
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._changed)
 
     def forget(self) -> None:
         """Forgets all requests so far."""
@@ -109,6 +127,7 @@ class RequestLog:
         self, request: Request, now: float, start: float, status: int, reason: str = "", message: str = ""
     ) -> None:
         info = request.info
+        self._seq += 1
         self._entries.append(
             RequestEntry(
                 now,
@@ -128,5 +147,10 @@ class RequestLog:
                 status,
                 reason,
                 "" if info.resource == _SECRET else message[:_LONGEST_MESSAGE],
+                request.fault,
+                self._seq,
             )
         )
+        if self._changed is not None:
+            self._changed.set_result(None)
+            self._changed = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fakeapiserver import Cluster
-from fakeapiserver.server.filters.request_log import RequestEntry, RequestLog
+from fakeapiserver.evidence.request_log import RequestEntry, RequestLog
 from tests.plain_client import Client
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -1,0 +1,1 @@
+"""Requests as evidence: a log of the requests of clients, queries for it, and their tables."""

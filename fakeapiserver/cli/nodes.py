@@ -36,7 +36,7 @@ from fakeapiserver.nodes.node import MAX_NODES
 from fakeapiserver.nodes.scheduler import controller as scheduler_module
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.server.app import Application
-from fakeapiserver.server.control import controllers
+from fakeapiserver.server.control import nodes as control_nodes
 from fakeapiserver.server.http.serving import Server, plain_context
 from fakeapiserver.server.simulated_nodes import kubelet_server
 from fakeapiserver.transport import certificates
@@ -142,7 +142,9 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
     """Serves the control on loopback. Raises OSError if the port is in use."""
-    server = HTTPServer("control", cast("ASGIApplication", controllers.nodes_control(simulation)), f"127.0.0.1:{port}")
+    server = HTTPServer(
+        "control", cast("ASGIApplication", control_nodes.nodes_control(simulation)), f"127.0.0.1:{port}"
+    )
     server.bind()
     print(f"http://127.0.0.1:{port}/fakeapiserver/docs lists what can be scripted.", file=sys.stderr, flush=True)
     return asyncio.create_task(server.run())

@@ -14,7 +14,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.nodes.behaviour import Behaviours, ContainerBehaviour, Output
-from fakeapiserver.server.control.controllers import Script
+from fakeapiserver.server.control.nodes import Script
 from tests.plain_client import Client
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -45,8 +45,6 @@ LONGER_FUNCTIONS: Final = frozenset(
         "fakeapiserver/cli/manual/commands.py:_operators",  # a table
         "fakeapiserver/controller_manager/manager.py:__init__",
         "fakeapiserver/controller_runtime/markers.py:webhook",  # a docstring
-        "fakeapiserver/server/control/application.py:control",
-        "fakeapiserver/server/control/controllers.py:router",
     )
 )
 KNOW_MORE: Final = frozenset(("fakeapiserver/server/apiserver.py",))

@@ -4,6 +4,7 @@ kubectl shows the message of a Status (`kubectl create --raw`, `get --raw`); it 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 from fastapi import FastAPI, Request
@@ -168,3 +169,14 @@ def _field(place: Sequence[str | int]) -> str:
         elif not (part[:1].isupper() or part == "str" or "[" in part):
             text += f".{part}" if text else part
     return text
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Says what is wrong as an answer: 400 for what can't be asked, 504 for what goes on moving."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise HTTPException(504, str(error)) from error
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error

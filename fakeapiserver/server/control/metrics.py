@@ -5,8 +5,7 @@ from typing import Annotated, Protocol
 from fastapi import APIRouter
 from pydantic import Field
 
-from fakeapiserver.server.control.controllers import refused
-from fakeapiserver.server.control.errors import Body
+from fakeapiserver.server.control.errors import Body, refused
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 
 Amount = Annotated[str | int | float, Field(description="A quantity, such as 250m, 64Mi, 3")]

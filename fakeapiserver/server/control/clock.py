@@ -1,0 +1,73 @@
+"""The part of the test control that is about time."""
+
+from typing import Protocol
+
+from fastapi import APIRouter, HTTPException
+from pydantic import BaseModel, Field
+
+from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.clock import AdjustableClock, Clock
+from fakeapiserver.server.control.errors import Body, refused
+
+
+class Controlled(Protocol):
+    """The part of an API server that has time."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    async def advance(self, seconds: float) -> None: ...
+
+
+class Time(BaseModel):
+    """The server's clock."""
+
+    now: str = Field(description="RFC 3339")
+    stopped: bool
+
+
+class TimeChange(Body):
+    """A change of the clock: first it is stopped or started, then advanced."""
+
+    stopped: bool | None = None
+    advance: str = Field(
+        default="0s", description="A duration such as 90s, 1h30m; controllers do what is due meanwhile"
+    )
+
+
+def router(server: Controlled) -> APIRouter:
+    """Returns its paths, without the prefix."""
+    routes = APIRouter()
+
+    def clock() -> AdjustableClock:
+        if not isinstance(server.clock, AdjustableClock):
+            raise HTTPException(404, "the clock of this server can't be turned")
+        return server.clock
+
+    def time_now() -> Time:
+        return Time(now=rfc3339(clock().now()), stopped=clock().stopped)
+
+    @routes.get("/clock")
+    async def get_clock() -> Time:
+        """Returns the cluster's time."""
+        return time_now()
+
+    @routes.put("/clock")
+    async def set_clock(change: TimeChange) -> Time:
+        """Stops, starts or moves the clock on."""
+        with refused():
+            seconds = parse_duration(change.advance)
+            if change.stopped is not None:
+                _set_stopped(clock(), change.stopped)
+            await server.advance(seconds)
+        return time_now()
+
+    return routes
+
+
+def _set_stopped(clock: AdjustableClock, stopped: bool) -> None:
+    if stopped:
+        clock.stop()
+    else:
+        clock.start()

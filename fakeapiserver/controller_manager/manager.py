@@ -101,27 +101,8 @@ class ControllerManager:
         self._start_interval = start_interval
         # While controllers are being started: the revision at which the server became ready for users; "" otherwise.
         self._begun_at = ""
-        root = DynamicClient(clients.client(""))
-        discovery = DiscoveryClient(root.rest.with_turns_of_its_own())
-        by_clock = partial(sleep, self.clock)
-        make_informers = partial(
-            SharedInformerFactory,
-            transform=strip_managed_fields,
-            sleep_unserved=by_clock,
-            since=lambda: self._begun_at,
-        )
-        self._shared = Shared(
-            informers=make_informers(root),
-            # they are many, and no work waits for them; other requests must not wait behind them (upstream: shared-informers,
-            # metadata-informers and controller-discovery are clients each)
-            metadata_informers=make_informers(DynamicClient(root.rest.with_turns_of_its_own()), metadata_only=True),
-            discovery=discovery,
-            mapper=RESTMapper(MemoryCache(discovery)),
-            metrics=self.metrics,
-            clock=self.clock,
-            configuration=configuration or KubeControllerManagerConfiguration(),
-            root_ca=root_ca,
-            signing=signing or Signing(),
+        self._shared = self._new_shared(
+            configuration or KubeControllerManagerConfiguration(), root_ca, signing or Signing()
         )
         # What ended a controller that should run, by its name.
         self.failures: dict[str, str] = {}
@@ -138,6 +119,33 @@ class ControllerManager:
         self._changing = asyncio.Lock()
         # The revision at which nothing moved; -1: never.
         self._settled_at = -1
+
+    def _new_shared(
+        self, configuration: KubeControllerManagerConfiguration, root_ca: bytes, signing: Signing
+    ) -> Shared:
+        """Returns what the controllers share: informers, discovery, and what they are configured with."""
+        root = DynamicClient(self._clients.client(""))
+        discovery = DiscoveryClient(root.rest.with_turns_of_its_own())
+        by_clock = partial(sleep, self.clock)
+        make_informers = partial(
+            SharedInformerFactory,
+            transform=strip_managed_fields,
+            sleep_unserved=by_clock,
+            since=lambda: self._begun_at,
+        )
+        return Shared(
+            informers=make_informers(root),
+            # they are many, and no work waits for them; other requests must not wait behind them (upstream: shared-informers,
+            # metadata-informers and controller-discovery are clients each)
+            metadata_informers=make_informers(DynamicClient(root.rest.with_turns_of_its_own()), metadata_only=True),
+            discovery=discovery,
+            mapper=RESTMapper(MemoryCache(discovery)),
+            metrics=self.metrics,
+            clock=self.clock,
+            configuration=configuration,
+            root_ca=root_ca,
+            signing=signing,
+        )
 
     async def begin(self) -> None:
         """Starts the controllers without which no pod can be created, and waits until the existing namespaces have what these make.

@@ -41,9 +41,6 @@ LONGER: Final = frozenset(
 )
 LONGER_FUNCTIONS: Final = frozenset(
     (
-        "fakeapiserver/cli/manual/commands.py:_elsewhere",  # a table
-        "fakeapiserver/cli/manual/commands.py:_operators",  # a table
-        "fakeapiserver/controller_manager/manager.py:__init__",
         "fakeapiserver/controller_runtime/markers.py:webhook",  # a docstring
     )
 )

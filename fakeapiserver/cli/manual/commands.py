@@ -43,8 +43,7 @@ _KIND: Final = {
 def commands() -> dict[str, Command]:
     """By name, such as `create api`."""
     return {
-        command.name: command
-        for command in (*_servers(), *_in_the_background(), *_elsewhere(), *_operators(), *_questions())
+        command.name: command for command in (*_servers(), *_IN_THE_BACKGROUND, *_ELSEWHERE, *_OPERATORS, *_QUESTIONS)
     }
 
 
@@ -76,266 +75,256 @@ def _servers() -> tuple[Command, ...]:
     )
 
 
-def _in_the_background() -> tuple[Command, ...]:
-    return (
-        Command(
-            "status",
-            "status [--name NAME] [--output text|json]",
-            "Shows the servers that serve --background has started. Exits with 1 if none runs.",
-            {"Server": {"name": Flag("Shows this server alone.", "all", "NAME", "--name=second"), **_OUTPUT, **HELP}},
-        ),
-        Command(
-            "stop",
-            "stop [--name NAME | --all] [--output text|json]",
-            "Ends a server that serve --background has started, and returns when it is gone. Exits with 1 if none runs.",
-            {
-                "Server": {
-                    "name": Flag("The server to end.", "default", "NAME", "--name=second"),
-                    "all": Flag("Ends all of them.", "false"),
-                    **_OUTPUT,
-                    **HELP,
-                }
-            },
-        ),
-        Command(
-            "faults",
-            "faults [list | add FIELD=VALUE ... | wait ID | remove ID | clear] [FLAG ...]",
-            "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`.",
-            {
-                "Faults": {
-                    "server": _SERVER,
-                    "faults": Flag(
-                        "A YAML file with the faults to add, each with its fields.",
-                        "none",
-                        "FILE",
-                        "--faults=faults.yaml",
-                    ),
-                    "hits": Flag("The number of struck requests that wait waits for.", "1", "N", "--hits=3"),
-                    "timeout": Flag("The time after which wait gives up.", "10s", "DURATION", "--timeout=1m"),
-                    **_OUTPUT,
-                    **HELP,
-                }
-            },
-        ),
-        Command(
-            "state",
-            "state [show | save FILE | load FILE | diff FILE ... | export FOLDER] [FLAG ...]",
-            "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "
-            "changes since it was saved or those between two files, and writes the objects as manifests.",
-            {
-                "State": {
-                    "server": _SERVER,
-                    "secrets": Flag("Exports the values of Secrets, too.", "false"),
-                    "noise": Flag("Also compares managedFields, resourceVersion, uid, generation and times.", "false"),
-                    **HELP,
-                }
-            },
-        ),
-    )
+_IN_THE_BACKGROUND: Final = (
+    Command(
+        "status",
+        "status [--name NAME] [--output text|json]",
+        "Shows the servers that serve --background has started. Exits with 1 if none runs.",
+        {"Server": {"name": Flag("Shows this server alone.", "all", "NAME", "--name=second"), **_OUTPUT, **HELP}},
+    ),
+    Command(
+        "stop",
+        "stop [--name NAME | --all] [--output text|json]",
+        "Ends a server that serve --background has started, and returns when it is gone. Exits with 1 if none runs.",
+        {
+            "Server": {
+                "name": Flag("The server to end.", "default", "NAME", "--name=second"),
+                "all": Flag("Ends all of them.", "false"),
+                **_OUTPUT,
+                **HELP,
+            }
+        },
+    ),
+    Command(
+        "faults",
+        "faults [list | add FIELD=VALUE ... | wait ID | remove ID | clear] [FLAG ...]",
+        "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`.",
+        {
+            "Faults": {
+                "server": _SERVER,
+                "faults": Flag(
+                    "A YAML file with the faults to add, each with its fields.",
+                    "none",
+                    "FILE",
+                    "--faults=faults.yaml",
+                ),
+                "hits": Flag("The number of struck requests that wait waits for.", "1", "N", "--hits=3"),
+                "timeout": Flag("The time after which wait gives up.", "10s", "DURATION", "--timeout=1m"),
+                **_OUTPUT,
+                **HELP,
+            }
+        },
+    ),
+    Command(
+        "state",
+        "state [show | save FILE | load FILE | diff FILE ... | export FOLDER] [FLAG ...]",
+        "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "
+        "changes since it was saved or those between two files, and writes the objects as manifests.",
+        {
+            "State": {
+                "server": _SERVER,
+                "secrets": Flag("Exports the values of Secrets, too.", "false"),
+                "noise": Flag("Also compares managedFields, resourceVersion, uid, generation and times.", "false"),
+                **HELP,
+            }
+        },
+    ),
+)
 
 
-def _elsewhere() -> tuple[Command, ...]:
-    return (
-        Command(
-            "controller-manager",
-            "controller-manager --kubeconfig FILE [FLAG ...]",
-            "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "
-            "pod's service account are ignored: the controllers write to the server that you name, and to no other. Every flag of "
-            "kube-controller-manager is accepted; those marked with * have no effect here and print a warning.",
-            controller_manager_flags.TOPICS,
-            controller_manager_flags.FIRST,
-        ),
-        Command(
-            "nodes",
-            "nodes --kubeconfig FILE [FLAG ...]",
-            "Simulates nodes, their kubelets and a scheduler for the API server of --kubeconfig. KUBECONFIG, ~/.kube/config and a pod's "
-            "service account are ignored: the nodes are made on the server that you name, and on no other. The user of the kubeconfig must "
-            "be allowed to write nodes, leases and pods. Nodes are ready once a controller manager runs: its node-lifecycle-controller "
-            "removes the taint of new nodes.",
-            {
-                "Connection": {
-                    "kubeconfig": Flag(
-                        "The kubeconfig of the API server; required.", "", "FILE", "--kubeconfig=kubeconfig"
-                    )
-                },
-                "Nodes": {
-                    "nodes": Flag(
-                        "How many nodes are simulated: node-1, node-2, ...; 0 runs the scheduler alone.",
-                        "3",
-                        "N",
-                        "--nodes=5",
-                    ),
-                    "scheduler": Flag("Binds pods to nodes; false where a kube-scheduler runs.", "true"),
-                    "dual-stack": Flag("Gives nodes and pods an address of each IP family.", "false"),
-                },
-                "Serving": {
-                    "kubelet-port": Flag(
-                        "Answers kubectl logs, exec, attach and port-forward at this port; 0 doesn't.", "0", "PORT"
-                    ),
-                    "kubelet-address": Flag(
-                        "The address of the kubelets; nodes/proxy needs one that isn't loopback.",
-                        "127.0.0.1",
-                        "ADDRESS",
-                    ),
-                    "control-port": Flag(
-                        "Serves /fakeapiserver/nodes and /fakeapiserver/scripts at this port; 0 doesn't.", "0", "PORT"
-                    ),
-                },
-                "Misc": {
-                    "v": Flag("How much is logged: 0 warnings, 1 information, 4 everything.", "0", "LEVEL"),
-                    **HELP,
-                },
+_ELSEWHERE: Final = (
+    Command(
+        "controller-manager",
+        "controller-manager --kubeconfig FILE [FLAG ...]",
+        "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "
+        "pod's service account are ignored: the controllers write to the server that you name, and to no other. Every flag of "
+        "kube-controller-manager is accepted; those marked with * have no effect here and print a warning.",
+        controller_manager_flags.TOPICS,
+        controller_manager_flags.FIRST,
+    ),
+    Command(
+        "nodes",
+        "nodes --kubeconfig FILE [FLAG ...]",
+        "Simulates nodes, their kubelets and a scheduler for the API server of --kubeconfig. KUBECONFIG, ~/.kube/config and a pod's "
+        "service account are ignored: the nodes are made on the server that you name, and on no other. The user of the kubeconfig must "
+        "be allowed to write nodes, leases and pods. Nodes are ready once a controller manager runs: its node-lifecycle-controller "
+        "removes the taint of new nodes.",
+        {
+            "Connection": {
+                "kubeconfig": Flag("The kubeconfig of the API server; required.", "", "FILE", "--kubeconfig=kubeconfig")
             },
-        ),
-        Command(
-            "envtest-assets",
-            "envtest-assets [DIR | list | use [VERSION]] [FLAG ...]",
-            "Writes the three programs that envtest starts into a folder, and prints the line that makes envtest find them:\n\n"
-            '    eval "$(fakeapiserver envtest-assets)"\n    go test ./...\n\n'
-            "`use VERSION` writes programs of one minor version (see `list`; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
-            "and takes the flags of setup-envtest. kubebuilder's projects call setup-envtest in their Makefile; this line makes an "
-            "unchanged Makefile use the programs of this package, and downloads nothing:\n\n"
-            '    make test -o envtest ENVTEST="$(fakeapiserver envtest-assets -p path)/setup-envtest"\n\n'
-            "The folder has setup-envtest, too, which is `envtest-assets` under that name. "
-            "The programs run with the Python that wrote them, and end with the process that started them.",
-            {
-                "Output": {
-                    "print": Flag(
-                        "Prints the folder (path), an export line (env), JSON (json), or a summary (overview). The short form is -p.",
-                        "env; overview after use",
-                        "WHAT",
-                        "-p path",
-                        "envtest-outputs",
-                    ),
-                    "output": Flag(
-                        "Prints text or JSON: the same as -p env and -p json.", "text", "FORMAT", "", "outputs"
-                    ),
-                },
-                "Programs": {
-                    "bin-dir": Flag(
-                        "The folder that gets k8s/fakeapiserver-VERSION-OS-ARCH with the programs.",
-                        "the user's cache",
-                        "DIR",
-                        "--bin-dir=bin",
-                    ),
-                    "detached": Flag("Lets the servers outlive the process that started them.", "false"),
-                },
-                "setup-envtest": {
-                    "installed-only": Flag("Never downloads, which this command doesn't do anyway; also -i.", "false"),
-                    "os": Flag("The operating system; only this machine's.", "this machine's", "OS"),
-                    "arch": Flag("The processor; only this machine's.", "this machine's", "ARCH"),
-                    "force": Flag("Writes the programs again, as always.", "false"),
-                    "verify": Flag("Verifies downloads, which this command never makes.", "true"),
-                    "use-env": Flag("Uses KUBEBUILDER_ASSETS if its programs are there.", "false"),
-                    "index": Flag("The index of downloads, which is not read.", "", "URL"),
-                    "verbose": Flag("Prints more; has no effect. The short form is -v.", "0", "LEVEL"),
-                },
-                "Misc": HELP,
+            "Nodes": {
+                "nodes": Flag(
+                    "How many nodes are simulated: node-1, node-2, ...; 0 runs the scheduler alone.",
+                    "3",
+                    "N",
+                    "--nodes=5",
+                ),
+                "scheduler": Flag("Binds pods to nodes; false where a kube-scheduler runs.", "true"),
+                "dual-stack": Flag("Gives nodes and pods an address of each IP family.", "false"),
             },
-            ("print", "bin-dir", "detached"),
-            "envtest-assets",
-        ),
-    )
+            "Serving": {
+                "kubelet-port": Flag(
+                    "Answers kubectl logs, exec, attach and port-forward at this port; 0 doesn't.", "0", "PORT"
+                ),
+                "kubelet-address": Flag(
+                    "The address of the kubelets; nodes/proxy needs one that isn't loopback.",
+                    "127.0.0.1",
+                    "ADDRESS",
+                ),
+                "control-port": Flag(
+                    "Serves /fakeapiserver/nodes and /fakeapiserver/scripts at this port; 0 doesn't.", "0", "PORT"
+                ),
+            },
+            "Misc": {
+                "v": Flag("How much is logged: 0 warnings, 1 information, 4 everything.", "0", "LEVEL"),
+                **HELP,
+            },
+        },
+    ),
+    Command(
+        "envtest-assets",
+        "envtest-assets [DIR | list | use [VERSION]] [FLAG ...]",
+        "Writes the three programs that envtest starts into a folder, and prints the line that makes envtest find them:\n\n"
+        '    eval "$(fakeapiserver envtest-assets)"\n    go test ./...\n\n'
+        "`use VERSION` writes programs of one minor version (see `list`; 1.35, 1.35.x, 1.35.4, 1.35.x! and latest are accepted), "
+        "and takes the flags of setup-envtest. kubebuilder's projects call setup-envtest in their Makefile; this line makes an "
+        "unchanged Makefile use the programs of this package, and downloads nothing:\n\n"
+        '    make test -o envtest ENVTEST="$(fakeapiserver envtest-assets -p path)/setup-envtest"\n\n'
+        "The folder has setup-envtest, too, which is `envtest-assets` under that name. "
+        "The programs run with the Python that wrote them, and end with the process that started them.",
+        {
+            "Output": {
+                "print": Flag(
+                    "Prints the folder (path), an export line (env), JSON (json), or a summary (overview). The short form is -p.",
+                    "env; overview after use",
+                    "WHAT",
+                    "-p path",
+                    "envtest-outputs",
+                ),
+                "output": Flag("Prints text or JSON: the same as -p env and -p json.", "text", "FORMAT", "", "outputs"),
+            },
+            "Programs": {
+                "bin-dir": Flag(
+                    "The folder that gets k8s/fakeapiserver-VERSION-OS-ARCH with the programs.",
+                    "the user's cache",
+                    "DIR",
+                    "--bin-dir=bin",
+                ),
+                "detached": Flag("Lets the servers outlive the process that started them.", "false"),
+            },
+            "setup-envtest": {
+                "installed-only": Flag("Never downloads, which this command doesn't do anyway; also -i.", "false"),
+                "os": Flag("The operating system; only this machine's.", "this machine's", "OS"),
+                "arch": Flag("The processor; only this machine's.", "this machine's", "ARCH"),
+                "force": Flag("Writes the programs again, as always.", "false"),
+                "verify": Flag("Verifies downloads, which this command never makes.", "true"),
+                "use-env": Flag("Uses KUBEBUILDER_ASSETS if its programs are there.", "false"),
+                "index": Flag("The index of downloads, which is not read.", "", "URL"),
+                "verbose": Flag("Prints more; has no effect. The short form is -v.", "0", "LEVEL"),
+            },
+            "Misc": HELP,
+        },
+        ("print", "bin-dir", "detached"),
+        "envtest-assets",
+    ),
+)
 
 
-def _operators() -> tuple[Command, ...]:
-    return (
-        Command(
-            "init",
-            "init [--domain DOMAIN] [--repo NAME] [FLAG ...]",
-            "Writes an operator's project into an empty folder: a manager, manifests, tests and a Makefile. `create api` adds kinds to it.",
-            {
-                "Project": {
-                    "domain": Flag(
-                        "The domain behind the kinds' groups.", "my.domain", "DOMAIN", "--domain=example.com"
-                    ),
-                    "repo": Flag("The project's name; the last word of a URL counts.", "the folder's name", "NAME"),
-                    "fakeapiserver-source": Flag(
-                        "What `make test` installs as fakeapiserver: a requirement, a folder or a wheel.",
-                        "what is running, if pip installed it from a folder or a file",
-                        "SOURCE",
-                        "--fakeapiserver-source=../fakeapiserver",
-                    ),
-                    "force": Flag("Writes into a folder that isn't empty.", "false"),
-                    **_PROJECT,
-                }
+_OPERATORS: Final = (
+    Command(
+        "init",
+        "init [--domain DOMAIN] [--repo NAME] [FLAG ...]",
+        "Writes an operator's project into an empty folder: a manager, manifests, tests and a Makefile. `create api` adds kinds to it.",
+        {
+            "Project": {
+                "domain": Flag("The domain behind the kinds' groups.", "my.domain", "DOMAIN", "--domain=example.com"),
+                "repo": Flag("The project's name; the last word of a URL counts.", "the folder's name", "NAME"),
+                "fakeapiserver-source": Flag(
+                    "What `make test` installs as fakeapiserver: a requirement, a folder or a wheel.",
+                    "what is running, if pip installed it from a folder or a file",
+                    "SOURCE",
+                    "--fakeapiserver-source=../fakeapiserver",
+                ),
+                "force": Flag("Writes into a folder that isn't empty.", "false"),
+                **_PROJECT,
+            }
+        },
+    ),
+    Command(
+        "create api",
+        "create api --group GROUP --version VERSION --kind KIND [FLAG ...]",
+        "Adds a version of a kind to the project, with its definition, its roles, a controller and their tests.",
+        {
+            "Kind": {
+                **_KIND,
+                "namespaced": Flag("Puts the objects into namespaces.", "true"),
+                "resource": Flag(
+                    "Writes the kind; false for a controller of a kind that exists, such as Deployment.", "true"
+                ),
+                "controller": Flag("Writes a controller and its test.", "true"),
             },
-        ),
-        Command(
-            "create api",
-            "create api --group GROUP --version VERSION --kind KIND [FLAG ...]",
-            "Adds a version of a kind to the project, with its definition, its roles, a controller and their tests.",
-            {
-                "Kind": {
-                    **_KIND,
-                    "namespaced": Flag("Puts the objects into namespaces.", "true"),
-                    "resource": Flag(
-                        "Writes the kind; false for a controller of a kind that exists, such as Deployment.", "true"
-                    ),
-                    "controller": Flag("Writes a controller and its test.", "true"),
-                },
-                "Project": _PROJECT,
+            "Project": _PROJECT,
+        },
+    ),
+    Command(
+        "create webhook",
+        "create webhook --group GROUP --version VERSION --kind KIND [FLAG ...]",
+        "Adds webhooks of a kind to the project, with their configuration and tests. At least one of --defaulting, "
+        "--programmatic-validation and --conversion is needed.",
+        {
+            "Kind": _KIND,
+            "Webhook": {
+                "defaulting": Flag("Fills in fields that were left out.", "false"),
+                "programmatic-validation": Flag("Rejects invalid objects.", "false"),
+                "conversion": Flag("Converts other versions from and to --version, the hub.", "false"),
+                "spoke": Flag("The other versions of --conversion.", "all", "VERSIONS", "--spoke=v2,v3"),
             },
-        ),
-        Command(
-            "create webhook",
-            "create webhook --group GROUP --version VERSION --kind KIND [FLAG ...]",
-            "Adds webhooks of a kind to the project, with their configuration and tests. At least one of --defaulting, "
-            "--programmatic-validation and --conversion is needed.",
-            {
-                "Kind": _KIND,
-                "Webhook": {
-                    "defaulting": Flag("Fills in fields that were left out.", "false"),
-                    "programmatic-validation": Flag("Rejects invalid objects.", "false"),
-                    "conversion": Flag("Converts other versions from and to --version, the hub.", "false"),
-                    "spoke": Flag("The other versions of --conversion.", "all", "VERSIONS", "--spoke=v2,v3"),
-                },
-                "Project": _PROJECT,
-            },
-        ),
-        Command(
-            "manifests",
-            "manifests [FLAG ...]",
-            "Writes config/ from the code: definitions, roles and webhook configurations. Prints the files that changed.",
-            {
-                "Project": {
-                    "check": Flag("Changes nothing, and exits with 1 if something would change.", "false"),
-                    **_PROJECT,
-                }
-            },
-        ),
-    )
+            "Project": _PROJECT,
+        },
+    ),
+    Command(
+        "manifests",
+        "manifests [FLAG ...]",
+        "Writes config/ from the code: definitions, roles and webhook configurations. Prints the files that changed.",
+        {
+            "Project": {
+                "check": Flag("Changes nothing, and exits with 1 if something would change.", "false"),
+                **_PROJECT,
+            }
+        },
+    ),
+)
 
 
-def _questions() -> tuple[Command, ...]:
-    return (
-        Command(
-            "version",
-            "version [--output text|json]",
-            "Prints the version of this package, the Kubernetes version whose answers it gives by default, and the older ones that "
-            "--kubernetes-version accepts.",
-            {"Output": {**_OUTPUT, **HELP}},
-        ),
-        Command(
-            "completion",
-            "completion bash|zsh|fish",
-            "Prints a script for your shell. For this shell only:\n\n"
-            "    source <(fakeapiserver completion bash)\n    source <(fakeapiserver completion zsh)\n"
-            "    fakeapiserver completion fish | source\n\n"
-            "For every shell, add the line to ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish.",
-            {"Misc": HELP},
-            (),
-            "shells",
-        ),
-        Command(
-            "help",
-            "help [TOPIC | COMMAND]",
-            "Without an argument, lists the topics and the commands.",
-            {"Misc": HELP},
-            (),
-            "help",
-        ),
-    )
+_QUESTIONS: Final = (
+    Command(
+        "version",
+        "version [--output text|json]",
+        "Prints the version of this package, the Kubernetes version whose answers it gives by default, and the older ones that "
+        "--kubernetes-version accepts.",
+        {"Output": {**_OUTPUT, **HELP}},
+    ),
+    Command(
+        "completion",
+        "completion bash|zsh|fish",
+        "Prints a script for your shell. For this shell only:\n\n"
+        "    source <(fakeapiserver completion bash)\n    source <(fakeapiserver completion zsh)\n"
+        "    fakeapiserver completion fish | source\n\n"
+        "For every shell, add the line to ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish.",
+        {"Misc": HELP},
+        (),
+        "shells",
+    ),
+    Command(
+        "help",
+        "help [TOPIC | COMMAND]",
+        "Without an argument, lists the topics and the commands.",
+        {"Misc": HELP},
+        (),
+        "help",
+    ),
+)
 
 
 def find_flag(command: Command, name: str) -> Flag | None:

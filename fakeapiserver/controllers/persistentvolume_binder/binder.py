@@ -115,7 +115,7 @@ class Binder:
                 yield request_for(claim)
 
     def delays_binding(self, claim: Object) -> bool:
-        """Until a pod with it is scheduled."""
+        """Reports whether the claim waits for a pod that uses it to be scheduled."""
         storage_class = self.classes.get_by_key(class_of(claim))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 

@@ -100,7 +100,7 @@ class SELinuxWarningController:
             queue.add(request_for(pod))
 
     def driver_changed(self, event: Event, queue: Queue) -> None:
-        """Whether it mounts volumes with labels."""
+        """Queues the pods with volumes of a driver that begins or ceases to mount them with labels."""
         if isinstance(event, UpdateEvent):
             driver, changed = event.object_new, _mounts(event.object_old) != _mounts(event.object_new)
         else:

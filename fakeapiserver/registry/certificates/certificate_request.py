@@ -20,6 +20,8 @@ _NAMED: Final = {
     bytes.fromhex("06052b81040022"): "P384",
     bytes.fromhex("06052b81040023"): "P521",
 }
+# The algorithm of keys on elliptic curves, in DER.
+_EC_PUBLIC_KEY: Final = bytes.fromhex("06072a8648ce3d0201")
 _MALFORMED: Final = "x509: malformed certificate request"
 _UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
 _UNKNOWN_CURVE: Final = "x509: unsupported elliptic curve"
@@ -37,8 +39,8 @@ def problem(content: bytes) -> str:
     except ValueError:
         curve = next((name for text, name in _NAMED.items() if text in content), "")
         return f"{curve} point not on curve" if curve else _MALFORMED
-    except UnsupportedAlgorithm as error:
-        return _UNIMPLEMENTED if "Unknown key type" in str(error) else _UNKNOWN_CURVE
+    except UnsupportedAlgorithm:
+        return _UNKNOWN_CURVE if _EC_PUBLIC_KEY in content else _UNIMPLEMENTED
     return _signature_problem(request, key)
 
 

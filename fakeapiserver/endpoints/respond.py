@@ -112,10 +112,10 @@ def stored_object(
             request, table.transformed(request, scope, accept, [scope.internal(value)], None), accept, status
         )
     if accept.media_type == PROTOBUF:
-        _log_response_object(request, lambda: scope.served(value))
+        log_response_object(request, lambda: scope.served(value))
         return answer(request, scope.protobuf.object(value), PROTOBUF, status)
     if accept.media_type == CBOR:
-        _log_response_object(request, lambda: scope.served(value))
+        log_response_object(request, lambda: scope.served(value))
         return answer(request, scope.cbor.object(value), CBOR, status)
     return raw(request, scope.served(value), accept, status)
 
@@ -130,10 +130,10 @@ def unstored_object(request: Request, scope: RequestScope, obj: Object, accept: 
 
 def encoded(request: Request, obj: Object, accept: Accept = PLAIN, status: int = 200) -> Response:
     if accept.media_type == PROTOBUF:
-        _log_response_object(request, lambda: json.encode(obj))
+        log_response_object(request, lambda: json.encode(obj))
         return answer(request, protobuf_forms.encode(obj), PROTOBUF, status)
     if accept.media_type == CBOR:
-        _log_response_object(request, lambda: json.encode(obj))
+        log_response_object(request, lambda: json.encode(obj))
         return answer(request, cbor.encode(obj), CBOR, status)
     return raw(request, json.encode(obj), accept, status)
 
@@ -182,7 +182,7 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
     """An answer from JSON bytes: as they are, with or without a trailing newline, or indented, or as YAML, protobuf or CBOR."""
     if accept.media_type in (PROTOBUF, CBOR):
         return encoded(request, msgspec.json.decode(body), accept, status)
-    _log_response_object(request, lambda: body)
+    log_response_object(request, lambda: body)
     if accept.media_type == YAML:
         return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
     if pretty(request, accept):
@@ -190,7 +190,7 @@ def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Res
     return answer(request, body if body.endswith(b"\n") else body + b"\n", JSON, status)
 
 
-def _log_response_object(request: Request, encoded: Callable[[], bytes]) -> None:
+def log_response_object(request: Request, encoded: Callable[[], bytes]) -> None:
     """Passes the object of the response to audit. `encoded` returns it as JSON, whatever encoding the client gets."""
     if request.audit is not None:
         request.audit.log_response_object(encoded)

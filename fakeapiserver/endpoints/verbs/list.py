@@ -71,7 +71,7 @@ async def answer(
     if scope.dialect.shows_shards and (sharding := selection.shard(options, scope)) is not None:
         meta["shardInfo"] = {"selector": str(sharding)}
     if accept.media_type in (PROTOBUF, CBOR):
-        respond.tell(request, lambda: _listing(scope, result, meta))
+        respond.log_response_object(request, lambda: _listing(scope, result, meta))
     if accept.media_type == PROTOBUF:
         body = await scope.protobuf.list([item.value for item in result.items], meta)
         return respond.answer(request, body, PROTOBUF)
@@ -90,7 +90,7 @@ def _listing(scope: RequestScope, result: ListResult, meta: Object) -> bytes:
 async def _partial(request: Request, scope: RequestScope, accept: Accept, result: ListResult, meta: Object) -> Response:
     form, values = scope.partial(accept.as_version), [item.value for item in result.items]
     if accept.media_type == PROTOBUF:
-        respond.tell(request, lambda: form.list(values, meta))
+        respond.log_response_object(request, lambda: form.list(values, meta))
         return respond.answer(request, await form.protobuf.list(values, meta), PROTOBUF)
     return respond.raw(request, form.list(values, meta), accept)
 

@@ -163,7 +163,9 @@ LAZY: Final = {
     "A verb or an argument of `Cluster` that needs more than starting does.": (
         "fakeapiserver.cluster.arguments",
         "fakeapiserver.cluster.clients",
+        "fakeapiserver.cluster.describing",
         "fakeapiserver.cluster.resources",
+        "fakeapiserver.cluster.settling",
         "fakeapiserver.cluster.waiting",
     ),
 }

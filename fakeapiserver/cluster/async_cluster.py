@@ -7,7 +7,7 @@ async with AsyncCluster() as cluster:
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -16,10 +16,11 @@ from msgspec import structs
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.cluster import arguments, clients, reset
+from fakeapiserver.cluster import arguments, clients, eventually, reset, settling
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
+from fakeapiserver.cluster.eventually import T
 from fakeapiserver.cluster.faults import AsyncFault, AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
@@ -40,6 +41,7 @@ from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 if TYPE_CHECKING:
+    from fakeapiserver.cluster.settling import Operators
     from fakeapiserver.state.diff import Diff
 
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
@@ -292,12 +294,40 @@ class AsyncCluster(AsyncVerbs, Configured):
         """The values of the metrics APIs: `metrics.pod("web-0", cpu="250m")`, `metrics.external("queue", 30)`."""
         return AsyncMetrics(self._api.metrics_apis)
 
-    async def settle(self, timeout: float = 30.0) -> None:
+    async def settle(self, timeout: float = 30.0, *, with_: "Operators | None" = None, quiet: float = 0.25) -> None:
         """Waits until every bundled controller and all their watches are at rest. After `timeout` seconds it raises NotSettled (a
-        TimeoutError), which names what is still moving. Returns at once if no controllers run."""
-        manager = self._server.controllers
-        if manager is not None:
-            await manager.settle(timeout)
+        TimeoutError), which names what is still moving. Returns at once if no controllers run.
+
+        - `with_`: the operator under test has to be at rest, too: the pattern of a user agent or user (`"my-operator*"`), a `Manager` of
+          `fakeapiserver.controller_runtime`, or a list of these. It is at rest when it has been seen, has no request in flight, has been
+          sent all events, and has sent no request for a while; a Manager's queues must be empty. Requests for leases don't count.
+        - `quiet`: that while, in real seconds.
+
+        Raises ValueError for another `with_`."""
+        await settling.settle(self._server, timeout, with_, quiet)
+
+    async def eventually(self, check: Callable[[], T | Awaitable[T]], timeout: float | str = 30.0) -> T:
+        """Calls `check` until it holds, and returns what it returns: `await cluster.eventually(lambda: "web" in names())`. It holds when it
+        returns None or something true. It is called again after an AssertionError, a LookupError, and the error of any client for an
+        object that doesn't exist, as soon as something is written, a client is answered, or time moves on.
+
+        - `check`: a function or coroutine function.
+        - `timeout`: seconds, or a duration such as "30s", on the cluster's clock. A clock that stands still is moved on from one due
+          time to the next, unless a client outside of this process has a watch or a request open: then these are real seconds.
+
+        Raises what the last call has raised when the time is up, any other error at once, and ValueError for an unreadable timeout."""
+        seconds = eventually.seconds_of(timeout)
+        changes = eventually.Changes(self._server, seconds)
+        await changes.begin()
+        try:
+            while True:
+                try:
+                    return await eventually.run_async(check)
+                except eventually.Failed as failed:
+                    if not await changes.wait():
+                        raise failed.after(seconds, changes) from None
+        finally:
+            await changes.end()
 
     # ----------------------------------------------------------- start and stop
 

@@ -7,15 +7,16 @@ async with Cluster() as cluster: ...       # an AsyncCluster: in the running eve
 """
 
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
-from fakeapiserver.cluster import clients
+from fakeapiserver.cluster import clients, eventually
 from fakeapiserver.cluster.access import Access
 from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
 from fakeapiserver.cluster.controllers import Controllers
+from fakeapiserver.cluster.eventually import T
 from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.cluster.faults import Fault, Faults
 from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
@@ -27,8 +28,6 @@ from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
-
-T = TypeVar("T")
 
 
 class Cluster(Blocking[AsyncCluster]):
@@ -178,6 +177,29 @@ class Cluster(Blocking[AsyncCluster]):
         return other.start()
 
     settle = blocking(AsyncCluster.settle)
+
+    def eventually(self, check: Callable[[], T | Awaitable[T]], timeout: float | str = 30.0) -> T:
+        """Calls `check` until it holds, and returns what it returns: `cluster.eventually(lambda: cluster.get("cm/made"))`. It holds when it
+        returns None or something true. It is called again after an AssertionError, a LookupError, and the error of any client for an
+        object that doesn't exist, as soon as something is written, a client is answered, or time moves on.
+
+        - `check`: a function, which runs in this thread.
+        - `timeout`: seconds, or a duration such as "30s", on the cluster's clock. A clock that stands still is moved on from one due
+          time to the next, unless a client outside of this process has a watch or a request open: then these are real seconds.
+
+        Raises what the last call has raised when the time is up, any other error at once, and ValueError for an unreadable timeout."""
+        seconds = eventually.seconds_of(timeout)
+        changes = eventually.Changes(self._server, seconds)
+        self._run(changes.begin)
+        try:
+            while True:
+                try:
+                    return eventually.run(check)
+                except eventually.Failed as failed:
+                    if not self._run(changes.wait):
+                        raise failed.after(seconds, changes) from None
+        finally:
+            self._run(changes.end)
 
     def outage(self, duration: float | str | None = None) -> Outage:
         """Closes the port and resets all connections: `with cluster.outage(): ...`. State, certificates, tokens and kubeconfigs stay

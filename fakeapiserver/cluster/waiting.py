@@ -4,19 +4,17 @@ Upstream: k8s.io/kubectl/pkg/cmd/wait/{wait,condition,json,delete}.go
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.jsonpath import compile_path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.client import wait
+from fakeapiserver.cluster import describing
 from fakeapiserver.cluster.resources import Reference, Resources
 
-_MOST_LINES: Final = 60  # of the object
-_MOST_EVENTS: Final = 5
 _MOST_NAMES: Final = 10
 _PATH: Final = re.compile(r"\{(?P<braced>.*)\}(?P<rest>.*)|(?P<plain>(?:[^=]|==)*)(?P<value>.*)", re.S)
 
@@ -142,33 +140,8 @@ async def _report(resources: Resources, reference: Reference, obj: Object | None
         yield f"There is no such object. {others}."
         return
     yield "The object as it was last:"
-    lines = _shown(obj).splitlines()
-    for line in lines[:_MOST_LINES]:
-        yield f"  {line}"
-    if len(lines) > _MOST_LINES:
-        yield f"  … ({len(lines) - _MOST_LINES} more lines)"
-    events = [*await resources.events_of(obj)][-_MOST_EVENTS:]
-    yield "Its last events:" if events else "It has no events."
-    for event in events:
-        yield f"  {_time_of(event)} {event.get('type')} {event.get('reason')}: {event.get('message')}"
-    yield _last_writer(obj)
-
-
-def _shown(obj: Object) -> str:
-    """Returns the object as YAML, the status first, without managedFields."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    rest = {key: value for key, value in obj.items() if key != "status"} | {"metadata": metadata}
-    return b"".join(map(yaml.encode, ({"status": obj.get("status") or {}}, rest))).decode()
-
-
-def _time_of(event: Mapping[str, Any]) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
-
-
-def _last_writer(obj: Object) -> str:
-    entries = obj["metadata"].get("managedFields") or []
-    if not entries:
-        return "Its managedFields don't say who wrote it."
-    last = max(entries, key=lambda entry: entry.get("time") or "")
-    subresource = f" of {last['subresource']}" if last.get("subresource") else ""
-    return f"It was last written by {last.get('manager')} ({last.get('operation')}{subresource}) at {last.get('time')}."
+    for line in describing.object_lines(obj):
+        yield line
+    for line in describing.event_lines(await resources.events_of(obj)):
+        yield line
+    yield describing.last_writer(obj)

@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
@@ -191,6 +191,20 @@ class Manager:
         self._webhook_server = server
         self._runnables[_Order.WEBHOOKS].append(server)
         return server
+
+    @property
+    def busy(self) -> Sequence[str]:
+        """The work that its controllers have now, in words; empty if all are ready and have nothing in their queues."""
+        controllers = [runnable for group in self._runnables.values() for runnable in group]
+        return [
+            f"{controller.name} works on {', '.join(map(str, controller.queue.worked_on))}"
+            if controller.queue.processing
+            else f"{controller.name} has {len(controller.queue)} to look at"
+            if controller.ready
+            else f"{controller.name} starts"
+            for controller in controllers
+            if isinstance(controller, Controller) and not (controller.ready and controller.queue.at_rest)
+        ]
 
     # ------------------------------------------------------------------------- running
 

@@ -155,6 +155,11 @@ class RequestScopes(Struct, kw_only=True, dict=True):
 
         return default
 
+    @property
+    def watches_of_clients(self) -> int:
+        """The number of open watches that come from outside of this process."""
+        return sum(len(scope.watchers_of_clients) for scope in self._scopes.values())
+
     def end_watches_of_clients(self) -> None:
         """Ends every open watch that comes from outside of this process, after what it has buffered."""
         for scope in self._scopes.values():

@@ -81,11 +81,22 @@ class RequestLog:
         self._entries: deque[RequestEntry] = deque(maxlen=_KEPT)
         self._seq = 0
         self._changed: asyncio.Future[None] | None = None
+        self._in_flight: dict[int, Request] = {}
+
+    @property
+    def in_flight(self) -> list[Request]:
+        """The requests that have no answer yet."""
+        return list(self._in_flight.values())
 
     @property
     def entries(self) -> list[RequestEntry]:
         """The requests in the order of their answers."""
         return list(self._entries)
+
+    def after(self, seq: int) -> list[RequestEntry]:
+        """The requests that were answered after the entry with this `seq`."""
+        new = self._seq - seq
+        return list(self._entries)[-new:] if new else []
 
     @property
     def last(self) -> int:
@@ -109,6 +120,7 @@ class RequestLog:
     @contextmanager
     def _entry(self, request: Request) -> Iterator[None]:
         now, start = self._clock.now(), perf_counter()
+        self._in_flight[id(request)] = request
         try:
             yield
         except StatusError as error:
@@ -127,6 +139,7 @@ class RequestLog:
         self, request: Request, now: float, start: float, status: int, reason: str = "", message: str = ""
     ) -> None:
         info = request.info
+        del self._in_flight[id(request)]
         self._seq += 1
         self._entries.append(
             RequestEntry(

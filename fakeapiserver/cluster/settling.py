@@ -1,0 +1,126 @@
+"""`cluster.settle(with_=…)`: rest includes the operator under test, whose requests and watches are known."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, cast
+
+from fakeapiserver.controller_manager.manager import NotSettled
+from fakeapiserver.controller_runtime.manager import Manager
+from fakeapiserver.evidence.request_log import RequestEntry, RequestLog
+from fakeapiserver.server.local import LocalServer
+
+if TYPE_CHECKING:
+    from fakeapiserver.endpoints.request import Request
+
+# A client by its user agent, user or connection, or a manager of fakeapiserver.controller_runtime in this process.
+Operator = str | Manager
+Operators = Operator | Sequence[Operator]
+
+# Leader election renews its lease all the time.
+_LEASES: Final = "leases"
+# Seconds between two looks at the queues of a manager, which may run in another event loop.
+_PAUSE: Final = 0.005
+
+
+async def settle(server: LocalServer, timeout: float, operators: Operators | None, quiet: float) -> None:
+    """Waits until the bundled controllers and these operators are at rest at the same time. Raises NotSettled, and ValueError for
+    anything but an operator."""
+    api, manager = server.api, server.controllers
+    assert api is not None
+    clients = _Clients(server, operators) if operators is not None else None
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    while True:
+        if manager is not None:
+            await manager.settle(max(0.0, deadline - loop.time()))
+        revision = api.storage.revision
+        if clients is None:
+            return
+        await clients.rest(quiet, deadline)
+        if api.storage.revision == revision:
+            return
+
+
+class _Clients:
+    """The clients that are waited for."""
+
+    def __init__(self, server: LocalServer, operators: Operators) -> None:
+        assert server.api is not None
+        self._storage = server.api.storage
+        self._log = _log_of(server.api.request_log)
+        given: list[Operator] = [operators] if isinstance(operators, str | Manager) else _listed(operators)
+        for operator in given:
+            if not isinstance(operator, str | Manager) or not operator:
+                raise ValueError(
+                    f'with_ is the user agent or user of an operator, such as "my-operator*", or a Manager, not {operator!r}'
+                )
+        self._managers = [operator for operator in given if isinstance(operator, Manager)]
+        self._patterns = [each if isinstance(each, str) else each.config.user_agent for each in given]
+        entries = self._log.entries
+        self._unseen = {
+            pattern
+            for pattern, operator in zip(self._patterns, given, strict=True)
+            if isinstance(operator, str) and not any(_is_from(entry, pattern) for entry in entries)
+        }
+
+    async def rest(self, quiet: float, deadline: float) -> None:
+        """Returns when these clients have sent no request for `quiet` seconds, during which nothing was written and none of their requests
+        was in flight. Raises NotSettled."""
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        seen, revision = self._log.last, self._storage.revision
+        while (left := since + quiet - loop.time()) > 0 or (left := _PAUSE * self._is_busy) > 0:
+            if loop.time() > deadline:
+                raise NotSettled(f"still moving: {'; '.join([*self._moving()][:5]) or 'requests go on'}")
+            try:
+                async with asyncio.timeout(left):
+                    await self._log.wait()
+            except TimeoutError:
+                pass
+            is_awaited = any(map(self._counts, self._log.after(seen)))
+            if is_awaited or self._is_busy or self._storage.revision != revision:
+                since = loop.time()
+            seen, revision = self._log.last, self._storage.revision
+
+    @property
+    def _is_busy(self) -> bool:
+        return next(self._moving(), "") != ""
+
+    def _moving(self) -> Iterator[str]:
+        """Yields what has to be done by these clients, in words."""
+        for request in self._log.in_flight:
+            if any(_began(request, pattern) for pattern in self._patterns):
+                yield f"{request.method} {request.path} is being answered"
+        if self._storage.undelivered:
+            yield "watches are being sent events"
+        for pattern in sorted(self._unseen):
+            agents = sorted({entry.user_agent.partition(" ")[0] for entry in self._log.entries})
+            yield f"no client {pattern!r} has sent a request yet (others: {', '.join(agents[:5]) or 'none'})"
+        for manager in self._managers:
+            yield from manager.busy
+
+    def _counts(self, entry: RequestEntry) -> bool:
+        """Reports whether the request is one of an operator and no part of leader election."""
+        matching = {pattern for pattern in self._patterns if _is_from(entry, pattern)}
+        self._unseen -= matching
+        return bool(matching) and entry.resource != _LEASES
+
+
+def _listed(operators: Sequence[Operator]) -> list[Operator]:
+    """Returns the operators; anything but a list is treated as one operator."""
+    return [*operators] if isinstance(operators, list | tuple) else [cast("Operator", operators)]
+
+
+def _log_of(log: RequestLog | None) -> RequestLog:
+    if log is None:
+        raise ValueError("this cluster doesn't keep its requests: only one made by Cluster() does")
+    return log
+
+
+def _is_from(entry: RequestEntry, pattern: str) -> bool:
+    return fnmatchcase(entry.user_agent, pattern) or fnmatchcase(entry.user, pattern)
+
+
+def _began(request: "Request", pattern: str) -> bool:
+    return fnmatchcase(request.header(b"user-agent"), pattern) or fnmatchcase(request.user.name, pattern)

@@ -69,6 +69,7 @@ PUBLIC_MODULES: Final = (
     "fakeapiserver.nodes.behaviour",
     "fakeapiserver.scaffold.manifests",
     "fakeapiserver.testing",
+    "fakeapiserver.testing.assertions",
 )
 
 _HOMES: Final = {

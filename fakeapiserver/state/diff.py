@@ -119,8 +119,7 @@ def _compared(was: StoredObject, now: StoredObject, noise: bool) -> Entry:
 def _entry(stored: StoredObject) -> Entry:
     resource = resource_of(stored.key)
     obj = json.loads(stored.value)
-    group, slash, plural = resource.partition("/")
-    title = _RESOURCES.get(resource) or (f"{plural}.{group}" if slash else resource)
+    title = title_of(resource)
     meta = obj["metadata"]
     if title == "secrets":
         obj = {name: dict.fromkeys(value, _SECRET) if name == "data" else value for name, value in obj.items()}
@@ -129,6 +128,12 @@ def _entry(stored: StoredObject) -> Entry:
         )
     name = stored.key.removeprefix(f"{ROOT}/{resource}/").rpartition("/")[2]
     return Entry(title, meta.get("namespace", ""), name, obj)
+
+
+def title_of(resource: str) -> str:
+    """The name by which people call a resource of the storage: `pods`, `services`, `widgets.example.com`."""
+    group, slash, plural = resource.partition("/")
+    return _RESOURCES.get(resource) or (f"{plural}.{group}" if slash else resource)
 
 
 def _masked(each: Field) -> Field:

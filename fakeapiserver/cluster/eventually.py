@@ -130,7 +130,7 @@ class Changes:
     @property
     def _has_clients(self) -> bool:
         log = self._api.request_log
-        return self._api.scopes.watches_of_clients > 0 or (log is not None and bool(log.in_flight))
+        return bool(self._api.scopes.watches_of_clients) or (log is not None and bool(log.in_flight))
 
     async def _move(self, clock: AdjustableClock) -> bool:
         left = self._until - clock.monotonic()

@@ -103,7 +103,8 @@ class AsyncFaults:
 
         Raises ValueError with one sentence that says what to do.
         """
-        return AsyncFault(self._injection, self._injection.add(fields))
+        [active] = await self._injection.add([fields])
+        return AsyncFault(self._injection, active)
 
     async def list(self) -> list[AsyncFault]:
         """The faults that exist, in their order."""

@@ -88,6 +88,19 @@ class Injection(Protocol):
         """Returns the watcher with what faults do to its events, of which so many were sent already."""
 
 
+class OpenWatch(Protocol):
+    """A watch that is being sent."""
+
+    @property
+    def request(self) -> "Request": ...
+
+    def change_watcher(self, change: Callable[["Watcher"], "Watcher"]) -> None:
+        """Takes the next events from the watcher that `change` returns for the present one."""
+
+    def end(self) -> None:
+        """Ends the watch after what it has buffered."""
+
+
 class Request(Struct):
     """A request on its way through the handler chain.
 

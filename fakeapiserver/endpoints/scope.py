@@ -21,7 +21,7 @@ from fakeapiserver.endpoints.negotiation import columns as columns_module
 from fakeapiserver.endpoints.negotiation import partial as partial_forms
 from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation.body import Recognizes
-from fakeapiserver.endpoints.request import Request
+from fakeapiserver.endpoints.request import OpenWatch, Request
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
@@ -86,10 +86,10 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     # The oldest revision that a watch can start from (custom resources, whose storage is created again when their definition changes).
     watchable_since: int = 0
     instruments: Instruments = field(default_factory=Instruments)
-    # The open watches.
+    # The watchers of open watches.
     watchers: set[Watcher] = field(default_factory=set)
-    # Those of them that come from outside of this process.
-    watchers_of_clients: WeakSet[Watcher] = field(default_factory=WeakSet)
+    # The open watches that come from outside of this process.
+    watches_of_clients: WeakSet[OpenWatch] = field(default_factory=WeakSet)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     _partials: dict[str, "PartialForm"] = field(default_factory=dict)

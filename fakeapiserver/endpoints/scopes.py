@@ -23,6 +23,7 @@ from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.dialect.builtin import BUILTIN
 from fakeapiserver.endpoints.negotiation.body import KnownKind
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
+from fakeapiserver.endpoints.request import OpenWatch
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.services import KubeletClient, Proxy, Services
 from fakeapiserver.registry.generic.canonical import built_in_encoder
@@ -156,15 +157,9 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         return default
 
     @property
-    def watches_of_clients(self) -> int:
-        """The number of open watches that come from outside of this process."""
-        return sum(len(scope.watchers_of_clients) for scope in self._scopes.values())
-
-    def end_watches_of_clients(self) -> None:
-        """Ends every open watch that comes from outside of this process, after what it has buffered."""
-        for scope in self._scopes.values():
-            for watcher in [*scope.watchers_of_clients]:
-                watcher.end()
+    def watches_of_clients(self) -> list[OpenWatch]:
+        """The open watches that come from outside of this process."""
+        return [watch for scope in self._scopes.values() for watch in scope.watches_of_clients]
 
     def restored(self) -> None:
         """Brings what is kept outside of storage up to date after a snapshot was restored."""

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json, yaml
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, Receive, Request, Response
-from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.faults import answers, rule
 from fakeapiserver.faults.bodies import cut
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
@@ -26,8 +27,6 @@ from fakeapiserver.storage.interface import Storage, Watcher
 HEADER: Final = b"fakeapiserver-fault"
 # Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
 _LONGEST_WRITE: Final = 34.0
-# What a request's objects are read from: the scope of its resource, or None if nothing serves it.
-FindScope = Callable[[Request], RequestScope | None]
 
 
 class ActiveFault:
@@ -75,7 +74,7 @@ class Faults:
         self,
         clock: Timers,
         storage: Storage,
-        find_scope: FindScope,
+        scopes: RequestScopes,
         request_timeout: float,
         changed: Callable[[tuple[ActiveFault, ...]], None],
     ) -> None:
@@ -84,7 +83,7 @@ class Faults:
         self._changed = changed
         self._clock = clock
         self._storage = storage
-        self._find_scope = find_scope
+        self._scopes = scopes
         self._request_timeout = request_timeout
         self._numbers = itertools.count(1)
         self._dice = random.Random()
@@ -92,10 +91,6 @@ class Faults:
     def seed(self, seed: int) -> None:
         """Makes the dice of faults without a seed of their own repeat."""
         self._dice = random.Random(seed)
-
-    def add(self, fields: Mapping[str, Any]) -> ActiveFault:
-        """Adds the fault that `fields` describe. Raises ValueError with one sentence."""
-        return self.add_all([fields])[0]
 
     def add_all(self, several: Sequence[Mapping[str, Any]]) -> list[ActiveFault]:
         """Adds faults, or none of them if one can't be read. Raises ValueError with one sentence, which names the fault by its number."""
@@ -111,6 +106,27 @@ class Faults:
                 active.lag = Lag(self._storage, fault.stale or fault.lag)
         self._set((*self.active, *added))
         return added
+
+    async def strike_open_watches(self, added: Sequence[ActiveFault]) -> None:
+        """Lets faults of watches strike those that are open already, as if each began now at its last event."""
+        for active in added:
+            if not active.fault.changes_open_watches:
+                continue
+            for watch in self._scopes.watches_of_clients:
+                if await active.matcher.matches(watch.request, self._nothing) and active.turns.take(
+                    self._clock.monotonic()
+                ):
+                    watch.change_watcher(partial(self._faulty, active))
+                    await active.strike()
+
+    @staticmethod
+    async def _nothing() -> Subject:
+        return Subject(None, None)
+
+    def _faulty(self, active: ActiveFault, watcher: Watcher) -> Watcher:
+        if active.lag is not None:
+            watcher = active.lag.watcher(watcher)
+        return FaultyWatcher(watcher, active.fault, self._clock, active.removed, active.watchers, 0)
 
     def remove(self, added: ActiveFault) -> None:
         """Removes a fault: what hangs goes on, and watches get what was held back. A second call does nothing."""
@@ -201,7 +217,8 @@ class Faults:
 
     async def _subject(self, request: Request) -> Subject:
         """Reads the objects of a request. A body that can't be decoded is left to its handler."""
-        info, scope = request.info, self._find_scope(request)
+        info = request.info
+        scope = self._scopes.lookup(info.group, info.version, info.resource)
         old: Object | None = None
         if scope is not None and scope.store is not None and info.name:
             stored = self._storage.get_now(scope.store.key(info.namespace, info.name))

@@ -38,6 +38,14 @@ class Lag:
             return self._storage.revision
         return self._start if not self._behind else max(1, self._storage.revision - self._behind)
 
+    def watcher(self, source: Watcher) -> Watcher:
+        """Returns a watcher with the events of `source` that the server knows."""
+        # Woken by every write, since each lets older events through.
+        pulse = self._storage.watch(_EVERYWHERE, revision=None, predicate=None)
+        watcher = _LaggingWatcher(self, source, pulse)
+        self.watchers.add(watcher)
+        return watcher
+
     def release(self) -> None:
         """Lets the server catch up."""
         self.released = True
@@ -80,13 +88,7 @@ class LaggingStorage:
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
         start = self.revision if revision is None else revision
         source = self._storage.watch(prefix, revision=start, predicate=predicate)
-        if self._lag.released:
-            return source
-        # Woken by every write, since each lets older events through.
-        pulse = self._storage.watch(_EVERYWHERE, revision=None, predicate=None)
-        watcher = _LaggingWatcher(self._lag, source, pulse)
-        self._lag.watchers.add(watcher)
-        return watcher
+        return source if self._lag.released else self._lag.watcher(source)
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
         return await self._storage.create(key, value, offset, index)

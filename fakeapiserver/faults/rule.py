@@ -59,12 +59,12 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     - `status`: the answer, in the form in which kube-apiserver gives it; `reason`, `message`, `causes`, `retry_after` (seconds) change it.
       `when`: `before` the request is handled, or `after`, when a write is stored.
-    - `resource`: the plural name: `leases`; with a subresource `deployments/status`, with a group `leases.coordination.k8s.io`.
-      or the fault is removed.
+    - `latency`: waits so many seconds before the request is handled, or at random between two numbers.
+    - `hang`: no answer, until the time-out or until the fault is removed.
     - `reset`: the connection is reset `before` the request is handled, in the `body` of the answer, or `after` a write is stored.
     - `truncate`: the connection is closed after so many bytes of the answer's body. `rate`: bytes per second of the answer's body.
 
-    Watches that begin while the fault exists:
+    Watches that are open or begin while the fault exists:
 
     - `delay`: each event comes so many seconds later. `lag`: events come when so many newer revisions exist. `coalesce`: seconds for which
       events are held back and merged, so that only the last one of each object is sent.
@@ -127,6 +127,11 @@ class Fault(Struct, frozen=True, kw_only=True):
     schedule: Schedule = Schedule()
     # What the caller wrote, for lists of faults and failure reports.
     text: str = ""
+
+    @property
+    def changes_open_watches(self) -> bool:
+        """Reports whether it also changes watches that are open when it is added."""
+        return self.stale is not None or (self.watches and self.expire != "resume" and self.watch_list)
 
     @property
     def watches(self) -> bool:

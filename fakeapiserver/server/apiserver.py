@@ -12,8 +12,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED, WITH_CBOR
-from fakeapiserver.endpoints.request import ASGIApplication, Request
-from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
@@ -107,7 +106,7 @@ class APIServer:
         self._upkeep = self._new_upkeep()
         self.aggregator = self._new_aggregator()
         self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
-        self.faults = FaultInjection(self._timers, self.storage, self._scope_of, config.request_timeout)
+        self.faults = FaultInjection(self._timers, self.storage, self.scopes, config.request_timeout)
         self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._new_chain())
 
@@ -174,10 +173,6 @@ class APIServer:
             self.faults,
             self.table.scheme.features.enabled("APIResponseCompression"),
         )
-
-    def _scope_of(self, request: Request) -> RequestScope | None:
-        info = request.info
-        return self.scopes.lookup(info.group, info.version, info.resource)
 
     @property
     def _timers(self) -> Timers:
@@ -256,7 +251,8 @@ class APIServer:
 
     async def revert(self, snapshot: Snapshot) -> None:
         """Brings a state back by writes, which controllers see as events. The clients' open watches end before."""
-        self.scopes.end_watches_of_clients()
+        for watch in self.scopes.watches_of_clients:
+            watch.end()
         self.storage.revert(snapshot)
         await self._restored()
 

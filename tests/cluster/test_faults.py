@@ -5,8 +5,10 @@ import http.client
 import json
 import socket
 import ssl
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pytest
@@ -55,6 +57,17 @@ class Client:
             response = connection.getresponse()
             text = response.read().decode()
             return Answer(response.status, {key.lower(): value for key, value in response.getheaders()}, text)
+        finally:
+            connection.close()
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """Yields the lines of an answer as they come."""
+        connection = http.client.HTTPSConnection(self._host, self._port, context=self._trusted, timeout=20)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {self._token}", "User-Agent": "test"})
+            response = connection.getresponse()
+            while data := response.read1():  # readline hides that the last chunk is missing
+                yield from data.splitlines()
         finally:
             connection.close()
 
@@ -418,6 +431,62 @@ def test_what_happens_to_events(fields: Any, at_once: list[str], later: list[str
 
 
 # ------------------------------------------------------------------------ time
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        ({"stop_after": 0}, ["ADDED b", "end"]),
+        ({"stop_after": 1}, ["ADDED b", "ADDED c", "end"]),
+        ({"stop_after": 0, "end": "cut"}, ["ADDED b", "IncompleteRead"]),
+        ({"expire": "now"}, ["ADDED b", "ERROR ", "end"]),
+        ({"delay": "5s"}, ["ADDED b"]),
+        ({"stale": True}, ["ADDED b"]),
+        ({"lag": 2}, ["ADDED b", "ADDED c"]),
+        ({"unreal": True, "duplicate": True}, ["ADDED b", *["ADDED c"] * 2, *["ADDED d"] * 2, *["ADDED e"] * 2]),
+        ({"expire": "resume"}, ["ADDED b", "ADDED c", "ADDED d", "ADDED e"]),
+        ({"delay": "5s", "user_agent": "other*"}, ["ADDED b", "ADDED c", "ADDED d", "ADDED e"]),
+    ],
+)
+def test_a_watch_that_is_open_already(fields: Any, seen: list[str]) -> None:
+    async def run() -> list[str]:
+        async with AsyncCluster(controllers=()) as cluster:
+            client = Client(cluster)
+            await cluster.clock.stop()
+            revision = (await asyncio.to_thread(client.ask, "GET", MAPS)).body["metadata"]["resourceVersion"]
+            events: asyncio.Queue[str] = asyncio.Queue()
+            reading = threading.Thread(
+                target=read_watch, args=(client, revision, asyncio.get_running_loop(), events), daemon=True
+            )
+            reading.start()
+            await cluster.requests.wait_for("watch configmaps")
+            await asyncio.to_thread(client.create, "b")
+            shown = [await events.get()]
+            await cluster.faults.add(resource="configmaps", verb="watch", **fields)
+            for name in "cde":
+                await asyncio.to_thread(client.create, name)
+            while len(shown) < len(seen):
+                shown.append(await asyncio.wait_for(events.get(), 5))
+            await asyncio.sleep(0.05)  # nothing more comes
+            return shown + [events.get_nowait() for _ in range(events.qsize())]
+
+    assert asyncio.run(run()) == seen
+
+
+def read_watch(client: Client, revision: str, loop: asyncio.AbstractEventLoop, events: "asyncio.Queue[str]") -> None:
+    """Passes the events of a watch on as they come, then how it ended."""
+
+    def say(text: str) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, text)
+
+    try:
+        for line in client.lines(f"{MAPS}?watch=true&resourceVersion={revision}"):
+            event = json.loads(line)
+            say(f"{event['type']} {event['object'].get('metadata', {}).get('name', '')}")
+        say("end")
+    except (OSError, http.client.HTTPException) as error:
+        with suppress(RuntimeError):  # the cluster has ended
+            say(type(error).__name__)
 
 
 def test_latency_and_hanging_are_on_the_clusters_clock() -> None:

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 """
 
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from math import inf
 from typing import Final
 
@@ -28,7 +28,7 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     Accept,
     not_streamable,
 )
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Injection, Request, Response
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
@@ -55,7 +55,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     form = Form(request, scope, accept)
     try:
         stream = await _stream(
-            scope, store.collection(request.info.namespace), predicate, options, form, revision, injection
+            request, scope, store.collection(request.info.namespace), predicate, options, form, revision
         )
     except NotConverted as error:
         raise error.unready or error from None
@@ -74,16 +74,17 @@ async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _stream(
+    request: Request,
     scope: RequestScope,
     prefix: str,
     predicate: Predicate | None,
     options: ListOptions,
     form: "Form",
     revision: int,
-    injection: Injection | None,
 ) -> AsyncGenerator[bytes, None]:
     """Opens the watcher. StatusError 410 and 504 for a revision from which one can't watch."""
     assert scope.store is not None
+    injection = request.injection
     storage = scope.store.storage if injection is None else injection.storage(scope.store.storage)
     if injection is not None and injection.expires_watch:
         raise _too_old(revision, revision + 1)
@@ -105,14 +106,15 @@ async def _stream(
         watcher = storage.watch(prefix, revision=start or None, predicate=predicate)
     except Compacted as error:
         raise _too_old(revision, error.oldest) from None
-    if not form.in_process:
-        scope.watchers_of_clients.add(watcher)
     if injection is not None:
         sent = injection.initial(len(items))
         if sent < len(items):
             items, options = items[:sent], replace(options, send_initial_events=False)
         watcher = injection.watcher(watcher, sent)
-    return Stream(watcher, form, options, scope.watchers).frames(items, start)
+    stream = Stream(request, watcher, form, options, scope.watchers)
+    if not form.in_process:
+        scope.watches_of_clients.add(stream)
+    return stream.frames(items, start)
 
 
 def _too_old(revision: int, oldest: int) -> StatusError:
@@ -258,7 +260,10 @@ class Stream:
     """A running watch: initial events, then batches of events with bookmarks in between, until the time is up, the client is gone or
     the watcher has fallen behind the history."""
 
-    def __init__(self, watcher: Watcher, form: Form, options: ListOptions, running: set[Watcher]) -> None:
+    def __init__(
+        self, request: Request, watcher: Watcher, form: Form, options: ListOptions, running: set[Watcher]
+    ) -> None:
+        self.request = request
         self._watcher = watcher
         self._form = form
         self._options = options
@@ -268,8 +273,18 @@ class Stream:
         # The newest revision that was sent to the client.
         self._told = 0
 
+    def change_watcher(self, change: Callable[[Watcher], Watcher]) -> None:
+        """Takes the next events from the watcher that `change` returns for the present one."""
+        former, self._watcher = self._watcher, change(self._watcher)
+        former.wake()
+
+    def end(self) -> None:
+        """Ends the watch after what it has buffered."""
+        self._watcher.end()
+
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
-        self._running.add(self._watcher)
+        watcher = self._watcher
+        self._running.add(watcher)
         try:
             if self._lifetime < 0:
                 return
@@ -285,7 +300,7 @@ class Stream:
         except NoSuchForm:
             return
         finally:
-            self._running.discard(self._watcher)
+            self._running.discard(watcher)
             self._watcher.close()
 
     async def _live(self, end: float) -> AsyncGenerator[bytes, None]:

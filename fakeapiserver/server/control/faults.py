@@ -60,7 +60,7 @@ def router(server: Controlled) -> APIRouter:
     async def add_faults(faults: Faults) -> list[Fault]:
         """Adds one fault or several; none of them if one can't be read."""
         try:
-            added = server.faults.faults.add_all(faults if isinstance(faults, list) else [faults])
+            added = await server.faults.add(faults if isinstance(faults, list) else [faults])
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         return [_shown(fault) for fault in added]

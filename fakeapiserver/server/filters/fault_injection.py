@@ -1,12 +1,12 @@
 """The filter that injects faults (fakeapiserver/faults). While `active` is empty, it costs one look at that."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Request, Response
-from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.faults import files, injector
 from fakeapiserver.storage.interface import Storage
 
@@ -21,12 +21,12 @@ class FaultInjection:
         self,
         clock: Timers,
         storage: Storage,
-        find_scope: Callable[[Request], RequestScope | None],
+        scopes: RequestScopes,
         request_timeout: float,
     ) -> None:
         # The faults that exist, in the order in which they were added.
         self.active: Sequence[ActiveFault] = ()
-        self._dependencies = (clock, storage, find_scope, request_timeout)
+        self._dependencies = (clock, storage, scopes, request_timeout)
         self._faults: Faults | None = None
 
     @property
@@ -38,9 +38,11 @@ class FaultInjection:
     def _set(self, active: "Sequence[ActiveFault]") -> None:
         self.active = active
 
-    def add(self, fields: Mapping[str, Any]) -> "ActiveFault":
-        """Adds the fault that `fields` describe. Raises ValueError with one sentence."""
-        return self.faults.add(fields)
+    async def add(self, several: Sequence[Mapping[str, Any]]) -> "list[ActiveFault]":
+        """Adds faults, for open watches as well, or none of them if one can't be read. Raises ValueError with one sentence."""
+        added = self.faults.add_all(several)
+        await self.faults.strike_open_watches(added)
+        return added
 
     def add_files(self, paths: Iterable[Path]) -> None:
         """Adds the faults of YAML files. Raises OSError, and ValueError with one sentence."""

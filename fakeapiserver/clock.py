@@ -64,6 +64,8 @@ class _Waiting:
 
 # Seconds by which a sum of times may be wrong: what is due in five seconds happens when time has moved on by five seconds.
 _NOISE: Final = 1e-5
+# The last moment of the year 9999, which RFC 3339 can still write.
+_LATEST: Final = 253402300799.0
 
 
 class AdjustableClock:
@@ -123,6 +125,13 @@ class AdjustableClock:
         """Shows the machine's time again, and goes on. Durations go on, too: what waits is called as soon as it would have been."""
         self.start()
         self._set_back = self._ahead
+
+    def jump(self, seconds: float) -> None:
+        """Sets the wall clock forward or back, as an administrator or NTP does. What waits isn't affected: it waits for a duration.
+        ValueError for a time before 1970 or after 9999."""
+        if not 0 <= self.now() + seconds <= _LATEST:
+            raise ValueError(f"a jump by {seconds:g} s leaves the years 1970 to 9999")
+        self._set_back -= seconds
 
     async def advance(self, seconds: float, between: Callable[[], Awaitable[object]]) -> None:
         """Moves time ahead, from one thing that is due to the next; `between` lets everybody do what follows from each, at

@@ -87,3 +87,20 @@ def test_a_clock_that_is_reset_shows_the_machines_time_and_wakes_as_before() -> 
         assert 0 < clock.now() - time.time() < 660
 
     asyncio.run(scenario())
+
+
+def test_a_jump_sets_the_wall_clock_only() -> None:
+    async def scenario() -> None:
+        clock, seen = AdjustableClock(), []
+        clock.call_later(3600.0, lambda: seen.append("due"))
+        clock.stop()
+        now, monotonic = clock.now(), clock.monotonic()
+        clock.jump(7200.0)
+        clock.jump(-10800.0)
+        assert clock.now() == pytest.approx(now - 3600)
+        assert clock.monotonic() == monotonic
+        assert seen == []
+        with pytest.raises(ValueError, match="1970 to 9999"):
+            clock.jump(-1e10)
+
+    asyncio.run(scenario())

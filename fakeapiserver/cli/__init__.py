@@ -24,6 +24,7 @@ _MODULES: Final = {
     "stop": "stop",
     "faults": "faults",
     "state": "state",
+    "clock": "clock",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

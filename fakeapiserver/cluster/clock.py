@@ -31,6 +31,12 @@ class AsyncClusterClock:
                 raise
             raise TimeoutError(f"the clock wasn't moved by {time} within {timeout:g} seconds") from error
 
+    async def jump(self, time: float | str) -> None:
+        """Sets the wall clock forward or, with a negative time such as "-5m", back, as an administrator or NTP does: certificates,
+        tokens and leases expire sooner or later, and new objects are older than earlier ones. What waits isn't affected, because it waits
+        for a duration: `advance` is for that. ValueError if `time` is no duration, or leaves the years 1970 to 9999."""
+        self._clock.jump(parse_duration(time) if isinstance(time, str) else time)
+
     async def stop(self) -> None:
         """Stops the time: only `advance` moves it then."""
         self._clock.stop()
@@ -55,5 +61,6 @@ class ClusterClock(Blocking[AsyncClusterClock]):
         return self._core.now()
 
     advance = blocking(AsyncClusterClock.advance)
+    jump = blocking(AsyncClusterClock.jump)
     stop = blocking(AsyncClusterClock.stop)
     start = blocking(AsyncClusterClock.start)

@@ -129,6 +129,13 @@ _IN_THE_BACKGROUND: Final = (
             }
         },
     ),
+    Command(
+        "clock",
+        "clock [now | stop | start | advance DURATION | jump DURATION] [FLAG ...]",
+        "Shows or turns the clock of a server. `advance 30m` lets happen what is due within 30 minutes; `jump -- -5m` sets the wall clock "
+        "back by five minutes, as NTP does, and leaves what waits alone.",
+        {"Clock": {"server": _SERVER, **_OUTPUT, **HELP}},
+    ),
 )
 
 

@@ -14,6 +14,7 @@ SUMMARIES: Final = {
     "stop": "ends servers that serve --background started",
     "faults": "lets requests and watches of a server's clients go wrong",
     "state": "saves, loads, compares and exports the state of a server",
+    "clock": "shows, stops, advances and sets the clock of a server",
     "controller-manager": "runs the bundled controllers for any API server",
     "nodes": "simulates nodes and a scheduler for any API server",
     "envtest-assets": "writes kube-apiserver, etcd and kubectl for Go's envtest",

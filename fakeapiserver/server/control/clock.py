@@ -28,11 +28,15 @@ class Time(BaseModel):
 
 
 class TimeChange(Body):
-    """A change of the clock: first it is stopped or started, then advanced."""
+    """A change of the clock: first it is stopped or started, then it jumps, then it is advanced."""
 
     stopped: bool | None = None
     advance: str = Field(
         default="0s", description="A duration such as 90s, 1h30m; controllers do what is due meanwhile"
+    )
+    jump: str = Field(
+        default="0s",
+        description="A duration such as 1h or -5m, by which the wall clock is set; what waits isn't affected",
     )
 
 
@@ -55,9 +59,11 @@ def router(server: Controlled) -> APIRouter:
 
     @routes.put("/clock")
     async def set_clock(change: TimeChange) -> Time:
-        """Stops, starts or moves the clock on."""
+        """Stops, starts, sets or moves the clock on."""
         with refused():
-            seconds = parse_duration(change.advance)
+            seconds, jump = parse_duration(change.advance), parse_duration(change.jump)
+            if jump:
+                clock().jump(jump)
             if change.stopped is not None:
                 _set_stopped(clock(), change.stopped)
             await server.advance(seconds)

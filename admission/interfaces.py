@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 from fakeapiserver.auth.interfaces import Authorizer, UserInfo
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ class Initializer(Struct, frozen=True):
     instruments: Instruments = field(default_factory=Instruments)
     # Connections to webhooks, for the next call.
     idle: "Idle | None" = None
+    chance: Chance = UNSEEDED
 
 
 class InitializationError(ValueError):

@@ -71,12 +71,14 @@ _LATEST: Final = 253402300799.0
 class AdjustableClock:
     """Goes with the machine's clock until a test turns it: ahead (`advance`), or not at all (`stop`, `start`).
 
-    Its callbacks belong to one event loop."""
+    Its callbacks belong to one event loop. `stopped_at`: it stands still from the start and shows this time, in seconds since the epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, stopped_at: float | None = None) -> None:
         self._ahead = 0.0  # of the machine's clock, when running
         self._set_back = 0.0  # by how much of that the wall clock was set back
-        self._stopped: tuple[float, float] | None = None  # what both clocks of the machine said
+        # What both clocks of the machine said; with `stopped_at` the same in each run, so that sums of times are rounded in the same way.
+        self._stopped: tuple[float, float] | None = None if stopped_at is None else (stopped_at, 0.0)
+        self._stopped_at = stopped_at
         self._waiting: list[tuple[float, int, _Waiting]] = []
         self._count = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
@@ -107,13 +109,16 @@ class AdjustableClock:
     def start(self) -> None:
         """Time goes on from where it stood."""
         if self._stopped is not None:
-            self._ahead -= time.monotonic() - self._stopped[1]
+            passed = time.monotonic() - self._stopped[1]
+            self._ahead -= passed
+            if self._stopped_at is not None:  # the machine's two clocks weren't read together
+                self._set_back += time.time() - self._stopped[0] - passed
             self._stopped = None
             self._set_timer()
 
     def fork(self) -> "AdjustableClock":
         """Another clock that shows the same time, and stands still if this one does. Nothing waits for it yet."""
-        clock = AdjustableClock()
+        clock = AdjustableClock(self._stopped_at)
         clock._ahead, clock._set_back, clock._stopped = self._ahead, self._set_back, self._stopped
         return clock
 
@@ -122,9 +127,13 @@ class AdjustableClock:
         self._ahead += max(0.0, seconds - self.now())
 
     def reset(self) -> None:
-        """Shows the machine's time again, and goes on. Durations go on, too: what waits is called as soon as it would have been."""
+        """Shows the machine's time again, and goes on, or stands still at the time of its start if it did so then. Durations go on, too:
+        what waits is called as soon as it would have been."""
         self.start()
         self._set_back = self._ahead
+        if self._stopped_at is not None:
+            self.stop()
+            self._set_back += self.now() - self._stopped_at
 
     def jump(self, seconds: float) -> None:
         """Sets the wall clock forward or back, as an administrator or NTP does. What waits isn't affected: it waits for a duration.

@@ -4,8 +4,8 @@ Upstream: k8s.io/kubernetes/plugin/pkg/admission/serviceaccount/admission.go.
 """
 
 import asyncio
-import random
 from collections.abc import Collection, Iterator
+from random import Random
 from typing import Final
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
@@ -44,7 +44,7 @@ class ServiceAccount(Handler):
         spec["serviceAccountName"] = spec["serviceAccount"] = name  # two names of one field
         account = await self._account(attributes, name)
         if _automounts(account, spec):
-            _mount_token(spec)
+            _mount_token(spec, self.initializer.chance.source("volume", attributes.namespace))
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": ref.get("name", "")} for ref in account["imagePullSecrets"]]
 
@@ -81,7 +81,7 @@ class ServiceAccount(Handler):
 
     async def _account(self, attributes: Attributes, name: str) -> Object:
         namespace = attributes.namespace
-        pause = 0.1 + 0.1 * random.random()
+        pause = 0.1 + 0.1 * self.initializer.chance.source("account").random()
         for attempt in range(_DEFAULT_ATTEMPTS if name == _DEFAULT else 1):
             if attempt:
                 await asyncio.sleep(pause)
@@ -166,10 +166,10 @@ def _automounts(account: Object, spec: Object) -> bool:
     return True
 
 
-def _mount_token(spec: Object) -> None:
+def _mount_token(spec: Object, source: Random) -> None:
     volumes = spec.get("volumes") or []
     own = next((volume["name"] for volume in volumes if volume.get("name", "").startswith(_VOLUME)), None)
-    name = own or _VOLUME + "".join(random.choices(_SUFFIX_LETTERS, k=5))
+    name = own or _VOLUME + "".join(source.choices(_SUFFIX_LETTERS, k=5))
     is_needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

@@ -4,7 +4,6 @@ Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go.
 """
 
 import logging
-import uuid
 from collections.abc import Awaitable
 from pathlib import Path
 from time import perf_counter
@@ -158,7 +157,7 @@ class Webhook(Handler):
         """The webhook's verdict, its warnings passed on. StatusError when it rejects, CallFailed."""
         if attributes.dry_run and hook.has_side_effects:
             raise new_bad_request(f"admission webhook {go_quote(hook.name)} does not support dry run")
-        uid = str(uuid.uuid4())
+        uid = self.initializer.chance.uid("review", hook.name, attributes.namespace, attributes.name)
         try:
             version = review.version_of(hook.spec.get("admissionReviewVersions") or [])
         except BadReview as error:

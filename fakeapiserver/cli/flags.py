@@ -4,6 +4,7 @@ Upstream: cmd/kube-apiserver/app/options; the names and types are recorded in ap
 """
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +15,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery import go_csv
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import atoi, parse_bool
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.apis import feature_gates
 from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
 from fakeapiserver.cli import unheeded_flags
@@ -54,6 +56,8 @@ class Parsed(Struct):
     given: dict[str, str] = field(default_factory=dict)
 
 
+# The end of a time that names its zone.
+_ZONE: Final = re.compile(r"(Z|[+-]\d\d:\d\d)$")
 # --service-cluster-ip-range has so many at least.
 _FEWEST_ADDRESSES: Final = 8
 MOST_NODES: Final = 1024  # nodes/ isn't imported for it
@@ -102,6 +106,13 @@ def _seconds(text: str) -> float:
     seconds = read_duration(text)
     if seconds < 0:
         raise InvalidArgument("a time can't be negative")
+    return seconds
+
+
+def _moment(text: str) -> float:
+    seconds = seconds_of(text)
+    if seconds is None or not _ZONE.search(text):
+        raise InvalidArgument("it must be a time such as 2026-01-01T00:00:00Z")
     return seconds
 
 
@@ -224,6 +235,8 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "stages": ("stages", paths("stages")),
     "faults": ("faults", paths("faults")),
     "load": ("load", _file),
+    "seed": ("seed", count("seed")),
+    "stopped-at": ("stopped_at", _moment),
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", paths("crds")),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
@@ -294,7 +307,9 @@ _OWN: Final = {
     "name": "string",
     "nodes": "int",
     "output": "string",
+    "seed": "int",
     "stages": "strings",
+    "stopped-at": "string",
     "webhook-cert-dir": "string",
     "webhook-port": "int",
     "webhooks": "strings",

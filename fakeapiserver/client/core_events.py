@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Hashable
 from typing import ClassVar, Final
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -37,7 +38,8 @@ class CoreEventBroadcaster:
     pods of one set don't push other sources' events out.
     """
 
-    _last_stamp: ClassVar[int] = 0
+    # The last stamp of each clock, which those who write events to the same server share.
+    _last_stamps: ClassVar[WeakKeyDictionary[Timers, int]] = WeakKeyDictionary()
 
     def __init__(self, client: DynamicClient, *, clock: Timers | None = None) -> None:
         self.clock = clock or SystemClock()
@@ -69,10 +71,12 @@ class CoreEventBroadcaster:
             log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
 
     def stamp(self) -> int:
-        """Nanoseconds since the Unix epoch that no other event of this process has, even while the clock stands still: objects
+        """Nanoseconds since the Unix epoch that no other event by this clock has, even while the clock stands still: objects
         of different kinds and the same name have their events side by side."""
-        CoreEventBroadcaster._last_stamp = max(self._last_stamp + 1, int(self.clock.now() * 1e9))
-        return self._last_stamp
+        last = self._last_stamps[self.clock] = max(
+            self._last_stamps.get(self.clock, 0) + 1, int(self.clock.now() * 1e9)
+        )
+        return last
 
     @property
     def idle(self) -> bool:

@@ -4,6 +4,7 @@ sentence that names the option, the value and the choices."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -58,6 +59,24 @@ def _whole_number(name: str, value: Any, most: int | None = None) -> int:
         limits = "0 or more" if most is None else f"a number from 0 to {most}"
         raise ValueError(f"{name} must be {limits}, not {value}")
     return value
+
+
+def _time(name: str, value: Any) -> float:
+    """Seconds since the epoch, from these, a text such as 2026-01-01T00:00:00Z, or a datetime with a time zone."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{name} must be a time such as 2026-01-01T00:00:00Z, not {value!r}") from None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(
+                f"{name} must have a time zone, as in 2026-01-01T00:00:00Z, which {value.isoformat()} lacks"
+            )
+        return value.timestamp()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a time such as 2026-01-01T00:00:00Z, or seconds since 1970, not {value!r}")
+    return float(value)
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -209,4 +228,6 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "objects": _sources,
     "webhooks": partial(_objects_of, kinds=_CONFIGURATIONS),
     "webhook_port": _port,
+    "seed": _whole_number,
+    "stopped_at": _time,
 }

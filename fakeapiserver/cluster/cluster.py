@@ -48,6 +48,8 @@ class Cluster(Blocking[AsyncCluster]):
       from the start. A webhook that names a Service is called on this machine, at `cluster.webhooks`.
     - `objects`: files, folders or objects of any kind, which are applied before the cluster is ready.
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
+    - `seed`: a number from which uids, generated names, addresses, ports and orders follow; by default from chance.
+    - `stopped_at`: the time at which the clock stands still from the start, e.g. 2026-01-01T00:00:00Z; by default it goes.
 
     Raises OSError or ValueError with one sentence that says what to do.
     """

@@ -1,6 +1,7 @@
 """The options of a cluster: what `Cluster(…)`, `AsyncCluster(…)` and the marker `fake_cluster` take."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Self, TypedDict, Unpack
 
 from fakeapiserver.cluster import arguments
@@ -28,6 +29,8 @@ class ClusterOptions(TypedDict, total=False):
     objects: Sources
     webhooks: Sources
     webhook_port: int | str
+    seed: int | str
+    stopped_at: float | str | datetime
 
 
 class Configured:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from random import Random
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
@@ -41,6 +42,8 @@ _FEW_TURNS: Final = 5
 # Seconds between two looks at what moves, twice as many after each.
 _SHORTEST_PAUSE: Final = 0.0005
 _LONGEST_PAUSE: Final = 0.008
+# So many looks of a seeded manager come after a number of turns instead.
+_EVEN_LOOKS: Final = 2000
 # Seconds within which a retry counts as something that moves.
 _SOON: Final = 1.5
 _LEAST: Final = 1e-6
@@ -72,6 +75,7 @@ class ControllerManager:
     extra: more that isn't kube-controller-manager's, by name: it always runs.
     root_ca: PEM of the authorities that pods trust. signing: what tokens and certificates are signed with.
     start_interval: seconds between two starts of controllers.
+    random: the seeded source of orders and pauses; None: pauses are random, and controllers start in upstream's order.
     in_flight, revision: of a server in the same process: requests it works on and watches it will wake, the newest write;
         `settle` waits for both.
     ValueError for a name that no controller has.
@@ -92,6 +96,7 @@ class ControllerManager:
         in_flight: Callable[[], int] = lambda: 0,
         revision: Callable[[], int] = lambda: 0,
         start_interval: float = 0.0,
+        random: Random | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.metrics = metrics or Metrics(QUEUE_NAMES)
@@ -101,8 +106,10 @@ class ControllerManager:
         self._start_interval = start_interval
         # While controllers are being started: the revision at which the server became ready for users; "" otherwise.
         self._begun_at = ""
+        # With a seeded source, controllers are started in an order that depends on it.
+        self._order = random
         self._shared = self._new_shared(
-            configuration or KubeControllerManagerConfiguration(), root_ca, signing or Signing()
+            configuration or KubeControllerManagerConfiguration(), root_ca, signing or Signing(), random or Random()
         )
         # What ended a controller that should run, by its name.
         self.failures: dict[str, str] = {}
@@ -121,7 +128,7 @@ class ControllerManager:
         self._settled_at = -1
 
     def _new_shared(
-        self, configuration: KubeControllerManagerConfiguration, root_ca: bytes, signing: Signing
+        self, configuration: KubeControllerManagerConfiguration, root_ca: bytes, signing: Signing, random: Random
     ) -> Shared:
         """Returns what the controllers share: informers, discovery, and what they are configured with."""
         root = DynamicClient(self._clients.client(""))
@@ -132,6 +139,7 @@ class ControllerManager:
             transform=strip_managed_fields,
             sleep_unserved=by_clock,
             since=lambda: self._begun_at,
+            chance=random.random,
         )
         return Shared(
             informers=make_informers(root),
@@ -145,6 +153,7 @@ class ControllerManager:
             configuration=configuration,
             root_ca=root_ca,
             signing=signing,
+            random=random,
         )
 
     async def begin(self) -> None:
@@ -165,8 +174,10 @@ class ControllerManager:
         """Starts the controllers and runs them until it is cancelled. No informer starts before each controller has added its
         handlers (upstream: BuildControllers, InformerFactory.Start, RunControllers)."""
         try:
-            self._to_start = [*self._modes]
-            for name in self._modes:
+            self._to_start = names = [*self._modes]
+            if self._order is not None:
+                self._order.shuffle(names)
+            for name in names:
                 if name not in self._running and self._modes[name] != "off":
                     self._make(name)
                     await asyncio.sleep(0)  # requests that the server gets meanwhile are answered
@@ -287,7 +298,7 @@ class ControllerManager:
         `hurries`: calls `_hurry` then.
         """
         loop = asyncio.get_running_loop()
-        deadline, resting, pause = loop.time() + timeout, -1, _SHORTEST_PAUSE
+        deadline, resting, pause, looks = loop.time() + timeout, -1, _SHORTEST_PAUSE, 0
         while True:
             moves, revision = next(moving(), "") != "", self._revision()
             at_rest = not moves and revision == resting
@@ -300,6 +311,12 @@ class ControllerManager:
                 raise NotSettled(f"still moving after {timeout:g} s: {what}")
             resting = -1 if moves or at_rest else revision
             if moves:
+                if self._order is not None and looks < _EVEN_LOOKS:
+                    # at the same turn of the event loop in each run, so that what follows begins in the same state
+                    looks += 1
+                    for _ in range(_FEW_TURNS):
+                        await asyncio.sleep(0)
+                    continue
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue

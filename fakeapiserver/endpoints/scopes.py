@@ -3,7 +3,6 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, pkg/registry/<group>/rest/storage_<group>.go.
 """
 
-import random
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from fakeapiserver.apis import conversion
 from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.dialect.builtin import BUILTIN
 from fakeapiserver.endpoints.negotiation.body import KnownKind
@@ -57,11 +57,6 @@ _KEY_NAMES: Final = {
 }
 
 
-def generate_name(base: str) -> str:
-    """`web-` -> `web-x7k2p` (upstream: k8s.io/apiserver/pkg/storage/names/generate.go)."""
-    return base[:_MAX_BASE] + "".join(random.choices(_ALPHABET, k=_SUFFIX_LENGTH))
-
-
 class RequestScopes(Struct, kw_only=True, dict=True):
     """Creates and keeps the scopes of all served resources.
 
@@ -76,9 +71,14 @@ class RequestScopes(Struct, kw_only=True, dict=True):
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     instruments: Instruments = field(default_factory=Instruments)
+    chance: Chance = UNSEEDED
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
     _generation: int = -1
+
+    def generate_name(self, base: str) -> str:
+        """`web-` -> `web-x7k2p` (upstream: k8s.io/apiserver/pkg/storage/names/generate.go)."""
+        return base[:_MAX_BASE] + "".join(self.chance.source("name", base).choices(_ALPHABET, k=_SUFFIX_LENGTH))
 
     @cached_property
     def services(self) -> Services:
@@ -221,7 +221,8 @@ class RequestScopes(Struct, kw_only=True, dict=True):
                 storage=self.storage,
                 admission=self.services.admission,
                 clock=self.clock,
-                name_generator=generate_name,
+                name_generator=self.generate_name,
+                chance=self.chance,
                 find=self.store_for,
                 guard=self.services.guard_for(group_resource),
                 allocation=self.services.allocations.get(group_resource),

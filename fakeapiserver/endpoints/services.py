@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope, Virtual
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
@@ -33,6 +34,7 @@ class TokenIssuer(Struct, frozen=True):
     extends: bool = True
     longest: int = 0
     jwks_uri: str = ""
+    chance: Chance = UNSEEDED
 
 
 class Proxy(Protocol):

@@ -76,9 +76,10 @@ class Faults:
         storage: Storage,
         scopes: RequestScopes,
         request_timeout: float,
+        dice: random.Random,
         changed: Callable[[tuple[ActiveFault, ...]], None],
     ) -> None:
-        """`changed` is called with the faults whenever one was added or removed."""
+        """`dice` decide for faults without a seed of their own. `changed` is called with the faults whenever one was added or removed."""
         self.active: tuple[ActiveFault, ...] = ()
         self._changed = changed
         self._clock = clock
@@ -86,11 +87,7 @@ class Faults:
         self._scopes = scopes
         self._request_timeout = request_timeout
         self._numbers = itertools.count(1)
-        self._dice = random.Random()
-
-    def seed(self, seed: int) -> None:
-        """Makes the dice of faults without a seed of their own repeat."""
-        self._dice = random.Random(seed)
+        self._dice = dice
 
     def add_all(self, several: Sequence[Mapping[str, Any]]) -> list[ActiveFault]:
         """Adds faults, or none of them if one can't be read. Raises ValueError with one sentence, which names the fault by its number."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer, RuleAuthorizer
@@ -60,7 +60,7 @@ def new_access(
     """Raises ValueError and OSError in upstream's words for flags and files that can't be used."""
     scheme, clock, rbac = loopback.scopes.table.scheme, loopback.scopes.clock, RBAC(loopback.objects)
     authorizers = authorization(config, scheme, rbac, loopback.objects, clock, metrics.instruments)
-    issuer = token_issuer(config)
+    issuer = structs.replace(token_issuer(config), chance=loopback.scopes.chance)
     authenticators = authentication(
         config,
         loopback,

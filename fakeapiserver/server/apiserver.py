@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.chance import Chance
 from fakeapiserver.clock import AdjustableClock, Clock, SystemClock, Timers
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED, WITH_CBOR
 from fakeapiserver.endpoints.request import ASGIApplication
@@ -81,7 +82,8 @@ class APIServer:
         self.config = config
         self.clock = clock or SystemClock()
         self._is_fresh = storage is None
-        self.storage = MemoryStorage(storage)
+        self.chance = Chance(config.seed, 0 if storage is None else storage.revision)
+        self.storage = MemoryStorage(storage, self.chance)
         self.started = self.clock.now()
         self.address = f"{config.bind_address}:{config.secure_port}"
         self._tasks: list[asyncio.Task[None]] = []
@@ -92,6 +94,7 @@ class APIServer:
         self.metrics = Metrics(self.table, self._stored, self.started)
         self._health_checks = HealthChecks(served.features, self.metrics.health_checks)
         self.scopes = self._new_scopes()
+        self.storage.count_clients(lambda: bool(self.scopes.watches_of_clients))
         self._loopback = loopback = Loopback(self.scopes)
         self.objects, self.versions, self.writer = loopback.objects, loopback.versions, loopback.writer
         self._to_webhooks: Idle = IdleConnections()
@@ -106,7 +109,7 @@ class APIServer:
         self._upkeep = self._new_upkeep()
         self.aggregator = self._new_aggregator()
         self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
-        self.faults = FaultInjection(self._timers, self.storage, self.scopes, config.request_timeout)
+        self.faults = FaultInjection(self._timers, self.storage, self.scopes, config.request_timeout, self.chance)
         self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._new_chain())
 
@@ -119,6 +122,7 @@ class APIServer:
             min_request_timeout=self.config.min_request_timeout,
             media_types=self.media_types,
             instruments=self.metrics.instruments,
+            chance=self.chance,
         )
 
     def _new_services(self) -> Services:

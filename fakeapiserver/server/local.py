@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.chance import Chance
 from fakeapiserver.clock import AdjustableClock, Timers
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
@@ -52,6 +53,9 @@ _STORAGE: Final = (
     "persistentvolumeclaim-protection-controller",
 )
 _STOP_GRACE: Final = 2.0
+# Neither node ports nor ports that the machine gives to clients.
+_SEEDED_PORTS: Final = range(20000, 30000)
+_TRIED_PORTS: Final = 20
 
 
 class LocalServer:
@@ -69,7 +73,7 @@ class LocalServer:
         self.listens = listens
         self.origin = origin
         self.admin_token = (origin.admin_token if origin is not None else "") or secrets.token_urlsafe(24)
-        self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock())
+        self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock(config.stopped_at))
         self._certificates: Certificates | None = None
         self._server: Server | None = None
         self.api: APIServer | None = None
@@ -147,17 +151,20 @@ class LocalServer:
         """Opens the HTTPS port. OSError with the reason if it can't be opened."""
         context = server_context(serving.certificate, serving.key)
         api.client_authorities.subscribe(context.announce)
-        self._server = Server(
-            api.application,
-            host=self.config.bind_address,
-            port=self.config.secure_port,
-            ssl_context=context,
-            limits=Limits(body_timeout=self.config.request_timeout + 30),
-        )
-        try:
-            await self._server.start()
-        except OSError as error:
-            raise OSError(_bind_problem(self.config, error)) from error
+        for port in _ports(self.config, api.chance):
+            self._server = Server(
+                api.application,
+                host=self.config.bind_address,
+                port=port,
+                ssl_context=context,
+                limits=Limits(body_timeout=self.config.request_timeout + 30),
+            )
+            try:
+                await self._server.start()
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or port == self.config.secure_port:
+                    raise OSError(_bind_problem(self.config, error)) from error
         api.address = self.url.removeprefix("https://")
 
     async def _run_controllers(self, api: APIServer) -> None:
@@ -186,6 +193,7 @@ class LocalServer:
             signing=self._signing(api),
             in_flight=lambda: clients.in_flight + api.storage.undelivered,
             revision=lambda: api.storage.revision,
+            random=api.chance.source("controllers") if api.chance.seed is not None else None,
         )
         for name, mode in self.origin.modes.items() if self.origin is not None else ():
             if self.controllers.mode(name) != mode:
@@ -297,6 +305,13 @@ def _stages(config: Config) -> Sequence[Object]:
         raise ValueError("--stages: there is no Stage in what it names")
     sources.check(stages)
     return stages
+
+
+def _ports(config: Config, chance: Chance) -> Sequence[int]:
+    """The ports to try, one after the other: the given one, or those that follow from the seed and at last any free one."""
+    if config.secure_port or chance.seed is None:
+        return [config.secure_port]
+    return [*chance.source("port").sample(_SEEDED_PORTS, _TRIED_PORTS), 0]
 
 
 def _tell_failure(controllers: "asyncio.Task[None]") -> None:

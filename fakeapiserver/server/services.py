@@ -41,12 +41,13 @@ def new_services(
         features=features,
         instruments=instruments,
         idle=idle,
+        chance=loopback.scopes.chance,
     )
     return Services(
         admission=admission(config, plugins_need),
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
-        allocations=allocations(config, objects, loopback.writer),
+        allocations=allocations(config, objects, loopback.writer, loopback.scopes.chance),
         virtual=reviews(
             authentication.authenticator,
             authentication.tokens,

@@ -4,9 +4,10 @@ Every operation finishes within one turn of the event loop: there is no await be
 commit and its publication, so no lock is needed and no watcher can miss, repeat or reorder an event.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import (
     EVERYTHING,
     Index,
@@ -39,9 +40,9 @@ def _check_size(key: str, value: bytes) -> None:
 class MemoryStorage:
     """Implements storage.interface.Storage, for one event loop."""
 
-    def __init__(self, mvcc: MVCC | None = None) -> None:
+    def __init__(self, mvcc: MVCC | None = None, chance: Chance = UNSEEDED) -> None:
         self._mvcc = mvcc or MVCC()
-        self._hub = Hub(self._mvcc)
+        self._hub = Hub(self._mvcc, chance)
 
     @property
     def revision(self) -> int:
@@ -56,6 +57,10 @@ class MemoryStorage:
     def undelivered(self) -> int:
         """The number of watches that have events and will be woken in some milliseconds."""
         return len(self._hub.woken)
+
+    def count_clients(self, has_clients: Callable[[], bool]) -> None:
+        """`has_clients` reports whether clients outside of this process watch; without it they are taken to."""
+        self._hub.has_clients = has_clients
 
     def generation(self, prefix: str) -> int:
         return self._mvcc.generation(prefix)

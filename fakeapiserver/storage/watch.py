@@ -7,9 +7,10 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject
 from fakeapiserver.storage.mvcc import MVCC, Change
 from fakeapiserver.storage.versioner import restamp
@@ -25,6 +26,9 @@ _BURST_WINDOW: Final = 0.1
 _BURST_WATCHERS: Final = 8
 # Seconds within which a client that reads its watch promptly has read what was sent; a real server takes about as long for a write.
 _READING: Final = 0.002
+# Turns of the event loop within which a watch of this process does so. With a seed they are waited for instead, since the order of later
+# writes must not depend on the machine's time.
+_READING_TURNS: Final = 20
 
 
 def unselected_event(change: Change) -> Event:
@@ -100,7 +104,7 @@ class BufferedWatcher:
             return
         self._buffer.append(seen)
         self._bytes += len(seen.object.value)
-        self._hub.woken.add(self)
+        self._hub.woken[self] = None
 
     async def next_batch(self, timeout: float) -> list[Event] | None:
         if not self._buffer and not self._closed and not self._lagging:
@@ -156,18 +160,23 @@ class BufferedWatcher:
     def close(self) -> None:
         self.end()
         self._buffer.clear()
-        self._hub.woken.discard(self)
+        self._hub.woken.pop(self, None)
         self._hub.forget(self, self._prefix)
 
 
 class Hub:
     """All watchers of a storage, by the prefix they watch."""
 
-    def __init__(self, mvcc: MVCC) -> None:
+    def __init__(self, mvcc: MVCC, chance: Chance = UNSEEDED) -> None:
         self._mvcc = mvcc
-        self._watchers: dict[str, set[BufferedWatcher]] = {}
+        # Both in the order in which they were added, which a set would not keep.
+        self._watchers: dict[str, dict[BufferedWatcher, None]] = {}
         # Watchers with something new, not woken yet.
-        self.woken: set[BufferedWatcher] = set()
+        self.woken: dict[BufferedWatcher, None] = {}
+        # With a seed, watchers are woken in an order that depends on it.
+        self._order = chance.source("watchers") if chance.seed is not None else None
+        # Reports whether clients outside of this process watch.
+        self.has_clients: Callable[[], bool] = lambda: True
         self._last_publish = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -186,7 +195,7 @@ class Hub:
         if start < self.revision:
             self._mvcc.check_watchable(start)
             watcher.resume()
-        self._watchers.setdefault(prefix, set()).add(watcher)
+        self._watchers.setdefault(prefix, {})[watcher] = None
         return watcher
 
     def publish(self, change: Change) -> None:
@@ -204,6 +213,10 @@ class Hub:
         """See Storage. A burst's watchers are woken later, so they are waited for as well."""
         if not any(prefix in self._watchers for prefix in _prefixes(key)):
             return
+        if self._order is not None and not self.has_clients():
+            for _ in range(_READING_TURNS):
+                await asyncio.sleep(0)
+            return
         woken_in = 0.0 if self._timer is None else self._timer.when() - asyncio.get_running_loop().time()
         await asyncio.sleep(max(woken_in, 0.0) + _READING)
 
@@ -214,6 +227,7 @@ class Hub:
         loop = asyncio.get_running_loop()
         now = loop.time()
         burst = len(self.woken) > _BURST_WATCHERS and now - self._last_publish < _BURST_WINDOW
+        burst = burst and (self._order is None or self.has_clients())
         self._last_publish = now
         if burst:
             delay = min(_BURST_DELAY * len(self.woken), _MAX_BURST_DELAY)
@@ -223,7 +237,9 @@ class Hub:
 
     def _wake_all(self) -> None:
         self._timer = None
-        woken, self.woken = self.woken, set()
+        woken, self.woken = [*self.woken], {}
+        if self._order is not None:
+            self._order.shuffle(woken)
         for watcher in woken:
             watcher.wake()
 
@@ -234,7 +250,7 @@ class Hub:
     def forget(self, watcher: BufferedWatcher, prefix: str) -> None:
         watchers = self._watchers.get(prefix)
         if watchers is not None:
-            watchers.discard(watcher)
+            watchers.pop(watcher, None)
             if not watchers:
                 del self._watchers[prefix]
 

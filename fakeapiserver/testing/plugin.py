@@ -9,9 +9,11 @@ If a test of the run uses one of the fixtures, no test of the run reaches a clus
 Only pytest is imported here: a suite without these fixtures pays for nothing else.
 """
 
+import os
 from ast import literal_eval
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
@@ -49,6 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="short",
         help="what to show of the fake clusters of a failed test: at most 60 lines (short), everything (full) or nothing (off)",
     )
+    parser.getgroup("fakeapiserver").addoption(
+        "--fake-cluster-seed",
+        type=int,
+        metavar="N",
+        help="repeat the uids, generated names, addresses, ports and orders of an earlier run; its failed tests show the number",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,6 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "real_cluster: this test keeps the environment of the run, and so reaches the cluster that this names",
     )
+    if config.option.fake_cluster_seed is None:  # workers of xdist get the number from their controller
+        config.option.fake_cluster_seed = int.from_bytes(os.urandom(4))
+    elif config.option.fake_cluster_seed < 0:
+        raise pytest.UsageError(f"--fake-cluster-seed must be 0 or more, not {config.option.fake_cluster_seed}")
     if _guard_choice(config) == "always":
         _begin_guard(config)
 
@@ -162,7 +174,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and report.when != "teardown" and choice != "off":
         from fakeapiserver.testing.report import text
 
-        report.sections += [("fake cluster", text(cluster, full=choice == "full")) for cluster in clusters]
+        repeat = (
+            f"repeat its uids, names, addresses and orders: --fake-cluster-seed={item.config.option.fake_cluster_seed}"
+        )
+        for cluster in clusters:
+            report.sections.append(("fake cluster", f"{text(cluster, full=choice == 'full')}\n{repeat}"))
     return report
 
 
@@ -191,6 +207,12 @@ def _option_of_line(line: str) -> tuple[str, Any]:
     except (ValueError, SyntaxError):
         problem = f'"{value}" is not a Python literal' if separator else "a line is `name = value`"
         _refuse(f"fake_cluster_options: {line}: {problem}, such as 3, 'text' or ['a', 'b']")
+
+
+def _seed(config: pytest.Config, name: str, number: int) -> int:
+    """The seed of a cluster, which depends on its test and the seed of the run, but not on the tests before."""
+    text = f"{config.option.fake_cluster_seed} {number} {name}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest())
 
 
 def _check_names(options: dict[str, Any]) -> None:
@@ -254,7 +276,8 @@ def make_fake_cluster(request: pytest.FixtureRequest) -> "Iterator[Callable[...,
 
         def make(**options: Any) -> Cluster:
             _check_names(options)
-            cluster = stack.enter_context(Cluster(**{**defaults, **options}))
+            seed = _seed(request.config, request.node.nodeid, len(made))
+            cluster = stack.enter_context(Cluster(**{"seed": seed, **defaults, **options}))
             if not made:
                 stack.enter_context(pointed_at(cluster.kubeconfig))
             _add_faults(cluster, request.node)
@@ -293,7 +316,8 @@ def _shared(request: pytest.FixtureRequest, node: pytest.Collector | None) -> "I
     from fakeapiserver.testing.shared import SharedCluster
 
     _begin_guard_if_used(request)
-    cluster = SharedCluster(**_options(request.config, node))
+    seed = _seed(request.config, node.nodeid if node is not None else "session", 0)
+    cluster = SharedCluster(**{"seed": seed, **_options(request.config, node)})
     cluster.start()
     yield cluster
     cluster.stop()

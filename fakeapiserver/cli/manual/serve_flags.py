@@ -79,6 +79,18 @@ OWN: Final = {
             "FILE",
             "--load=state.json.gz",
         ),
+        "seed": Flag(
+            "The number that uids, generated names, addresses, ports and orders follow from; without one they are random.",
+            "none",
+            "N",
+            "--seed=42",
+        ),
+        "stopped-at": Flag(
+            "The time at which the clock stands still from the start; then only `fakeapiserver clock` moves it.",
+            "none",
+            "TIME",
+            "--stopped-at=2026-01-01T00:00:00Z",
+        ),
         "local-storage": Flag(
             "Adds a default StorageClass whose volumes are made where their first pod runs.", "false"
         ),

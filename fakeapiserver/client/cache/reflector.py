@@ -125,6 +125,7 @@ class Reflector:
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
         sleep_unserved: Sleep | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self.name = name
         # The revision up to which the store has everything; "" before the first list.
@@ -147,6 +148,7 @@ class Reflector:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._sleep_unserved = sleep_unserved or sleep
+        self._chance = chance
         self._pausing: asyncio.Future[None] | None = None
         self._backoff = _new_backoff()
         self._unavailable = False
@@ -337,7 +339,7 @@ class Reflector:
         self._cluster = headers.get(_FLOW_SCHEMA, self._cluster)
 
     def _started(self, options: ListOptions, deadline: asyncio.Timeout) -> AsyncGenerator[WatchEvent, None]:
-        seconds = int(_MIN_WATCH_SECONDS * (1 + random.random()))
+        seconds = int(_MIN_WATCH_SECONDS * (1 + self._chance()))
         deadline.reschedule(asyncio.get_running_loop().time() + seconds + _GRACE_SECONDS)
         return self._source.watch(**ListOptions(**options, timeout_seconds=seconds, allow_watch_bookmarks=True))
 

@@ -10,6 +10,7 @@ k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
 import asyncio
 import inspect
 import logging
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, Protocol
@@ -223,6 +224,7 @@ class SharedInformer:
         clock: Clock | None = None,
         sleep: Sleep = asyncio.sleep,
         sleep_unserved: Sleep | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self.name = name
         self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
@@ -239,6 +241,7 @@ class SharedInformer:
             clock=clock,
             sleep=sleep,
             sleep_unserved=sleep_unserved,
+            chance=chance,
         )
         self._registrations: dict[Registration, asyncio.Task[None] | None] = {}
         self._synced = asyncio.Event()
@@ -420,6 +423,7 @@ class SharedInformerFactory:
         use_watch_list: bool = True,
         since: Since = newest,
         sleep_unserved: Sleep | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._namespace = namespace
@@ -430,6 +434,7 @@ class SharedInformerFactory:
         self._use_watch_list = use_watch_list
         self._since = since
         self._sleep_unserved = sleep_unserved
+        self._chance = chance
         self._informers: dict[GroupVersionResource, SharedInformer] = {}
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
         self._kept: set[GroupVersionResource] = set()
@@ -451,6 +456,7 @@ class SharedInformerFactory:
                 use_watch_list=self._use_watch_list,
                 since=self._since,
                 sleep_unserved=self._sleep_unserved,
+                chance=self._chance,
             )
         return self._informers[gvr]
 

@@ -4,7 +4,6 @@ Upstream: pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount/
 pkg/apis/authentication/{v1/defaults.go,validation}.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -111,7 +110,7 @@ def token_claims(
         "exp": int(now) + lifetime,
         "iat": int(now),
         "iss": issuer.issuer,
-        "jti": str(uuid.uuid4()),
+        "jti": issuer.chance.uid("token", private["namespace"], account),
         "kubernetes.io": private,
         "nbf": int(now),
         "sub": f"system:serviceaccount:{private['namespace']}:{account}",

@@ -14,7 +14,6 @@ k8s.io/apiserver/pkg/storage/{etcd3/store.go,cacher/cacher.go}.
 
 import asyncio
 import math
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -25,6 +24,7 @@ from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, n
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.apiextensions import conversion_review
 from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
@@ -70,7 +70,10 @@ class _Missing(BaseException):
 class Converter:
     """Calls one definition's webhook."""
 
-    def __init__(self, endpoint: Endpoint, review_versions: Sequence[str], post: Post) -> None:
+    def __init__(
+        self, endpoint: Endpoint, review_versions: Sequence[str], post: Post, chance: Chance = UNSEEDED
+    ) -> None:
+        self._chance = chance
         self._endpoint = endpoint
         self._review_versions = list(review_versions)
         self._post = post
@@ -81,7 +84,7 @@ class Converter:
         """Returns a new object in the requested version. Raises ConversionError."""
         if obj["apiVersion"] == str(gvk.group_version):
             return obj
-        version, uid = conversion_review.version_of(self._review_versions), str(uuid.uuid4())
+        version, uid = conversion_review.version_of(self._review_versions), self._chance.uid("conversion")
         question = conversion_review.review(uid, version, obj, gvk.group_version)
         try:
             answer = await self._post(self._endpoint, question, _TIMEOUT)

@@ -5,23 +5,27 @@ What is particular to a kind is in its strategy's prepare hooks, which are calle
 Upstream: k8s.io/apiserver/pkg/registry/rest/{create,update,meta}.go.
 """
 
-import uuid
-
 from fakeapiserver.apimachinery.managedfields.emptied import is_empty
 from fakeapiserver.apimachinery.meta import Object, ensure_namespace, metadata
+from fakeapiserver.chance import Chance
 from fakeapiserver.registry.generic.interfaces import NameGenerator
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.write_request import WriteRequest
 
 
-def fill_system_fields(meta: Object, strategy: Strategy, now: str, generate_name: NameGenerator) -> None:
-    """Gives a new object its uid, creation time (`now`, RFC3339) and generated name.
+def fill_system_fields(
+    meta: Object, strategy: Strategy, now: str, generate_name: NameGenerator, chance: Chance, prefix: str
+) -> None:
+    """Gives a new object its uid, creation time (`now`, RFC3339) and generated name. `prefix`: that of the resource's keys.
 
     Upstream: rest.FillObjectMetaSystemFields, rest.EnsureGeneratedName."""
     meta["creationTimestamp"] = now
-    meta["uid"] = str(uuid.uuid4())
-    if (generate := meta.get("generateName")) and not meta.get("name"):
-        meta["name"] = generate_name(generate) if strategy.generates_names else generate
+    name = meta.get("name")
+    if (generate := meta.get("generateName")) and not name:
+        name = generate_name(generate) if strategy.generates_names else generate
+    meta["uid"] = chance.uid(prefix, meta.get("namespace", ""), name or "")
+    if name:
+        meta["name"] = name
 
 
 def prepare_for_create(request: WriteRequest, strategy: Strategy, obj: Object) -> None:

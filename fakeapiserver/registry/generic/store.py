@@ -27,6 +27,7 @@ from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.deleter import WRITE_ATTEMPTS, GracefulDeleter
@@ -66,6 +67,7 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     admission: AdmissionChain
     clock: Clock
     name_generator: NameGenerator
+    chance: Chance = UNSEEDED
     find: "Callable[[GroupResource], Store | None]" = lambda resource: None
     guard: Guard | None = None
     allocation: Allocation | None = None
@@ -85,6 +87,7 @@ class Store:
         self.admission = options.admission
         self.clock = options.clock
         self.generate_name = options.name_generator
+        self.chance = options.chance
         self.guard = options.guard
         self.allocation = options.allocation
         self.deleter = GracefulDeleter(self)

@@ -169,7 +169,15 @@ class WriteAttempt(Struct):
             if request.kind.custom and not request.subresource:
                 _check_type(self.new, self.sent_type, request.kind.gvk)
             return
-        fill_system_fields(metadata(self.new), store.strategy, rfc3339(store.clock.now()), store.generate_name)
+        now = rfc3339(store.clock.now())
+        fill_system_fields(
+            metadata(self.new),
+            store.strategy,
+            now,
+            store.generate_name,
+            store.chance,
+            store.collection(request.namespace),
+        )
         self._dedup_owners()
         ensure_namespace(metadata(self.new), request.namespace)
 

@@ -21,7 +21,7 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.dialect.custom import CUSTOM
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scope import RequestScope, ScalePaths
-from fakeapiserver.endpoints.scopes import RequestScopes, generate_name
+from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.apiextensions import conversion as conversion_module
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.apiextensions.custom_versions import CustomVersions
@@ -217,7 +217,8 @@ class ServedResources:
                 if terminating
                 else self._scopes.services.admission,
                 clock=self._scopes.clock,
-                name_generator=generate_name,
+                name_generator=self._scopes.generate_name,
+                chance=self._scopes.chance,
             )
         )
         if view is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fakeapiserver.chance import Chance
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -23,10 +24,11 @@ class FaultInjection:
         storage: Storage,
         scopes: RequestScopes,
         request_timeout: float,
+        chance: Chance,
     ) -> None:
         # The faults that exist, in the order in which they were added.
         self.active: Sequence[ActiveFault] = ()
-        self._dependencies = (clock, storage, scopes, request_timeout)
+        self._dependencies = (clock, storage, scopes, request_timeout, chance.source("faults"))
         self._faults: Faults | None = None
 
     @property

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer
+from fakeapiserver.chance import Chance
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.registry import certificates as certificates_group
 from fakeapiserver.registry import resource as resource_group
@@ -85,11 +86,11 @@ def guards(
 
 
 def allocations(
-    config: Config, objects: ObjectReader, writer: "AllocationWriter"
+    config: Config, objects: ObjectReader, writer: "AllocationWriter", chance: Chance
 ) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
     families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
-    return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range)}
+    return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range, chance)}
 
 
 def admission(config: Config, initializer: Initializer) -> Chain:

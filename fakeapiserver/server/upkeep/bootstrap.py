@@ -4,7 +4,6 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 """
 
 import ipaddress
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -128,9 +127,10 @@ async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float
 async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
     """Stores an object as it is, with a fresh identity and `stamp` for its times."""
     assert scope.store is not None
-    _stamp(obj, stamp)
     meta = metadata(obj)
     key = scope.store.key(meta.get("namespace", ""), meta["name"])
+    meta["uid"] = scope.store.chance.uid(key)
+    _stamp(obj, stamp)
     encoded = scope.store.versions.encode(obj)
     await scope.store.storage.create(key, encoded.value, encoded.offset, scope.store.index(obj))
     scope.store.strategy.on_created(obj)
@@ -138,7 +138,6 @@ async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
 
 def _stamp(obj: Object, stamp: str) -> None:
     meta = obj["metadata"]
-    meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = stamp
     for entry in meta.get("managedFields", ()):
         entry["time"] = stamp

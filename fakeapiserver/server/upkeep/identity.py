@@ -9,7 +9,6 @@ import base64
 import hashlib
 import logging
 import socket
-import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -66,7 +65,7 @@ class IdentityLease:
         self._address = address
         self._hostname = socket.gethostname()
         self.name = api_server_id(self._hostname)
-        self._holder = f"{self.name}_{uuid.uuid4()}"
+        self._holder = f"{self.name}_{scopes.chance.uid('identity')}"
 
     async def create(self) -> None:
         """Straight into storage, as a server that starts has it."""

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.gvk import GroupKind
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata, name
 from fakeapiserver.apimachinery.object_reader import ObjectReader
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.registry.core.service.ips import (
     IP_ADDRESSES,
     AllocationError,
@@ -89,11 +90,16 @@ class ServiceAllocation:
     """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
 
     def __init__(
-        self, families: Sequence[str], objects: ObjectReader, writer: Writer, node_ports: range = DEFAULT_RANGE
+        self,
+        families: Sequence[str],
+        objects: ObjectReader,
+        writer: Writer,
+        node_ports: range = DEFAULT_RANGE,
+        chance: Chance = UNSEEDED,
     ) -> None:
         self._families = tuple(families)
-        self._ips = ClusterIPs(objects)
-        self._ports = NodePorts(node_ports)
+        self._ips = ClusterIPs(objects, chance)
+        self._ports = NodePorts(node_ports, chance)
         self._writer = writer
 
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:

@@ -3,9 +3,9 @@
 Upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go, pkg/api/servicecidr/servicecidr.go.
 """
 
-import random
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from random import Random
 from typing import Final
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip, unzoned_address
 from fakeapiserver.apimachinery.meta import Object, is_terminating
 from fakeapiserver.apimachinery.object_reader import ObjectReader
+from fakeapiserver.chance import UNSEEDED, Chance
 
 SERVICE_CIDRS: Final = "servicecidrs.networking.k8s.io"
 IP_ADDRESSES: Final = "ipaddresses.networking.k8s.io"
@@ -60,8 +61,9 @@ class ClusterIPs:
     """The addresses of one server's services. An address is taken when it has an IPAddress, or is promised to a write that is
     still on its way."""
 
-    def __init__(self, objects: ObjectReader) -> None:
+    def __init__(self, objects: ObjectReader, chance: Chance = UNSEEDED) -> None:
         self._objects = objects
+        self._chance = chance
         self._promised: set[str] = set()
         self._cidrs: list[Object] | None = None
         self._ranges: list[Range] = []
@@ -83,11 +85,11 @@ class ClusterIPs:
 
     def promise_next(self, family: str) -> str:
         """Promises a random free address of a random range, as upstream does. Raises FullError."""
-        ranges = self.ranges(family)
-        for ip_range in random.sample(ranges, len(ranges)):
+        ranges, source = self.ranges(family), self._chance.source("address", family)
+        for ip_range in source.sample(ranges, len(ranges)):
             if not ip_range.ready:
                 continue
-            for number in candidates(ip_range.first, ip_range.upper, ip_range.last):
+            for number in candidates(ip_range.first, ip_range.upper, ip_range.last, source):
                 ip = ip_range.text(number)
                 if not self._is_taken(ip):
                     self._promised.add(ip)
@@ -132,13 +134,13 @@ def family_of(ip: str) -> str:
         return "unknown"
 
 
-def candidates(first: int, upper: int, last: int) -> Iterator[int]:
+def candidates(first: int, upper: int, last: int, source: Random) -> Iterator[int]:
     """The numbers from `first` to `last` in the order in which they are tried: the upper part, then the lower part, which is left as
     long as possible for services that request a number; each part begins at a random number."""
     for low, high in ((upper, last), (first, upper - 1)):
         size = high - low + 1
         if size > 0:
-            start = random.randrange(size)
+            start = source.randrange(size)
             yield from range(low + start, high + 1)
             yield from range(low, low + start)
 

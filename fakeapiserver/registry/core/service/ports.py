@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.registry.core.service.ips import AllocationError, FullError, candidates
 
 DEFAULT_RANGE: Final = range(30000, 32768)
@@ -20,8 +21,9 @@ _BEFORE_DRY_RUN: Final = 32768
 class NodePorts:
     """The node ports of one server, from `ports` (--service-node-port-range)."""
 
-    def __init__(self, ports: range = DEFAULT_RANGE) -> None:
+    def __init__(self, ports: range = DEFAULT_RANGE, chance: Chance = UNSEEDED) -> None:
         self._ports = ports
+        self._chance = chance
         self._held: set[int] = set()
 
     def allocate(self, port: int) -> None:
@@ -37,7 +39,7 @@ class NodePorts:
     def allocate_next(self) -> int:
         """Allocates any free port. Raises FullError."""
         first, last = self._ports.start, self._ports.stop - 1
-        for port in candidates(first, first + _offset(len(self._ports)), last):
+        for port in candidates(first, first + _offset(len(self._ports)), last, self._chance.source("node port")):
             if port not in self._held:
                 self._held.add(port)
                 return port

@@ -7,6 +7,7 @@ from typing import TypedDict, Unpack, overload
 
 from fakeapiserver.evidence.query import READS, WRITES, parse
 from fakeapiserver.evidence.request_log import RequestEntry
+from fakeapiserver.evidence.transcript import transcript
 
 
 class Fields(TypedDict, total=False):
@@ -76,6 +77,10 @@ class RequestList:
     def count(self) -> int:
         """The number of requests."""
         return len(self._entries)
+
+    def transcript(self) -> str:
+        """A line for each request, without times and uids: `my-operator patch pods/status default/web -> 200`."""
+        return transcript(self._entries)
 
     def assert_count(self, expected: int) -> None:
         """Raises AssertionError with the table of requests if they are more or fewer."""

@@ -20,6 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster import Cluster
+    from fakeapiserver.evidence.requests import RequestList
     from fakeapiserver.testing.guard import Guard
     from fakeapiserver.testing.shared import SharedCluster
 
@@ -50,6 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("short", "full", "off"),
         default="short",
         help="what to show of the fake clusters of a failed test: at most 60 lines (short), everything (full) or nothing (off)",
+    )
+    parser.getgroup("fakeapiserver").addoption(
+        "--update-transcripts",
+        action="store_true",
+        help="write the files of assert_transcript instead of comparing with them",
     )
     parser.getgroup("fakeapiserver").addoption(
         "--fake-cluster-seed",
@@ -260,6 +266,21 @@ def fake_cluster(make_fake_cluster: "Callable[..., Cluster]") -> "Cluster":
 def fake_kubeconfig(fake_cluster: "Cluster") -> str:
     """The path of a kubeconfig for this test's cluster."""
     return fake_cluster.kubeconfig
+
+
+@pytest.fixture
+def assert_transcript(request: pytest.FixtureRequest) -> "Callable[[RequestList | str, str], None]":
+    """Compares requests with a file in the folder of the test, which --update-transcripts writes:
+    `assert_transcript(cluster.requests.by(user="jane"), "jane.txt")`."""
+    from fakeapiserver.testing import transcripts
+
+    folder, update = request.path.parent, request.config.option.update_transcripts
+
+    def check(requests: "RequestList | str", name: str) -> None:
+        __tracebackhide__ = True
+        transcripts.check(requests, folder / name, update=update)
+
+    return check
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ def test_the_examples_run(number: int, tmp_path: Path) -> None:
     """Each runs in a process of its own, as a script or as a module of tests."""
     script = tmp_path / "test_example.py"
     script.write_text(BLOCKS[number])
-    command = [sys.executable, *(("-m", "pytest") if "def test_" in BLOCKS[number] else ()), str(script)]
+    options = ("-m", "pytest", "--update-transcripts") if "def test_" in BLOCKS[number] else ()
+    command = [sys.executable, *options, str(script)]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -19,7 +19,7 @@ from fakeapiserver.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
-    from fakeapiserver.transport.webhook import Idle
+    from fakeapiserver.transport.webhook import WebhookConnections
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -190,7 +190,7 @@ class Initializer(Struct, frozen=True):
     features: FeatureGates = DEFAULT_GATES
     instruments: Instruments = field(default_factory=Instruments)
     # Connections to webhooks, for the next call.
-    idle: "Idle | None" = None
+    connections: "WebhookConnections | None" = None
     chance: Chance = UNSEEDED
 
 

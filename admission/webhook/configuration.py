@@ -49,7 +49,7 @@ class Hook(Struct, frozen=True, dict=True):
 
     @cached_property
     def endpoint(self) -> "Endpoint":
-        return endpoint_of(self.spec["clientConfig"])
+        return endpoint_of(self.spec["clientConfig"], self.name)
 
     @cached_property
     def conditions(self) -> "list[Expression]":

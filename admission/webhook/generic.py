@@ -182,7 +182,7 @@ class Webhook(Handler):
 
     async def _post(self, hook: Hook, body: bytes) -> bytes:
         if self._client is None:
-            self._client = WebhookClient(cluster_resolver(self.initializer.getter), self.initializer.idle)
+            self._client = WebhookClient(cluster_resolver(self.initializer.getter), self.initializer.connections)
         try:
             endpoint = hook.endpoint if self._users is None else self._users.presenting(hook.endpoint)
         except (OSError, ValueError) as error:

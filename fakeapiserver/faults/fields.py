@@ -25,6 +25,9 @@ class Fields(TypedDict, total=False):
     connection: Patterns
     path: Patterns
     bundled: bool
+    webhook: Patterns
+    malformed: bool
+    certificate: Literal["unknown", "expired", "name"]
     status: int
     reason: str
     message: str

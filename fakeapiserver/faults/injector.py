@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from fakeapiserver.apimachinery.serializer import json, yaml
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, Receive, Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.faults import answers, rule
+from fakeapiserver.faults import answers, rule, webhooks
 from fakeapiserver.faults.bodies import cut
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
 from fakeapiserver.faults.matching import Matcher, Subject
@@ -23,7 +24,11 @@ from fakeapiserver.faults.rule import WRITES, Fault
 from fakeapiserver.faults.schedule import Turns
 from fakeapiserver.faults.watching import FaultyWatcher
 from fakeapiserver.storage.interface import Storage, Watcher
+from fakeapiserver.transport import webhook as webhook_client
+from fakeapiserver.transport.webhook import Endpoint
 
+# The request that is handled, for calls of webhooks.
+_HANDLED: ContextVar[Request | None] = ContextVar("handled", default=None)
 HEADER: Final = b"fakeapiserver-fault"
 # Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
 _LONGEST_WRITE: Final = 34.0
@@ -150,6 +155,7 @@ class Faults:
 
     async def before(self, request: Request) -> None:
         """Applies the faults that come before the request is handled. Raises the refusal, or ConnectionReset."""
+        _HANDLED.set(request)
         subject: Subject | None = None
 
         async def read() -> Subject:
@@ -171,6 +177,20 @@ class Faults:
                 request.injection.name = await self._name(request, read)  # before the handler reads the body
             if fault.status and fault.when == "before":
                 raise _marked(request, answers.refusal(request, fault, await self._name(request, read)))
+
+    async def call_webhook(self, endpoint: Endpoint) -> webhook_client.Response | None:
+        """Applies the faults of a webhook to a call. Returns the answer in place of the webhook's, or None; raises OSError."""
+        for active in self.active:
+            if not active.matcher.matches_webhook(endpoint.webhook) or not active.turns.take(self._clock.monotonic()):
+                continue
+            if (request := _HANDLED.get()) is not None:
+                self._mark(request, active)
+            await active.strike()
+            seconds = self._dice.uniform(*active.fault.latency) if active.fault.latency is not None else 0.0
+            given = await webhooks.answer(active.fault, endpoint, self._clock, seconds, active.removed)
+            if given is not None:
+                return given
+        return None
 
     def _mark(self, request: Request, active: ActiveFault) -> None:
         request.fault = f"{request.fault}, {active}" if request.fault else str(active)

@@ -56,10 +56,18 @@ class Matcher:
             return False
         return self._program is None or self._holds(self._program, subject)
 
+    def matches_webhook(self, name: str) -> bool:
+        """Reports whether the fault is for calls of the webhook."""
+        return bool(self._fault.webhook) and _is_one_of(name, self._fault.webhook)
+
     def _chooses(self, request: Request) -> bool:
         """Reports whether the URL and the client are those of the fault."""
         fault, info, user = self._fault, request.info, request.user
-        if request.path.startswith(_CONTROL) or (not fault.bundled and IN_PROCESS_USER in request.scope):
+        if (
+            fault.webhook
+            or request.path.startswith(_CONTROL)
+            or (not fault.bundled and IN_PROCESS_USER in request.scope)
+        ):
             return False
         if fault.path:
             return _is_one_of(request.path, fault.path)

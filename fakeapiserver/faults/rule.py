@@ -28,6 +28,7 @@ _WHEN: Final = ("before", "after")
 _RESETS: Final = ("before", "body", "after")
 _ENDS: Final = ("clean", "cut")
 _EXPIRIES: Final = ("now", "resume")
+_CERTIFICATES: Final = ("unknown", "expired", "name")
 _MAX_COUNT: Final = 1_000_000_000
 _PATTERN: Final = re.compile(r"[^\s]+")
 _RESOURCE: Final = re.compile(r"[a-z0-9*?\[\]-]+(\.[a-z0-9.*?-]+)?(/[a-z*]+)?")
@@ -78,6 +79,12 @@ class Fault(Struct, frozen=True, kw_only=True):
       allow it (resourceVersion=0 or older) and watches. Quorum reads are never stale.
     - `expire_continue`: 410 Gone for the next pages of a list.
 
+    Calls of webhooks: `webhook` chooses them by the webhook's name (a conversion webhook has that of its CustomResourceDefinition), and no
+    other field does. The webhook itself isn't called, after a `latency` excepted.
+
+    - `status` (with `message`), `hang`, `latency`, `reset="before"`: as above. `malformed`: an answer that is no review.
+    - `certificate`: the webhook's is of an `unknown` authority, `expired`, or for another `name`.
+
     What no API server does; needs `unreal=True`: `duplicate` (each event comes twice), `reorder` (events of different objects change
     places), `lose` (every so many'th event is lost).
 
@@ -99,6 +106,9 @@ class Fault(Struct, frozen=True, kw_only=True):
     connection: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     bundled: bool = False
+    webhook: tuple[str, ...] = ()
+    malformed: bool = False
+    certificate: str = ""
     status: int = 0
     reason: str = ""
     message: str = ""
@@ -186,9 +196,10 @@ def check(made: Fault) -> None:
         raise ValueError(
             'this fault does nothing: say what happens, for example status=409, latency=2, hang=True, reset="after" or stop_after=3'
         )
-    ends = [name for name in ("status", "hang", "reset", "truncate") if name in effects]
+    ends = [name for name in ("status", "hang", "reset", "truncate", "malformed", "certificate") if name in effects]
     if len(ends) > 1:
         raise ValueError(f"a request ends in one way: choose one of {' and '.join(ends)}")
+    _check_webhook(made)
     if made.when == "after" and not made.status:
         raise ValueError('when="after" is for status, which it answers after the write is stored')
     for name in ("reason", "message", "causes", "retry_after"):
@@ -210,6 +221,20 @@ def check(made: Fault) -> None:
     if unreal and not made.unreal:
         raise ValueError(f"{unreal[0]} is what no API server does: add unreal=True to test what your client does then")
     made.schedule.check()
+
+
+def _check_webhook(made: Fault) -> None:
+    """Raises ValueError with one sentence if a fault for requests says what happens to calls of webhooks, or the other way round."""
+    if not made.webhook:
+        for name in ("malformed", "certificate"):
+            if getattr(made, name):
+                raise ValueError(f'{name} is what a webhook\'s server does wrong: add webhook, for example webhook="*"')
+        return
+    for name in Fault.__struct_fields__:
+        if getattr(made, name) != _DEFAULTS[name] and name not in _OF_WEBHOOKS:
+            raise ValueError(f"webhook chooses calls of webhooks, for which there is no {name}: leave it out")
+    if made.reset not in ("", "before"):
+        raise ValueError(f'a call of a webhook is reset before the answer: reset="before", not {made.reset!r}')
 
 
 def _named(made: Fault, names: Sequence[str]) -> str:
@@ -371,6 +396,9 @@ FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "connection": _patterns,
     "path": _patterns,
     "bundled": _flag,
+    "webhook": _patterns,
+    "malformed": _flag,
+    "certificate": _one_of(*_CERTIFICATES),
     "status": _status,
     "reason": _text,
     "message": _text,
@@ -409,7 +437,13 @@ _WATCHING: Final = (
     *("duplicate", "reorder", "lose"),
 )
 _EFFECTS: Final = (
-    *("status", "latency", "hang", "reset", "truncate", "rate", "stale", "expire_continue"),
+    *("status", "latency", "hang", "reset", "truncate", "rate", "stale", "expire_continue", "malformed", "certificate"),
     *_WATCHING,
+)
+_OF_WEBHOOKS: Final = frozenset(
+    (
+        *("webhook", "malformed", "certificate", "status", "message", "retry_after", "latency", "hang", "reset"),
+        *("schedule", "text"),
+    )
 )
 _DEFAULTS: Final = {name: getattr(Fault(), name) for name in Fault.__struct_fields__}

@@ -43,12 +43,11 @@ from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.server.upkeep.upkeep import Upkeep
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot
-from fakeapiserver.transport.connections import IdleConnections
+from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
-    from fakeapiserver.transport.webhook import Idle
 
 
 async def _turn() -> None:
@@ -97,7 +96,7 @@ class APIServer:
         self.storage.count_clients(lambda: bool(self.scopes.watches_of_clients))
         self._loopback = loopback = Loopback(self.scopes)
         self.objects, self.versions, self.writer = loopback.objects, loopback.versions, loopback.writer
-        self._to_webhooks: Idle = IdleConnections()
+        self._to_webhooks = WebhookConnections()
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._front_proxy = (front_proxy or FrontProxy()).heeding(served.features)
         self.access = new_access(
@@ -109,7 +108,9 @@ class APIServer:
         self._upkeep = self._new_upkeep()
         self.aggregator = self._new_aggregator()
         self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
-        self.faults = FaultInjection(self._timers, self.storage, self.scopes, config.request_timeout, self.chance)
+        self.faults = FaultInjection(
+            self._timers, self.storage, self.scopes, config.request_timeout, self.chance, self._to_webhooks
+        )
         self.request_log = RequestLog(self.clock) if config.records_requests else None
         self.application = Application(self._new_chain())
 

@@ -16,7 +16,7 @@ from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.proxies.clients import kubelet_client, resource_proxy
 
 if TYPE_CHECKING:
-    from fakeapiserver.transport.webhook import Idle
+    from fakeapiserver.transport.webhook import WebhookConnections
 
 
 def new_services(
@@ -24,7 +24,7 @@ def new_services(
     loopback: Loopback,
     access: Access,
     instruments: Instruments,
-    idle: "Idle",
+    connections: "WebhookConnections",
     make_custom: Callable[[APIResource], RequestScope],
     simulated_nodes: Callable[[], SimulatedNodes | None],
 ) -> Services:
@@ -40,7 +40,7 @@ def new_services(
         authorizer=access.of_admission,
         features=features,
         instruments=instruments,
-        idle=idle,
+        connections=connections,
         chance=loopback.scopes.chance,
     )
     return Services(

@@ -13,7 +13,7 @@ import socket
 import ssl
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address
@@ -90,7 +90,7 @@ class Endpoint(Struct, frozen=True):
     certificate must have, if not
     the host's; `insecure` accepts any certificate, `plain` is without TLS, `proxy` the URL of a proxy. With
     `has_changing_credentials`
-    the call has more credentials than the identity.
+    the call has more credentials than the identity. `webhook` is the webhook's name.
     """
 
     url: str
@@ -104,6 +104,7 @@ class Endpoint(Struct, frozen=True):
     plain: bool = False
     proxy: str = ""
     has_changing_credentials: bool = False
+    webhook: str = ""
 
     @property
     def trust(self) -> Trust:
@@ -125,17 +126,26 @@ class Response(Struct):
     reusable: bool = False
 
 
-def endpoint_of(client: Mapping[str, Any]) -> Endpoint:
-    """The endpoint of a webhook's clientConfig, as it is validated when it is stored."""
+class WebhookConnections(Idle):
+    """The connections to webhooks. `intercept`, if it is set, sees each call before it is sent: it returns the answer in place of the
+    webhook, or None to let the call go on, and raises what a call would raise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.intercept: Callable[[Endpoint], Awaitable[Response | None]] | None = None
+
+
+def endpoint_of(client: Mapping[str, Any], webhook: str = "") -> Endpoint:
+    """The endpoint of the clientConfig of a `webhook`, as it is validated when it is stored."""
     bundle = base64.b64decode(client.get("caBundle") or "")
     if (service := client.get("service")) is not None:
         name, namespace, port = service["name"], service["namespace"], service.get("port") or _HTTPS_PORT
         host = f"{name}.{namespace}.svc"
         url = f"https://{host}:{port}{_cleaned(service.get('path') or '')}"
-        return Endpoint(url, host, port, bundle, (namespace, name, port))
+        return Endpoint(url, host, port, bundle, (namespace, name, port), webhook=webhook)
     parts = urlsplit(client.get("url") or "")
     url = f"{parts.scheme}://{parts.netloc}{_cleaned(parts.path)}"
-    return Endpoint(url, parts.hostname or "", parts.port or _HTTPS_PORT, bundle)
+    return Endpoint(url, parts.hostname or "", parts.port or _HTTPS_PORT, bundle, webhook=webhook)
 
 
 def _cleaned(path: str) -> str:
@@ -143,11 +153,11 @@ def _cleaned(path: str) -> str:
 
 
 class WebhookClient:
-    """Calls webhooks. `resolve` finds what a Service stands for; without `idle` connections each call has one of its own."""
+    """Calls webhooks. `resolve` finds what a Service stands for; without `connections` each call has one of its own."""
 
-    def __init__(self, resolve: Resolve, idle: "Idle | None" = None) -> None:
+    def __init__(self, resolve: Resolve, connections: WebhookConnections | None = None) -> None:
         self._resolve = resolve
-        self._idle = idle
+        self._connections = connections
 
     async def post(self, endpoint: Endpoint, body: bytes, timeout: float, told: float | None = None) -> bytes:
         """Returns the body of a 2xx answer within `timeout` seconds; the webhook gets `told` as its time-out.
@@ -178,6 +188,11 @@ class WebhookClient:
         return response
 
     async def _exchange(self, endpoint: Endpoint, url: str, body: bytes) -> Response:
+        connections = self._connections
+        if connections is not None and connections.intercept is not None:
+            answer = await connections.intercept(endpoint)
+            if answer is not None:
+                return answer
         host, port = self._resolve(*endpoint.service) if endpoint.service else (endpoint.host, endpoint.port)
         parts = urlsplit(url)
         head = (
@@ -187,7 +202,7 @@ class WebhookClient:
             f"{_authorization(endpoint.identity)}Accept-Encoding: gzip\r\n\r\n"
         )
         key = (host, port, *endpoint.trust)
-        connection = self._idle.take(key) if self._idle is not None else None
+        connection = connections.take(key) if connections is not None else None
         if connection is None:
             connection = Connection(*await _connect(endpoint, host, port))
         try:
@@ -196,8 +211,8 @@ class WebhookClient:
         except BaseException:
             connection.abort()
             raise
-        if self._idle is not None and response.reusable:
-            self._idle.keep(key, connection)
+        if connections is not None and response.reusable:
+            connections.keep(key, connection)
             return response
         connection.close()
         with suppress(OSError):

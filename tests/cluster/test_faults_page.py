@@ -30,4 +30,4 @@ def test_the_examples_run(number: int, pytester: pytest.Pytester) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4

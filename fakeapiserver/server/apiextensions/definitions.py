@@ -23,7 +23,7 @@ from fakeapiserver.server.upkeep.autoregister import AutoRegistration
 from fakeapiserver.storage.interface import Event
 
 if TYPE_CHECKING:
-    from fakeapiserver.transport.webhook import Idle
+    from fakeapiserver.transport.webhook import WebhookConnections
 
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 class CustomResources:
     """Works on the definitions' own watch, so a definition is served in the turn of the event loop after its write."""
 
-    def __init__(self, scopes: RequestScopes, idle: "Idle") -> None:
-        """`idle`: connections to conversion webhooks, for the next call."""
+    def __init__(self, scopes: RequestScopes, connections: "WebhookConnections") -> None:
+        """`connections`: those to conversion webhooks, for the next call."""
         self.registration = AutoRegistration(scopes)
-        self.served = ServedResources(scopes, idle)
+        self.served = ServedResources(scopes, connections)
         self._status = DefinitionStatus(scopes, self.served.publish)
         self._finalizer = Finalizer(self.served, self._status)
         # Accepted names by definition.

@@ -43,20 +43,20 @@ from fakeapiserver.transport.webhook import WebhookClient, endpoint_of
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage
-    from fakeapiserver.transport.webhook import Idle, WebhookClient
+    from fakeapiserver.transport.webhook import WebhookClient, WebhookConnections
 
 
 class ServedResources:
-    """The custom resources that are served now. `idle`: connections to conversion webhooks, for the next call."""
+    """The custom resources that are served now. `connections`: those to conversion webhooks, for the next call."""
 
-    def __init__(self, scopes: RequestScopes, idle: "Idle") -> None:
+    def __init__(self, scopes: RequestScopes, connections: "WebhookConnections") -> None:
         self._scopes = scopes
         self._served: dict[GroupVersionResource, Served] = {}
         self._by_definition: dict[str, tuple[GroupVersionResource, ...]] = {}
         self._states: dict[str, State] = {}
         self._storages: dict[GroupVersionResource, Storage] = {}
         self._webhooks: WebhookClient | None = None
-        self._idle = idle
+        self._connections = connections
         # Conversions by webhooks that haven't ended.
         self._conversions: set[asyncio.Future[StoredObject]] = set()
 
@@ -151,10 +151,12 @@ class ServedResources:
     ) -> "list[ConvertedStorage]":
         """The storage as each served version sees it through the definition's webhook."""
         if self._webhooks is None:
-            self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)), self._idle)
+            self._webhooks = WebhookClient(cluster_resolver(ObjectGetter(self._scopes)), self._connections)
         webhook = obj["spec"]["conversion"]["webhook"]
         converter = conversion_module.Converter(
-            endpoint_of(webhook["clientConfig"]), webhook["conversionReviewVersions"], self._webhooks.post
+            endpoint_of(webhook["clientConfig"], obj["metadata"]["name"]),
+            webhook["conversionReviewVersions"],
+            self._webhooks.post,
         )
         views = [
             conversion_module.ConvertedStorage(

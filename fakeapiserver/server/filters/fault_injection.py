@@ -10,6 +10,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.faults import files, injector
 from fakeapiserver.storage.interface import Storage
+from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
     from fakeapiserver.faults.injector import ActiveFault, Faults
@@ -25,11 +26,13 @@ class FaultInjection:
         scopes: RequestScopes,
         request_timeout: float,
         chance: Chance,
+        to_webhooks: WebhookConnections,
     ) -> None:
         # The faults that exist, in the order in which they were added.
         self.active: Sequence[ActiveFault] = ()
         self._dependencies = (clock, storage, scopes, request_timeout, chance.source("faults"))
         self._faults: Faults | None = None
+        self._to_webhooks = to_webhooks
 
     @property
     def faults(self) -> "Faults":
@@ -39,6 +42,8 @@ class FaultInjection:
 
     def _set(self, active: "Sequence[ActiveFault]") -> None:
         self.active = active
+        has_webhooks = any(fault.fault.webhook for fault in active)
+        self._to_webhooks.intercept = self.faults.call_webhook if has_webhooks else None
 
     async def add(self, several: Sequence[Mapping[str, Any]]) -> "list[ActiveFault]":
         """Adds faults, for open watches as well, or none of them if one can't be read. Raises ValueError with one sentence."""

@@ -25,6 +25,8 @@ class Fields(TypedDict, total=False):
     connection: Patterns
     path: Patterns
     bundled: bool
+    holder: str
+    quota: str
     webhook: Patterns
     malformed: bool
     certificate: Literal["unknown", "expired", "name"]

@@ -15,8 +15,9 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json, yaml
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, Receive, Request, Response
+from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.faults import answers, rule, webhooks
+from fakeapiserver.faults import answers, contention, rule, webhooks
 from fakeapiserver.faults.bodies import cut
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
 from fakeapiserver.faults.matching import Matcher, Subject
@@ -172,6 +173,11 @@ class Faults:
             fault = active.fault
             if fault.reset == "before":
                 raise ConnectionReset
+            scope = self._scope_of(request)
+            if fault.holder and scope is not None:
+                await contention.take_lease(scope, request, fault.holder)
+            if fault.quota and scope is not None:
+                raise contention.quota_exceeded(scope, request, fault.quota, await self._name(request, read))
             if fault.status:
                 assert isinstance(request.injection, Injection)
                 request.injection.name = await self._name(request, read)  # before the handler reads the body
@@ -232,10 +238,15 @@ class Faults:
         new = (await read()).new
         return str(metadata(new).get("name") or "") if new is not None else ""
 
-    async def _subject(self, request: Request) -> Subject:
-        """Reads the objects of a request. A body that can't be decoded is left to its handler."""
+    def _scope_of(self, request: Request) -> RequestScope | None:
+        """Returns what serves the resource; None for a path without one, and for resources of other servers."""
         info = request.info
         scope = self._scopes.lookup(info.group, info.version, info.resource)
+        return scope if scope is not None and scope.store is not None else None
+
+    async def _subject(self, request: Request) -> Subject:
+        """Reads the objects of a request. A body that can't be decoded is left to its handler."""
+        info, scope = request.info, self._scope_of(request)
         old: Object | None = None
         if scope is not None and scope.store is not None and info.name:
             stored = self._storage.get_now(scope.store.key(info.namespace, info.name))

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.cel import typed
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request
-from fakeapiserver.faults.rule import READS, WRITES, Fault
+from fakeapiserver.faults.rule import LEASE_VERBS, READS, WRITES, Fault
 from fakeapiserver.languages.cel import types
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.program import Program
@@ -94,6 +94,8 @@ class Matcher:
             (ends and (fault.when == "before" or verb in WRITES) and (fault.reset != "after" or verb in WRITES))
             or (fault.watches and verb == "watch" and (fault.expire != "resume" or _resumes(request)))
             or (fault.stale is not None and verb in READS)
+            or (fault.holder and verb in LEASE_VERBS and request.info.resource == "leases")
+            or (fault.quota and verb == "create" and request.info.namespace and not request.info.subresource)
             or (fault.expire_continue and verb == "list" and request.param("continue"))
         )
 

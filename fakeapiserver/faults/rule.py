@@ -24,6 +24,8 @@ WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _VERBS: Final[Mapping[str, Sequence[str]]] = {"read": READS, "write": WRITES, "*": ()}
 # The statuses that a fault can answer with, and the form of each: answers.py.
 STATUSES: Final = (400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504)
+# The verbs with which a candidate of an election meets the holder of the lease.
+LEASE_VERBS: Final = ("get", "update", "patch")
 _WHEN: Final = ("before", "after")
 _RESETS: Final = ("before", "body", "after")
 _ENDS: Final = ("clean", "cut")
@@ -79,6 +81,12 @@ class Fault(Struct, frozen=True, kw_only=True):
       allow it (resourceVersion=0 or older) and watches. Quorum reads are never stale.
     - `expire_continue`: 410 Gone for the next pages of a list.
 
+    Others who are in the way:
+
+    - `holder`: a lease that the request reads or writes has just been taken and renewed by this other holder: the client's update is a
+      conflict, and it has lost the election until it sees no renewal for the duration of the lease. For get, update and patch of leases.
+    - `quota`: the namespace already has as many objects as a quota of this name allows. For create.
+
     Calls of webhooks: `webhook` chooses them by the webhook's name (a conversion webhook has that of its CustomResourceDefinition), and no
     other field does. The webhook itself isn't called, after a `latency` excepted.
 
@@ -106,6 +114,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     connection: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     bundled: bool = False
+    holder: str = ""
+    quota: str = ""
     webhook: tuple[str, ...] = ()
     malformed: bool = False
     certificate: str = ""
@@ -196,7 +206,9 @@ def check(made: Fault) -> None:
         raise ValueError(
             'this fault does nothing: say what happens, for example status=409, latency=2, hang=True, reset="after" or stop_after=3'
         )
-    ends = [name for name in ("status", "hang", "reset", "truncate", "malformed", "certificate") if name in effects]
+    ends = [
+        name for name in ("status", "hang", "reset", "truncate", "quota", "malformed", "certificate") if name in effects
+    ]
     if len(ends) > 1:
         raise ValueError(f"a request ends in one way: choose one of {' and '.join(ends)}")
     _check_webhook(made)
@@ -213,14 +225,27 @@ def check(made: Fault) -> None:
         raise ValueError('expire="resume" refuses a watch before its first event: leave stop_after out')
     if made.watches and made.verb and "watch" not in made.verb:
         raise ValueError(f"{_named(made, _WATCHING)} is for watches: leave verb out, or add watch to it")
-    if made.stale is not None and made.verb and not set(made.verb) & set(READS):
-        raise ValueError("stale is for reads: leave verb out, or name get, list or watch")
-    if made.expire_continue and made.verb and "list" not in made.verb:
-        raise ValueError("expire_continue is for lists: leave verb out, or add list to it")
+    _check_verbs(made)
     unreal = [name for name in ("duplicate", "reorder", "lose") if name in effects]
     if unreal and not made.unreal:
         raise ValueError(f"{unreal[0]} is what no API server does: add unreal=True to test what your client does then")
     made.schedule.check()
+
+
+def _check_verbs(made: Fault) -> None:
+    """Raises ValueError with one sentence if an effect is for other requests than those that are chosen."""
+    if made.stale is not None and made.verb and not set(made.verb) & set(READS):
+        raise ValueError("stale is for reads: leave verb out, or name get, list or watch")
+    if made.holder and not (
+        made.resource and all("leases" in resource.partition(".")[0] for resource in made.resource)
+    ):
+        raise ValueError('holder takes leases: add resource="leases", and perhaps name and namespace')
+    if made.holder and made.verb and not set(made.verb) & set(LEASE_VERBS):
+        raise ValueError("holder is for reads and writes of one lease: leave verb out, or name get, update or patch")
+    if made.quota and made.verb and "create" not in made.verb:
+        raise ValueError("quota refuses new objects: leave verb out, or add create to it")
+    if made.expire_continue and made.verb and "list" not in made.verb:
+        raise ValueError("expire_continue is for lists: leave verb out, or add list to it")
 
 
 def _check_webhook(made: Fault) -> None:
@@ -260,6 +285,12 @@ def _flag(name: str, value: object) -> bool:
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} is a text, not {value!r}")
+    return value
+
+
+def _name(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _PATTERN.fullmatch(value):
+        raise ValueError(f"{name} is a name without white space, not {value!r}")
     return value
 
 
@@ -396,6 +427,8 @@ FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "connection": _patterns,
     "path": _patterns,
     "bundled": _flag,
+    "holder": _name,
+    "quota": _name,
     "webhook": _patterns,
     "malformed": _flag,
     "certificate": _one_of(*_CERTIFICATES),
@@ -438,6 +471,7 @@ _WATCHING: Final = (
 )
 _EFFECTS: Final = (
     *("status", "latency", "hang", "reset", "truncate", "rate", "stale", "expire_continue", "malformed", "certificate"),
+    *("holder", "quota"),
     *_WATCHING,
 )
 _OF_WEBHOOKS: Final = frozenset(

@@ -516,3 +516,33 @@ def test_latency_and_hanging_are_on_the_clusters_clock() -> None:
             assert (await reading).status == 504
 
     asyncio.run(run())
+
+
+def test_another_holder_takes_the_lease(cluster: Cluster, client: Client) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    mine = {"metadata": {"name": "op"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}
+    held = client.ask("POST", leases, mine).body
+    with cluster.faults.add(resource="leases", name="op", holder="another"):
+        refused = client.ask("PUT", f"{leases}/op", held)
+        assert (refused.status, refused.body["reason"]) == (409, "Conflict")
+        seen = client.ask("GET", f"{leases}/op").body["spec"]
+    assert (seen["holderIdentity"], seen["leaseTransitions"], seen["leaseDurationSeconds"]) == ("another", 1, 15)
+    stays = client.ask("GET", f"{leases}/op").body
+    assert stays["spec"] == {**seen, "renewTime": stays["spec"]["renewTime"]}
+    assert client.ask("PUT", f"{leases}/op", {**stays, "spec": mine["spec"]}).status == 200
+
+
+def test_a_quota_is_used_up(cluster: Cluster, client: Client) -> None:
+    """The answer is that of a real quota with the same name and numbers."""
+    quotas = "/api/v1/namespaces/tight/resourcequotas"
+    maps = "/api/v1/namespaces/tight/configmaps"
+    client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "tight"}})
+    client.ask("POST", maps, {"metadata": {"name": "one"}})
+    with cluster.faults.add(quota="small", namespace="tight"):
+        got = client.ask("POST", maps, {"metadata": {"name": "two"}})
+        assert client.ask("GET", f"{maps}/one").status == 200
+    client.ask("POST", quotas, {"metadata": {"name": "small"}, "spec": {"hard": {"configmaps": "1"}}})
+    used = {"status": {"hard": {"configmaps": "1"}, "used": {"configmaps": "1"}}}
+    client.ask("PATCH", f"{quotas}/small/status", used, MERGE)
+    real = client.ask("POST", maps, {"metadata": {"name": "two"}})
+    assert (real.status, real.body) == (403, got.body)

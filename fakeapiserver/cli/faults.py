@@ -14,6 +14,7 @@ from fakeapiserver.cli.arguments import (
     UsageError,
     choice,
     is_number,
+    read_boolean,
     read_duration,
     read_integer,
     read_into,
@@ -28,9 +29,10 @@ FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "faults": text("faults"),
     "hits": read_integer,
     "timeout": read_duration,
+    "compact": read_boolean,
     "output": choice("output", *OUTPUTS),
 }
-_ACTIONS: Final = ("list", "add", "wait", "remove", "clear")
+_ACTIONS: Final = ("list", "add", "wait", "remove", "clear", "outage", "restart")
 
 
 class Options(Struct):
@@ -40,6 +42,7 @@ class Options(Struct):
     faults: str = ""
     hits: int = 1
     timeout: float = 10.0
+    compact: bool = False
     output: str = "text"
 
 
@@ -78,8 +81,16 @@ def _done(action: str, words: Sequence[str], options: Options) -> list[dict[str,
             return []
         wait = {"hits": options.hits, "timeout": options.timeout}
         return [remote.ask(options.server, "POST", f"/faults/{words[0]}/wait", wait)]
+    if action == "outage":
+        if len(words) != 1:
+            raise UsageError("faults outage needs a duration, such as 10s")
+        remote.ask(options.server, "POST", "/outage", {"duration": words[0]})
+        return []
     if words:
         raise UsageError(f"unexpected argument {words[0]!r}")
+    if action == "restart":
+        remote.ask(options.server, "POST", "/restart", {"compact": options.compact})
+        return []
     if action == "clear":
         remote.ask(options.server, "DELETE", "/faults")
         return []

@@ -241,10 +241,7 @@ class AsyncCluster(AsyncVerbs, Configured):
         """Restarts the API server as clients see it: connections are reset, watches end, and the url and all credentials stay the same.
 
         - `compact`: forget the history, so that clients can't resume their watches and list again."""
-        async with await self.outage():
-            self._api.storage.lose_watches()
-            if compact:
-                self._api.storage.compact(self._api.storage.revision)
+        await self._server.restart(compact=compact)
 
     async def read_only(self) -> AsyncFault:
         """Refuses all writes of clients, as a server whose etcd has no space left: `async with await cluster.read_only(): ...`."""

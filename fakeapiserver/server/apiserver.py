@@ -48,6 +48,7 @@ from fakeapiserver.transport.webhook import WebhookConnections
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
+    from fakeapiserver.server.outage import Listener
 
 
 async def _turn() -> None:
@@ -66,6 +67,8 @@ class APIServer:
     # The controllers and simulated nodes that run beside it, if any.
     controllers: "ControllerManager | None" = None
     simulation: "Simulation | None" = None
+    # What serves it at a port, if that is this process's.
+    listener: "Listener | None" = None
     simulated_nodes: SimulatedNodes | None = None
 
     def __init__(

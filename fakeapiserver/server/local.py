@@ -166,6 +166,7 @@ class LocalServer:
                 if error.errno != errno.EADDRINUSE or port == self.config.secure_port:
                     raise OSError(_bind_problem(self.config, error)) from error
         api.address = self.url.removeprefix("https://")
+        api.listener = self
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""
@@ -238,6 +239,17 @@ class LocalServer:
         self._outage = Outage(self._server, self.clock)
         await self._outage.begin(seconds)
         return self._outage
+
+    async def restart(self, *, compact: bool) -> None:
+        """Resets all connections, and ends all watches. `compact`: forgets the history, so that clients can't resume them."""
+        assert self.api is not None
+        outage = await self.begin_outage(None)
+        try:
+            self.api.storage.lose_watches()
+            if compact:
+                self.api.storage.compact(self.api.storage.revision)
+        finally:
+            await outage.end()
 
     async def stop(self) -> None:
         """Stops everything; watches end first, so that their requests finish by themselves. Raises OSError or ValueError if a

@@ -2,11 +2,23 @@
 
 import asyncio
 import logging
+from typing import Protocol
 
 from fakeapiserver.clock import Timer, Timers
 from fakeapiserver.server.http.serving import Server
 
 log = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """A server with a port that can be closed for a while."""
+
+    async def begin_outage(self, seconds: float | None) -> "Outage":
+        """Closes the port and resets all connections, for so many seconds of the clock, or until the outage is ended. Raises
+        ValueError during another outage."""
+
+    async def restart(self, *, compact: bool) -> None:
+        """Resets all connections, and ends all watches. `compact`: forgets the history, so that clients can't resume them."""
 
 
 class Outage:

@@ -5,7 +5,9 @@ import os
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -75,6 +77,44 @@ def test_several_faults_are_added_together_or_not_at_all(client: httpx.Client) -
     assert client.get("/fakeapiserver/faults").json() == []
     assert len(client.post("/fakeapiserver/faults", json=[faults[0], faults[0]]).json()) == 2
     assert client.delete("/fakeapiserver/faults").status_code == 204
+
+
+def test_an_outage_over_http(cluster: Cluster, client: httpx.Client) -> None:
+    begun = client.post("/fakeapiserver/outage", json={"duration": "200ms"})
+    assert (begun.status_code, begun.json()) == (202, {"duration": "200ms"})
+    until = time.monotonic() + 10
+    refused = False
+    while not refused and time.monotonic() < until:
+        try:
+            client.get("/readyz")
+        except httpx.TransportError:
+            refused = True
+    assert refused
+    _reachable(client)
+
+
+def test_a_restart_over_http(cluster: Cluster, client: httpx.Client) -> None:
+    assert client.post("/fakeapiserver/restart", json={"compact": True}).status_code == 202
+    until = time.monotonic() + 10
+    state = {"compacted": 0, "revision": 1}
+    while state["compacted"] < state["revision"] and time.monotonic() < until:
+        with suppress(httpx.TransportError):
+            state = client.get("/fakeapiserver/state").json()
+    assert state["compacted"] == state["revision"]
+
+
+@pytest.mark.parametrize("duration", ["0s", "-1s", "soon", 3])
+def test_an_outage_needs_a_duration(client: httpx.Client, duration: object) -> None:
+    assert client.post("/fakeapiserver/outage", json={"duration": duration}).status_code in (400, 422)
+
+
+def _reachable(client: httpx.Client) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with suppress(httpx.TransportError):
+            assert client.get("/readyz").status_code == 200
+            return
+    pytest.fail("the outage doesn't end")
 
 
 @pytest.mark.parametrize("body", ["3", '"x"', "[1]", "{"])
@@ -173,3 +213,19 @@ def test_serve_refuses_a_bad_file(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"fakeapiserver: {file}: fault 2: status is one of 400, 401")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_command_ends_and_restarts_the_server(
+    run: Run, client: httpx.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("outage", "50ms") == 0
+    time.sleep(0.1)  # the outage has begun
+    _reachable(client)
+    assert run("restart", "--compact") == 0
+    time.sleep(0.1)
+    _reachable(client)
+    for words in (["outage"], ["outage", "soon"], ["restart", "now"]):
+        assert run(*words) in (1, 2)
+    said = capsys.readouterr().err
+    assert "faults outage needs a duration, such as 10s" in said
+    assert "unexpected argument 'now'" in said

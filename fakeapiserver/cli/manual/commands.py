@@ -97,8 +97,9 @@ _IN_THE_BACKGROUND: Final = (
     ),
     Command(
         "faults",
-        "faults [list | add FIELD=VALUE ... | wait ID | remove ID | clear] [FLAG ...]",
-        "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`.",
+        "faults [ACTION [FIELD=VALUE ... | ID | DURATION]] [FLAG ...]",
+        "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`. The other actions are list, "
+        "wait ID, remove ID and clear, and for the whole server `outage 10s` and restart.",
         {
             "Faults": {
                 "server": _SERVER,
@@ -110,6 +111,7 @@ _IN_THE_BACKGROUND: Final = (
                 ),
                 "hits": Flag("The number of struck requests that wait waits for.", "1", "N", "--hits=3"),
                 "timeout": Flag("The time after which wait gives up.", "10s", "DURATION", "--timeout=1m"),
+                "compact": Flag("Lets restart forget the history, so that watches can't be resumed.", "false"),
                 **_OUTPUT,
                 **HELP,
             }

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fastapi import FastAPI
 
-from fakeapiserver.server.control import clock, controllers, faults, metrics, nodes, snapshots, state, storage
+from fakeapiserver.server.control import clock, controllers, faults, metrics, nodes, outages, snapshots, state, storage
 from fakeapiserver.server.control.errors import PREFIX, control_application
 
 
@@ -20,6 +20,7 @@ class Controlled(
     nodes.Controlled,
     faults.Controlled,
     metrics.Controlled,
+    outages.Controlled,
     state.Controlled,
     Protocol,
 ):
@@ -38,6 +39,7 @@ def control(server: Controlled) -> FastAPI:
         nodes.router(server),
         faults.router(server),
         metrics.router(server),
+        outages.router(server),
         state.router(server, taken.find),
     ):
         app.include_router(routes, prefix=PREFIX)

@@ -24,9 +24,10 @@ class Client:
         *,
         token: str | None = None,
         content_type: str = "application/json",
+        accept: str = "",
     ) -> Any:
         """HTTPError unless it succeeds."""
-        headers = {"Content-Type": content_type}
+        headers = {"Content-Type": content_type, **({"Accept": accept} if accept else {})}
         if token := self._token if token is None else token:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
@@ -39,10 +40,20 @@ class Client:
             text = answer.read()
         return json.loads(text) if text else None
 
-    def status(self, method: str, path: str, body: object = None, *, token: str | None = None) -> int:
+    def status(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        content_type: str = "application/json",
+        *,
+        token: str | None = None,
+        accept: str = "",
+    ) -> int:
         """The answer's status code, whatever it is."""
         try:
-            with self.open(method, path, body, token=token) as answer:
+            with self.open(method, path, body, token=token, content_type=content_type, accept=accept) as answer:
+                answer.read()
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code

@@ -230,4 +230,6 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "webhook_port": _port,
     "seed": _whole_number,
     "stopped_at": _time,
+    "kept_requests": _whole_number,
+    "kept_request_bytes": _whole_number,
 }

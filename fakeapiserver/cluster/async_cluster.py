@@ -258,9 +258,9 @@ class AsyncCluster(AsyncVerbs, Configured):
 
     @property
     def requests(self) -> AsyncRequests:
-        """The last 1,000 requests of clients: `requests["update leases"]`, `await requests.wait_for("create pods")`."""
+        """The last requests of clients: `requests["update leases"]`, `await requests.wait_for("create pods")`."""
         if self._api.request_log is None:
-            raise ValueError("this cluster doesn't keep its requests: only one made by Cluster() does")
+            raise ValueError("this cluster doesn't keep its requests: start it with kept_requests=1000")
         return AsyncRequests(self._api.request_log)
 
     @property

@@ -50,6 +50,8 @@ class Cluster(Blocking[AsyncCluster]):
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
     - `seed`: a number from which uids, generated names, addresses, ports and orders follow; by default from chance.
     - `stopped_at`: the time at which the clock stands still from the start, e.g. 2026-01-01T00:00:00Z; by default it goes.
+    - `kept_requests`, `kept_request_bytes`: how many requests of clients `cluster.requests` keeps (1,000; 0 keeps none), and in how
+      many bytes (33,554,432).
 
     Raises OSError or ValueError with one sentence that says what to do.
     """
@@ -223,7 +225,7 @@ class Cluster(Blocking[AsyncCluster]):
 
     @property
     def requests(self) -> Requests:
-        """The last 1,000 requests of clients: `requests["update leases"]`, `requests.wait_for("create pods")`."""
+        """The last requests of clients: `requests["update leases"]`, `requests.wait_for("create pods")`."""
         return Requests(self._core.requests, self._run)
 
     @property

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Self, TypedDict, Unpack
 
 from fakeapiserver.cluster import arguments
+from fakeapiserver.evidence.request_log import KEPT
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.projects.manifests import Sources
 
@@ -31,6 +32,8 @@ class ClusterOptions(TypedDict, total=False):
     webhook_port: int | str
     seed: int | str
     stopped_at: float | str | datetime
+    kept_requests: int | str
+    kept_request_bytes: int | str
 
 
 class Configured:
@@ -60,4 +63,4 @@ def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     objects: Sources = fields.pop("objects", ())
     if "port" in fields:
         fields["secure_port"] = fields.pop("port")
-    return Config(records_access=True, records_requests=True, **fields), objects
+    return Config(**{"records_access": True, "kept_requests": KEPT, **fields}), objects

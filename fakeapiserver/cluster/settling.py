@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.controller_runtime.manager import Manager
-from fakeapiserver.evidence.request_log import RequestEntry, RequestLog
+from fakeapiserver.evidence.entry import RequestEntry
+from fakeapiserver.evidence.request_log import RequestLog
 from fakeapiserver.server.local import LocalServer
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _listed(operators: Sequence[Operator]) -> list[Operator]:
 
 def _log_of(log: RequestLog | None) -> RequestLog:
     if log is None:
-        raise ValueError("this cluster doesn't keep its requests: only one made by Cluster() does")
+        raise ValueError("this cluster doesn't keep its requests: start it with kept_requests=1000")
     return log
 
 

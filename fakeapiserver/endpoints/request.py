@@ -101,6 +101,13 @@ class OpenWatch(Protocol):
         """Ends the watch after what it has buffered."""
 
 
+class WatchProgress(Struct):
+    """The progress of a watch: the number of events that were sent, bookmarks included, and how it ended (evidence/entry.py)."""
+
+    events: int = 0
+    ended: str = ""
+
+
 class Request(Struct):
     """A request on its way through the handler chain.
 
@@ -108,7 +115,7 @@ class Request(Struct):
     empty lists and maps of the object that is written. `audit` records the request for the audit log; None: it is not audited.
     `compresses`: a large response may be compressed. `response` is the handler's response, for the filters that it passes on its way back;
     None before that, and after an error. `fault` names the faults that struck it, for logs; `injection` is what they do while it is
-    handled, None for nearly all requests.
+    handled, None for nearly all requests. `content` is the body once it was read, `watch` the progress of a watch.
     """
 
     method: str
@@ -128,6 +135,8 @@ class Request(Struct):
     response: "Response | None" = None
     fault: str = ""
     injection: Injection | None = None
+    content: bytes = b""
+    watch: "WatchProgress | None" = None
     _first: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> str:
@@ -164,6 +173,7 @@ class Request(Struct):
             body = b"".join(chunks)
         if len(body) > MAX_BODY_BYTES:
             raise _too_large()
+        self.content = body
         return body
 
     async def _piece(self) -> Message:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.evidence.request_log import RequestEntry
+from fakeapiserver.evidence.entry import RequestEntry
 
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})

@@ -1,66 +1,45 @@
-"""The last requests of clients, for reports and assertions of tests. Neither bodies, nor queries, nor credentials are kept.
+"""The last requests of clients, for reports and assertions of tests, bounded by their number and their bytes.
 
-The cluster's own controllers and nodes send their requests within the process; these are left out.
+An answer keeps the bytes that exist anyway; they are decoded when a caller reads them. Nothing secret is kept: neither credentials, nor the
+bodies and queries of requests for secrets and tokens, nor the commands that are run in pods. The cluster's own controllers and nodes send
+their requests within the process; these are left out.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Final, Protocol
-
-from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.request import IN_PROCESS_USER, Answered, Request
+from fakeapiserver.evidence.entry import Content, Head, History, RequestEntry, head
 
-_KEPT: Final = 1000
-_LONGEST_MESSAGE: Final = 500
+KEPT: Final = 1000
+KEPT_BYTES: Final = 32 << 20
+# Bytes that an entry takes without its texts and bodies, and the largest body that is kept.
+_ENTRY: Final = 1024
+_LARGEST_BODY: Final = 256 * 1024
+_BEGINNING: Final = 512
+_LONGEST_TEXT: Final = 500
 # Messages about these may quote what is in them.
 _SECRET: Final = "secrets"
+_SECRET_RESOURCES: Final = frozenset((_SECRET, "tokenreviews", "tokenrequests", ""))
+_SECRET_SUBRESOURCES: Final = frozenset(("token", "exec", "attach", "proxy", "portforward"))
+_WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
+_DELETES: Final = frozenset(("delete", "deletecollection"))
+_CHANGING_SUBRESOURCES: Final = frozenset(("binding", "eviction"))
 _NOTHING: Final = nullcontext()
+_NO_HEAD: Final = Head()
 
 
-class RequestEntry(Struct, frozen=True):
-    """A request and what became of it.
-
-    - `time`: when it began, in seconds since the Unix epoch by the cluster's clock. `duration`: seconds until the answer began.
-    - `verb`: the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower case if the
-      path names no resource.
-    - `patch_type`: the media type of a patch, e.g. application/apply-patch+yaml; else empty.
-    - `user`: the authenticated user, after impersonation; system:anonymous if authentication failed.
-    - `status`: the HTTP status; 0 if the connection ended before there was an answer.
-    - `fault`: the faults that struck the request (`cluster.faults`); else empty.
-    - `seq`: the number of the entry in its log; later answers have higher ones.
-    - `reason`, `message`: those of the refusal, e.g. Conflict; empty for successful requests and, the message, for secrets.
-    """
-
-    time: float
-    duration: float
-    method: str
-    path: str
-    verb: str
-    group: str
-    version: str
-    resource: str
-    subresource: str
-    namespace: str
-    name: str
-    patch_type: str
-    user: str
-    user_agent: str
-    status: int
-    reason: str = ""
-    message: str = ""
-    fault: str = ""
-    seq: int = 0
+class Revisions(History, Protocol):
+    """The part of a storage that the log needs."""
 
     @property
-    def refused(self) -> bool:
-        """Reports whether the status is 400 or more."""
-        return self.status >= 400
+    def revision(self) -> int:
+        """The newest revision."""
 
 
 class RequestLogging(Protocol):
@@ -74,11 +53,15 @@ class NoRequestLog:
 
 
 class RequestLog:
-    """Keeps the last 1,000 requests."""
+    """Keeps the last requests: at most `most` of them, which take at most about `most_bytes`."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._entries: deque[RequestEntry] = deque(maxlen=_KEPT)
+    def __init__(self, clock: Clock, storage: Revisions, most: int = KEPT, most_bytes: int = KEPT_BYTES) -> None:
+        self.clock = clock
+        self.storage = storage
+        self._records: deque[_Record] = deque()
+        self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._seq = 0
         self._changed: asyncio.Future[None] | None = None
         self._in_flight: dict[int, Request] = {}
@@ -91,17 +74,22 @@ class RequestLog:
     @property
     def entries(self) -> list[RequestEntry]:
         """The requests in the order of their answers."""
-        return list(self._entries)
+        return [record.entry() for record in self._records]
 
     def after(self, seq: int) -> list[RequestEntry]:
         """The requests that were answered after the entry with this `seq`."""
-        new = self._seq - seq
-        return list(self._entries)[-new:] if new else []
+        new = min(self._seq - seq, len(self._records))
+        return [self._records[-index].entry() for index in range(new, 0, -1)]
 
     @property
     def last(self) -> int:
         """The `seq` of the last entry; 0 before the first."""
         return self._seq
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes the entries take."""
+        return self._bytes
 
     async def wait(self) -> None:
         """Returns at the next entry. Call it in the server's event loop."""
@@ -111,59 +99,151 @@ class RequestLog:
 
     def forget(self) -> None:
         """Forgets all requests so far."""
-        self._entries.clear()
+        self._records.clear()
+        self._bytes = 0
 
     def entry(self, request: Request) -> AbstractContextManager[None]:
         """Keeps an entry for the request that is answered within it."""
-        return _NOTHING if IN_PROCESS_USER in request.scope else self._entry(request)
+        return _NOTHING if IN_PROCESS_USER in request.scope else _Record(self, request)
 
-    @contextmanager
-    def _entry(self, request: Request) -> Iterator[None]:
-        now, start = self._clock.now(), perf_counter()
+    def begin(self, request: Request) -> None:
         self._in_flight[id(request)] = request
-        try:
-            yield
-        except StatusError as error:
-            status = error.status
-            self._keep(request, now, start, status["code"], status.get("reason", ""), status.get("message", ""))
-            raise
-        except Answered as answered:
-            self._keep(request, now, start, answered.response.status)
-            raise
-        except BaseException:
-            self._keep(request, now, start, 0)
-            raise
-        self._keep(request, now, start, request.response.status if request.response is not None else 0)
 
-    def _keep(
-        self, request: Request, now: float, start: float, status: int, reason: str = "", message: str = ""
-    ) -> None:
-        info = request.info
+    def keep(self, record: "_Record", request: Request) -> None:
+        """Adds the record of an answered request, and forgets the oldest ones beyond the bounds."""
         del self._in_flight[id(request)]
         self._seq += 1
-        self._entries.append(
-            RequestEntry(
-                now,
-                perf_counter() - start,
-                request.method,
-                request.path,
-                info.verb,
-                info.group,
-                info.version,
-                info.resource,
-                info.subresource,
-                info.namespace,
-                info.name,
-                request.header(b"content-type") if request.method == "PATCH" else "",
-                request.user.name,
-                request.header(b"user-agent"),
-                status,
-                reason,
-                "" if info.resource == _SECRET else message[:_LONGEST_MESSAGE],
-                request.fault,
-                self._seq,
-            )
-        )
+        record.seq = self._seq
+        records = self._records
+        records.append(record)
+        self._bytes += record.size
+        while len(records) > self._most or (self._bytes > self._most_bytes and records):
+            self._bytes -= records.popleft().size
         if self._changed is not None:
             self._changed.set_result(None)
             self._changed = None
+
+
+class _Record:
+    """The kept parts of a request, from its beginning on; `entry` makes an entry of them. As little as possible is done while
+    the client waits."""
+
+    __slots__ = (
+        "_log", "_request", "agent", "began_at", "body", "body_type", "connection", "done", "duration", "fault", "info", "message",
+        "method", "path", "query", "reason", "request_bytes", "response", "response_bytes", "response_type", "seq", "size", "start",
+        "status", "time", "user", "watch",
+    )  # fmt: skip
+
+    def __init__(self, log: RequestLog, request: Request) -> None:
+        self._log = log
+        self._request: Request | None = request
+        self.seq = 0
+        self.done: Head | None = None
+
+    def __enter__(self) -> None:
+        log = self._log
+        assert self._request is not None
+        self.time, self.began_at = log.clock.now(), log.storage.revision
+        log.begin(self._request)
+        self.start = perf_counter()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self.duration = perf_counter() - self.start
+        request, self._request = self._request, None
+        assert request is not None
+        response = request.response
+        self.reason = self.message = ""
+        if error is not None:
+            response = error.response if isinstance(error, Answered) else None
+            if isinstance(error, StatusError):
+                status = error.status
+                self.status = status["code"]
+                self.reason, self.message = status.get("reason", ""), status.get("message", "")[:_LONGEST_TEXT]
+        if response is not None:
+            self.status, self.response, self.response_type = response.status, response.body, response.content_type
+        elif not self.reason:
+            self.status, self.response, self.response_type = 0, b"", ""
+        else:
+            self.response, self.response_type = b"", ""
+        self._take(request)
+        self._log.keep(self, request)
+
+    def _take(self, request: Request) -> None:
+        """Takes over what is kept of the request."""
+        info, headers, scope = request.info, request.first_headers, request.scope
+        self.info, self.method, self.path, self.fault = info, request.method, request.path, request.fault
+        self.user, self.watch = request.user.name, request.watch
+        self.agent, self.body_type = headers.get(b"user-agent", b""), headers.get(b"content-type", b"")
+        self.connection, self.query, self.body = scope.get("client"), scope.get("query_string", b""), request.content
+        self.request_bytes, self.response_bytes = len(self.body), len(self.response)
+        if info.resource in _SECRET_RESOURCES or info.subresource in _SECRET_SUBRESOURCES:
+            # The head of a created secret's answer has its name, which isn't secret.
+            self.done = head(self.response) if self.response and info.resource else _NO_HEAD
+            self.query = self.body = self.response = b""
+            if info.resource == _SECRET:
+                self.message = ""
+        if self.request_bytes > _LARGEST_BODY:
+            self.body = b""
+        if self.response_bytes > _LARGEST_BODY:
+            self.response = self.response[:_BEGINNING]
+        self.size = _ENTRY + len(self.path) + len(self.agent) + len(self.query) + len(self.body) + len(self.response)
+
+    def entry(self) -> RequestEntry:
+        """Returns the entry as it is now: watches go on."""
+        info, found = self.info, self.done
+        if found is None:
+            found = self.done = head(self.response) if self.response else _NO_HEAD
+        dry_run = b"dryRun=" in self.query
+        refused = self.status >= 400
+        watch = self.watch
+        return RequestEntry(
+            self.time,
+            self.duration,
+            self.method,
+            self.path,
+            info.verb,
+            info.group,
+            info.version,
+            info.resource,
+            info.subresource,
+            info.namespace,
+            info.name or (self._created(found) if info.verb == "create" else ""),
+            self.body_type.decode("latin-1") if self.method == "PATCH" else "",
+            self.user,
+            self.agent.decode("latin-1"),
+            self.status,
+            self.reason or found.reason * refused,
+            self.message or ("" if info.resource == _SECRET else found.message * refused),
+            self.fault,
+            self.seq,
+            self.query.decode("latin-1"),
+            dry_run,
+            0 if refused else found.revision,
+            not refused and not dry_run and self.status != 0 and self._has_changed(found),
+            f"{self.connection[0]}:{self.connection[1]}" if self.connection else "",
+            self.request_bytes,
+            self.response_bytes,
+            watch.events if watch is not None else 0,
+            watch.ended if watch is not None else "",
+            self._content(found),
+        )
+
+    def _created(self, found: Head) -> str:
+        """Returns the name of the object that a create has made, or was refused."""
+        return found.name if self.status < 400 else head(self.body).name
+
+    def _has_changed(self, found: Head) -> bool:
+        info = self.info
+        if info.verb not in _WRITES:
+            return False
+        if found.revision:
+            return found.revision > self.began_at
+        return info.verb in _DELETES or info.subresource in _CHANGING_SUBRESOURCES
+
+    def _content(self, found: Head) -> Content | None:
+        if self.info.resource in _SECRET_RESOURCES or self.info.subresource in _SECRET_SUBRESOURCES:
+            return None
+        body_type = self.body_type.decode("latin-1")
+        return Content(
+            self.body, body_type, self.response, self.response_type, self._log.storage, self.began_at, found.uid
+        )

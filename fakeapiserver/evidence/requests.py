@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TypedDict, Unpack, overload
 
+from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.query import READS, WRITES, parse
-from fakeapiserver.evidence.request_log import RequestEntry
 from fakeapiserver.evidence.transcript import transcript
 
 

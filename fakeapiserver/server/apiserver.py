@@ -114,7 +114,11 @@ class APIServer:
         self.faults = FaultInjection(
             self._timers, self.storage, self.scopes, config.request_timeout, self.chance, self._to_webhooks
         )
-        self.request_log = RequestLog(self.clock) if config.records_requests else None
+        self.request_log = (
+            RequestLog(self.clock, self.storage, config.kept_requests, config.kept_request_bytes)
+            if config.kept_requests
+            else None
+        )
         self.application = Application(self._new_chain())
 
     def _new_scopes(self) -> RequestScopes:

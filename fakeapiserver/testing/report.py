@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.cluster import Cluster
-from fakeapiserver.evidence.request_log import RequestEntry
+from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.server.local import LocalServer
 
 MAX_LINES: Final = 60

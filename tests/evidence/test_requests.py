@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.query import parse
-from fakeapiserver.evidence.request_log import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
 from tests.plain_client import Client
 

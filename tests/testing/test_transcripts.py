@@ -42,7 +42,7 @@ def test_lines() -> None:
             client.ask("GET", "/api/v1/nodes/node-1")
         found = cluster.requests.all().transcript()
     assert found.splitlines() == [
-        "my-operator create configmaps default -> 201",
+        "my-operator create configmaps default/<uid> -> 201",
         "my-operator patch configmaps default/<uid> -> 200",
         "(no user agent) list deployments.apps -> 200",
         "kubectl get deployments.apps/scale default/web -> 404 NotFound",

@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cacher,cache_watcher}.go.
 """
 
+import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
 from math import inf
@@ -28,7 +29,7 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     Accept,
     not_streamable,
 )
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response, WatchProgress
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
@@ -61,6 +62,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
         raise error.unready or error from None
     except StatusError as error:
         # After this point upstream can answer only in the stream.
+        form.progress.ended = "error"
         return _answer(form, _only(form.error(error.status)))
     return _answer(form, stream)
 
@@ -142,6 +144,7 @@ class Form:
         self.clock = scope.clock
         self.min_request_timeout = scope.min_request_timeout
         self.in_process = IN_PROCESS_USER in request.scope
+        self.progress = request.watch = WatchProgress()
         self._instruments = scope.instruments
         gvr = scope.resource.gvr
         self._labels = (gvr.group, gvr.resource, gvr.version)
@@ -159,6 +162,7 @@ class Form:
     def sent(self, frames: list[bytes]) -> bytes:
         """Joins frames into one chunk and counts them."""
         if frames:
+            self.progress.events += len(frames)
             self._instruments.count(EVENTS, *self._labels, by=len(frames))
             for frame in frames:
                 self._instruments.observe(EVENT_SIZES, len(frame), *self._labels)
@@ -283,10 +287,11 @@ class Stream:
         self._watcher.end()
 
     async def frames(self, items: list[StoredObject], revision: int) -> AsyncGenerator[bytes, None]:
-        watcher = self._watcher
+        watcher, progress = self._watcher, self._form.progress
         self._running.add(watcher)
         try:
             if self._lifetime < 0:
+                progress.ended = "time"
                 return
             self._told = revision
             end = self._clock.monotonic() + self._lifetime
@@ -299,7 +304,11 @@ class Stream:
                 yield chunk
         except NoSuchForm:
             return
+        except (GeneratorExit, asyncio.CancelledError):
+            progress.ended = progress.ended or "client"
+            raise
         finally:
+            progress.ended = progress.ended or "cut"
             self._running.discard(watcher)
             self._watcher.close()
 
@@ -308,13 +317,16 @@ class Stream:
         while True:
             now = self._clock.monotonic()
             if now >= end:
+                self._form.progress.ended = "time"
                 return
             try:
                 events = await self._watcher.next_batch(min(end, bookmark_at) - now)
             except StatusError as error:
+                self._form.progress.ended = "error"
                 yield self._form.sent([self._form.error(error.status)])
                 return
             if events is None:
+                self._form.progress.ended = "server"
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
             if events:
                 self._told = events[-1].revision

@@ -210,7 +210,8 @@ class Config(Struct, kw_only=True):
     audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
     kubernetes_version: str = NEWEST  # or an older minor version: 1.35, v1.35
     runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
-    records_requests: bool = False  # the last requests of clients are kept (evidence/request_log.py)
+    kept_requests: int = 0  # so many of the last requests of clients are kept (evidence/request_log.py)
+    kept_request_bytes: int = 32 << 20  # and at most about so many bytes of them
     records_access: bool = False  # allowed and denied requests are recorded (server/filters/access_log.py)
     crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
     webhooks: Sources = ()

@@ -98,8 +98,8 @@ _IN_THE_BACKGROUND: Final = (
     Command(
         "faults",
         "faults [ACTION [FIELD=VALUE ... | ID | DURATION]] [FLAG ...]",
-        "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`. The other actions are list, "
-        "wait ID, remove ID and clear, and for the whole server `outage 10s` and restart.",
+        "Lets requests and watches of clients go wrong: `faults add verb=update resource=leases status=409 times=3`. The other "
+        "actions are list, wait ID, remove ID and clear, and for the whole server `outage 10s` and restart.",
         {
             "Faults": {
                 "server": _SERVER,

@@ -29,6 +29,8 @@ from conformance.random import objects as random_objects
 from conformance.random import queries as random_queries
 from conformance.random import reads as random_reads
 from conformance.random import writes
+from conformance.random.subjects import SUBJECTS, Subject
+from conformance.random.thing_definitions import served
 
 COLLECTIONS: Final[Mapping[str, str]] = {
     "ConfigMap": "/api/v1/namespaces/default/configmaps",
@@ -255,12 +257,12 @@ def run_histories(
     seed: int,
     numbers: Iterable[int],
     report: Report,
-    subjects: Sequence[ownership.Subject] = ownership.SUBJECTS,
+    subjects: Sequence[Subject] = SUBJECTS,
 ) -> None:
     for request in ownership.setup():
         oracle.send(request, [])
         server.send(request, [])
-    for path in ownership.served():
+    for path in served():
         for client in (oracle, server):
             while client.send({"method": "GET", "path": path}, [])["status"] != 200:
                 time.sleep(0.1)
@@ -325,7 +327,7 @@ def main() -> int:
     report = Report()
     if arguments.histories:
         numbers = range(arguments.histories) if arguments.only is None else (arguments.only,)
-        subjects: Sequence[ownership.Subject] = ownership.SUBJECTS
+        subjects: Sequence[Subject] = SUBJECTS
         if arguments.every_kind:
             subjects = tuple(random_objects.Types(oracle, arguments.broken).subjects())
         run_histories(oracle, server, arguments.seed, numbers, report, subjects)

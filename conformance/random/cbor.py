@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance import cbor
-from conformance.compare.ownership import Make, Subject
 from conformance.exchange import Client
 from conformance.random.objects import Types
+from conformance.random.subjects import Make, Subject
 
 Request = dict[str, Any]
-
 _APPLY: Final = "application/apply-patch+cbor"
 _VALIDATIONS: Final = ("", "", "&fieldValidation=Strict", "&fieldValidation=Warn", "&fieldValidation=Ignore")
 # Items that stand for others: what is no JSON, what is not accepted, what is no CBOR at all.

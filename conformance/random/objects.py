@@ -9,12 +9,11 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.compare.ownership import Make, Subject
 from conformance.exchange import Client
+from conformance.random.subjects import Make, Subject
 from conformance.random.writes import OBJECTS
 
 Schema = Mapping[str, Any]
-
 _RESTLESS: Final = (
     *("flowschemas", "prioritylevelconfigurations", "servicecidrs", "namespaces", "ipaddresses", "wrs"),
     *("certificatesigningrequests", "services"),

@@ -4,109 +4,24 @@ Each case has a namespace of its own, named like the case and labelled `case`; i
 outside of namespaces, their label. So it is never left to chance which policy of several speaks.
 """
 
-import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-Request = dict[str, Any]
-Spec = dict[str, Any]
+from conformance.random.policy_targets import GROUP, PARAM_KINDS, TABLES, TARGETS, Spec, Target
 
-GROUP: Final = "policies.example.com"
+Request = dict[str, Any]
 REGISTRATION: Final = "/apis/admissionregistration.k8s.io/v1"
-# Expressions of all sorts, and the schema of the custom resources.
-_TABLES: Final = json.loads((Path(__file__).parent / "policies.json").read_text())
 _MERGE: Final = "application/merge-patch+json"
 _JSON: Final = "application/json-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 
 
-class Target(NamedTuple):
-    """A resource that policies are about: where it is served, its own kind and group version, and whether in namespaces."""
-
-    version: str
-    resource: str
-    kind: str
-    namespaced: bool = True
-    subresources: tuple[str, ...] = ()
-
-    @property
-    def group(self) -> str:
-        return self.version.rpartition("/")[0]
-
-    def path(self, namespace: str) -> str:
-        root = f"/apis/{self.version}" if self.group else f"/api/{self.version}"
-        return f"{root}/namespaces/{namespace}/{self.resource}" if self.namespaced else f"{root}/{self.resource}"
-
-
-TARGETS: Final = (
-    Target("v1", "configmaps", "ConfigMap"),
-    Target("v1", "configmaps", "ConfigMap"),
-    Target("v1", "pods", "Pod", subresources=("status", "ephemeralcontainers", "resize")),
-    Target("v1", "services", "Service", subresources=("status",)),
-    Target("v1", "secrets", "Secret"),
-    Target("v1", "serviceaccounts", "ServiceAccount"),
-    Target("apps/v1", "deployments", "Deployment", subresources=("status", "scale")),
-    Target("apps/v1", "deployments", "Deployment", subresources=("status", "scale")),
-    Target("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", subresources=("status",)),
-    Target("autoscaling/v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler"),
-    Target("networking.k8s.io/v1", "ingresses", "Ingress"),
-    Target(f"{GROUP}/v1", "widgets", "Widget", subresources=("status", "scale")),
-    Target(f"{GROUP}/v2", "widgets", "Widget", subresources=("status", "scale")),
-    Target(f"{GROUP}/v1", "regions", "Region", namespaced=False),
-    Target("v1", "persistentvolumes", "PersistentVolume", namespaced=False),
-    Target("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False),
-)
-
-
-def definition(plural: str, kind: str, versions: tuple[str, ...], scope: str, schema: Spec) -> Spec:
-    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-    served = [
-        {
-            "name": name,
-            "served": True,
-            "storage": name == versions[0],
-            "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}, "scale": scale} if kind == "Widget" else {},
-        }
-        for name in versions
-    ]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": served},
-    }
-
-
-def definitions() -> Iterator[Spec]:
-    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    yield definition("widgets", "Widget", ("v1", "v2"), "Namespaced", _TABLES["schema"])
-    yield definition("regions", "Region", ("v1",), "Cluster", _TABLES["schema"])
-    yield definition("rules", "Rule", ("v1",), "Namespaced", free)
-    yield definition("clusterrules", "ClusterRule", ("v1",), "Cluster", free)
-
-
-PARAM_KINDS: Final = (
-    ("v1", "ConfigMap"),
-    ("v1", "ConfigMap"),
-    ("v1", "Secret"),
-    (f"{GROUP}/v1", "Rule"),
-    (f"{GROUP}/v1", "Rule"),
-    (f"{GROUP}/v1", "ClusterRule"),
-    ("v1", "Namespace"),
-    ("apps/v1", "Deployment"),
-    (f"{GROUP}/v1", "Missing"),
-    (f"{GROUP}/v9", "Rule"),
-)
-
-
 def _applied(target: Target) -> list[str]:
     """Apply configurations for a kind, and some that fit any or none."""
-    own = _TABLES["applied"].get(target.kind, [])
-    return [*_TABLES["applied"]["*"], *own, *own]
+    own = TABLES["applied"].get(target.kind, [])
+    return [*TABLES["applied"]["*"], *own, *own]
 
 
 class Case(NamedTuple):
@@ -152,16 +67,16 @@ class Generator:
                     return f"!({left})"
             return f"({left}) ? ({right}) : false"
         if self.chance(0.01):
-            return str(self.pick(*_TABLES["expressions"]["heavy"]))
+            return str(self.pick(*TABLES["expressions"]["heavy"]))
         while True:
-            found = str(self.pick(*_TABLES["expressions"]["bool"]))
+            found = str(self.pick(*TABLES["expressions"]["bool"]))
             unknown = ("params" in found and not has_params) or ("variables" in found and not variables)
             if not unknown or self.chance(0.03):
                 return found
 
     def text(self, has_params: bool, variables: bool) -> str:
         while True:
-            found = str(self.pick(*_TABLES["expressions"]["string"]))
+            found = str(self.pick(*TABLES["expressions"]["string"]))
             unknown = ("params" in found and not has_params) or ("variables" in found and not variables)
             if not unknown or self.chance(0.05):
                 return found
@@ -228,12 +143,11 @@ class Generator:
         return rule
 
     def _variables(self) -> list[Spec]:
-        names = ["v0", "v1", "v2", "v3", "v4"] if self.chance(0.9) else self.several(4, *_TABLES["variableNames"])
+        names = ["v0", "v1", "v2", "v3", "v4"] if self.chance(0.9) else self.several(4, *TABLES["variableNames"])
         if self.chance(0.3):
             self._random.shuffle(names)
         return [
-            {"name": name, "expression": self.pick(*_TABLES["variables"].get(name, ("1", "object.x")))}
-            for name in names
+            {"name": name, "expression": self.pick(*TABLES["variables"].get(name, ("1", "object.x")))} for name in names
         ]
 
     def _validations(self, has_params: bool, variables: bool) -> Spec:
@@ -269,7 +183,7 @@ class Generator:
                 "patchType": "ApplyConfiguration",
                 "applyConfiguration": {"expression": self.pick(*_applied(target))},
             }
-        patches = [self.pick(*_TABLES["patches"]) for _ in range(self.pick(1, 1, 2, 3))]
+        patches = [self.pick(*TABLES["patches"]) for _ in range(self.pick(1, 1, 2, 3))]
         expression = f"[{', '.join(patches)}]"
         if self.chance(0.15):
             expression = self.pick(
@@ -533,7 +447,7 @@ class Generator:
     def broken(self, case: Case) -> tuple[Spec, Spec]:
         """A policy's and a binding's spec, each with something changed that may be wrong."""
         specs = _copied(case.policy), _copied(case.binding)
-        for spec, changes in zip(specs, _TABLES["broken"].values(), strict=True):
+        for spec, changes in zip(specs, TABLES["broken"].values(), strict=True):
             place = self.pick(*changes)
             *parents, key = place.split(".")
             holder = spec

@@ -4,35 +4,23 @@ Each is made as a client would make it, with one thing or another wrong: media t
 """
 
 import copy
-import random
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from conformance.compare.kinds import RICH
+from conformance.random.subresource_writes import (
+    NODE,
+    QUERIES,
+    Object,
+    Request,
+    Source,
+    patch,
+    pod,
+)
 from conformance.random.writes import OBJECTS
-
-Request = dict[str, Any]
-Object = dict[str, Any]
 
 _CORE: Final = "/api/v1/namespaces/default"
 _PODS: Final = f"{_CORE}/pods"
-_NODE: Final = "sub-node"
-_QUERIES: Final = (
-    *("", "", "", "", "?dryRun=All", "?fieldValidation=Strict", "?fieldValidation=Ignore", "?fieldManager=m"),
-    *("?dryRun=x", "?fieldValidation=x", "?fieldManager=a%01", "?fieldManager=m&fieldValidation=Strict"),
-)
-_PATCHES: Final = ("merge-patch+json", "strategic-merge-patch+json", "json-patch+json", "apply-patch+yaml")
-_CONDITIONS: Final[tuple[Any, ...]] = (
-    {"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2024-01-01T00:00:00Z"},
-    {"type": "Ready", "status": "False"},
-    {"type": "Available", "status": "Unknown", "lastTransitionTime": "2024-01-01T00:00:00Z", "reason": "a b"},
-    {"type": "", "status": "x"},
-    {"type": "Failed", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "x"},
-    {},
-    "x",
-)
-_VALUES: Final[tuple[Any, ...]] = (0, 1, 2, -1, "x", "", None, True, [], {}, [1], {"a": 1}, "10", 1.5, 2**31, "1Gi")
 _SCALES: Final = {
     "/apis/apps/v1/namespaces/default/deployments": "autoscaling/v1",
     "/apis/apps/v1/namespaces/default/replicasets": "autoscaling/v1",
@@ -55,8 +43,6 @@ _WITHOUT_STATUS: Final = frozenset(
         "volumeattributesclasses ingressclasses tokenreviews subjectaccessreviews "
     )
 )
-
-
 _STATUS_FIELDS: Final = _words(
     "conditions conditions conditions replicas readyReplicas availableReplicas observedGeneration phase active "
     "currentReplicas updatedReplicas collisionCount capacity accessModes hard used loadBalancer addresses "
@@ -66,13 +52,12 @@ _STATUS_FIELDS: Final = _words(
 )
 
 
-class Generator:
+class Generator(Source):
     """Makes requests from a random source. `objects`: the existing objects by collection, as they were sent; `kinds`: their kinds."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+        super().__init__(seed)
         self.objects: dict[str, list[Object]] = {}
-        self.kinds: dict[str, str] = {}
         for collection in {**RICH, **OBJECTS}:
             kind = collection.rpartition("/")[2]
             if "example.com" in collection or kind in (
@@ -103,17 +88,17 @@ class Generator:
 
     def setup(self) -> Iterator[Request]:
         """Yields requests that create the objects for the other requests."""
-        yield _post("/api/v1/nodes", {"metadata": {"name": _NODE}})
+        yield _post("/api/v1/nodes", {"metadata": {"name": NODE}})
         for name in ("sub-ns", "sub-ns2"):
             yield _post("/api/v1/namespaces", {"metadata": {"name": name}})
         for collection, rows in self.objects.items():
             for row in rows:
                 yield _post(collection, row)
-        for name, extra in (("p0", {}), ("p1", {}), ("bound", {"nodeName": _NODE}), ("p2", {})):
+        for name, extra in (("p0", {}), ("p1", {}), ("bound", {"nodeName": NODE}), ("p2", {})):
             yield _post(_PODS, {**pod(name), "spec": {**pod(name)["spec"], **extra}})
         two = pod("two")
         two["spec"]["containers"].append({"name": "d", "image": "i"})
-        two["spec"]["nodeName"] = _NODE
+        two["spec"]["nodeName"] = NODE
         yield _post(_PODS, two)
         for name in ("s0", "s1", "sa"):
             yield _post(f"{_CORE}/serviceaccounts", {"metadata": {"name": name}})
@@ -126,7 +111,7 @@ class Generator:
             )
         for name in ("p0", "p1", "bound"):
             running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-            yield _patch(f"{_PODS}/{name}/status", "merge-patch+json", {"status": running})
+            yield patch(f"{_PODS}/{name}/status", "merge-patch+json", {"status": running})
 
     def request(self, part: str = "") -> tuple[str, Request]:
         names = [name for name in self.parts if part in name]
@@ -188,7 +173,7 @@ class Generator:
                 {"unknown": 1},
             )
         query = (
-            self._pick("?dryRun=All", "?dryRun=All", "", *_QUERIES)
+            self._pick("?dryRun=All", "?dryRun=All", "", *QUERIES)
             if name in ("p0", "p1", "p2", "none")
             else "?dryRun=All"
         )
@@ -197,14 +182,14 @@ class Generator:
     def _binding(self) -> Request:
         name = self._pick("p0", "p1", "bound", "none")
         target = self._pick(
-            {"kind": "Node", "name": _NODE},
-            {"name": _NODE},
+            {"kind": "Node", "name": NODE},
+            {"name": NODE},
             {"kind": "Pod", "name": "x"},
             {"kind": "Node"},
             {},
             None,
             {"kind": "Node", "name": "A b"},
-            {"kind": "Node", "name": _NODE, "apiVersion": "v1", "uid": "u"},
+            {"kind": "Node", "name": NODE, "apiVersion": "v1", "uid": "u"},
         )
         meta: Object = {"name": self._pick(name, name, "other", ""), "namespace": self._pick("default", "", "other")}
         if self._chance(0.3):
@@ -212,7 +197,7 @@ class Generator:
         if self._chance(0.2):
             meta[self._pick("uid", "resourceVersion")] = self._pick("x", "1", "")
         body = {"apiVersion": "v1", "kind": self._pick("Binding", "Binding", "Pod"), "metadata": meta, "target": target}
-        query = self._pick("?dryRun=All", "?dryRun=All", *[q for q in _QUERIES if "dryRun" in q or "x" in q])
+        query = self._pick("?dryRun=All", "?dryRun=All", *[q for q in QUERIES if "dryRun" in q or "x" in q])
         path = f"{_CORE}/bindings" if self._chance(0.3) else f"{_PODS}/{name}/binding"
         return {"method": "POST", "path": path + query, "body": body}
 
@@ -247,7 +232,7 @@ class Generator:
         refs: tuple[Any, ...] = (
             {"kind": "Pod", "apiVersion": "v1", "name": "p0"},
             {"kind": "Secret", "apiVersion": "v1", "name": "held"},
-            {"kind": "Node", "apiVersion": "v1", "name": _NODE},
+            {"kind": "Node", "apiVersion": "v1", "name": NODE},
             {"kind": "Pod", "apiVersion": "v1", "name": "none"},
             {"kind": "Secret", "apiVersion": "v1", "name": "none"},
             {"kind": "Node", "apiVersion": "v1", "name": "none"},
@@ -257,7 +242,7 @@ class Generator:
             {},
             {"kind": "Pod", "apiVersion": "v1", "name": "p0", "uid": "wrong"},
             {"kind": "Secret", "apiVersion": "v1", "name": "held", "uid": "u"},
-            {"kind": "Node", "apiVersion": "v1", "name": _NODE, "uid": "u"},
+            {"kind": "Node", "apiVersion": "v1", "name": NODE, "uid": "u"},
             "x",
             {"kind": "Pod", "apiVersion": "a/b/c", "name": "p0"},
         )
@@ -279,7 +264,7 @@ class Generator:
                 {"namespace": "x"},
                 {"name": name, "uid": "x"},
             )
-        return {"method": "POST", "path": f"{_CORE}/serviceaccounts/{name}/token{self._pick(*_QUERIES)}", "body": body}
+        return {"method": "POST", "path": f"{_CORE}/serviceaccounts/{name}/token{self._pick(*QUERIES)}", "body": body}
 
     def _approval(self) -> Request:
         collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -326,7 +311,7 @@ class Generator:
             body |= {"apiVersion": self._pick("v1", "apps/v1"), "kind": self._pick("Namespace", "Pod")}
         if self._chance(0.3):
             body["metadata"][self._pick("resourceVersion", "uid", "labels")] = self._pick("1", "x", {"a": "b"})
-        return {"method": "PUT", "path": f"/api/v1/namespaces/{name}/finalize{self._pick(*_QUERIES)}", "body": body}
+        return {"method": "PUT", "path": f"/api/v1/namespaces/{name}/finalize{self._pick(*QUERIES)}", "body": body}
 
     def _resize(self) -> Request:
         name = self._pick("p0", "two", "bound", "rs0", "rs1", "none")
@@ -422,7 +407,7 @@ class Generator:
             what = self._pick(
                 f"{_PODS}/{name}",
                 f"{_CORE}/services/s0",
-                f"/api/v1/nodes/{_NODE}",
+                f"/api/v1/nodes/{NODE}",
                 f"{_PODS}/a:b:c:d",
                 f"{_CORE}/services/none:1",
             )
@@ -479,117 +464,9 @@ class Generator:
             **({"body": {}} if method in ("POST", "PUT", "PATCH") else {}),
         }
 
-    # ---------------------------------------------------------------- ways to write
-
-    def _write(self, path: str, row: Object, change: Object, *, whole: Object | None = None) -> Request:
-        """A change of an object by its subresource: reads, updates, patches of every type."""
-        query = self._pick(*_QUERIES)
-        how = self._pick("get", "put", "put", *_PATCHES)
-        if how == "get":
-            return {"method": "GET", "path": path}
-        if how == "put":
-            body = copy.deepcopy(whole) if whole is not None else {**copy.deepcopy(row), **change}
-            if self._chance(0.15):
-                body["metadata"]["resourceVersion"] = self._pick("1", "x", "0")
-            if self._chance(0.1):
-                body["metadata"]["uid"] = "x"
-            if self._chance(0.1):
-                body["metadata"]["labels"] = {"by": "sub"}
-            return {"method": "PUT", "path": path + query, "body": body}
-        if how == "json-patch+json":
-            (key, value), *_ = change.items()
-            operation = {"op": self._pick("add", "replace", "test", "remove"), "path": f"/{key}", "value": value}
-            return _patch(path + query, how, [operation])
-        body = copy.deepcopy(change)
-        if self._chance(0.15):
-            body["metadata"] = self._pick(
-                {"labels": {"by": "sub"}}, {"resourceVersion": "1"}, {"name": "other"}, {"finalizers": ["a.io/b"]}
-            )
-        if how == "apply-patch+yaml":
-            group, version, kind = self._type(path, row)
-            body = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind, **body}
-            if self._chance(0.1):
-                body["apiVersion"] = "v2"
-            query = self._pick(
-                "?fieldManager=a",
-                "?fieldManager=a",
-                "?fieldManager=b",
-                "?fieldManager=b&force=true",
-                "",
-                "?fieldManager=a&dryRun=All",
-            )
-        return _patch(path + query, how, body)
-
-    def _type(self, path: str, row: Object) -> tuple[str, str, str]:
-        if path.endswith("/scale"):
-            return "autoscaling", "v1", "Scale"
-        parts = path.split("/")
-        group, version = ("", parts[2]) if parts[1] == "api" else (parts[2], parts[3])
-        return group, version, str(row.get("kind") or self.kinds.get(path.rpartition("/")[0].rpartition("/")[0], "Pod"))
-
-    def _sized(self, name: str) -> Object:
-        found = pod(name)
-        if name == "two":
-            found["spec"]["containers"].append({"name": "d", "image": "i"})
-        if name in ("bound", "two"):
-            found["spec"]["nodeName"] = _NODE
-        return found
-
-    def _value(self, key: str) -> Any:
-        if key == "conditions" and self._chance(0.8):
-            return [copy.deepcopy(self._pick(*_CONDITIONS)) for _ in range(self._random.randint(0, 2))]
-        return copy.deepcopy(self._pick(*_VALUES))
-
-    def _spoiled(self, request: Request) -> Request:
-        """Now and then with another method, another media type, an unknown field, a name that isn't there."""
-        if self._chance(0.04):
-            return {**request, "method": self._pick("POST", "PUT", "PATCH", "DELETE", "GET")}
-        if self._chance(0.03):
-            return {
-                **request,
-                "type": self._pick(
-                    "application/json", "text/plain", "application/yaml", "application/merge-patch+json"
-                ),
-            }
-        if self._chance(0.03) and isinstance(request.get("body"), dict):
-            return {**request, "body": {**request["body"], "unknown": 1}}
-        if self._chance(0.03) and "body" in request:
-            return {
-                **{key: value for key, value in request.items() if key != "body"},
-                "text": self._pick("", "{", "[]", "null", '"x"', "{}"),
-            }
-        if self._chance(0.03) and isinstance(request.get("body"), dict):
-            return {
-                **request,
-                "body": {
-                    **request["body"],
-                    "kind": self._pick("Pod", "Scale", "X"),
-                    "apiVersion": self._pick("v1", "apps/v1", "a/b/c"),
-                },
-            }
-        if self._chance(0.05):
-            return {**request, "path": re.sub(r"/(s0|s1|p0|p1|two|bound|sa)/", "/none/", request["path"], count=1)}
-        return request
-
-    def _pick(self, *options: Any) -> Any:
-        return self._random.choice(options)
-
-    def _chance(self, share: float) -> bool:
-        return self._random.random() < share
-
-
-def pod(name: str) -> Object:
-    requests = {"cpu": "100m", "memory": "64Mi"}
-    container = {"name": "c", "image": "i", "resources": {"requests": requests, "limits": requests}}
-    return {"metadata": {"name": name, "labels": {"app": name}}, "spec": {"containers": [container]}}
-
 
 def _post(path: str, body: Object) -> Request:
     return {"method": "POST", "path": path, "body": body}
-
-
-def _patch(path: str, kind: str, body: Any) -> Request:
-    return {"method": "PATCH", "path": path, "body": body, "type": f"application/{kind}"}
 
 
 def _named(row: Object, name: str) -> Object:

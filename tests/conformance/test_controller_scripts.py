@@ -2,7 +2,8 @@
 
 import pytest
 
-from conformance.players.controllers import FLAGS, neutral, replay_fresh, scripts
+from conformance.players.controller_runs import neutral
+from conformance.players.controllers import FLAGS, replay_fresh, scripts
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
 
 # The controllers that have scripts, by the folder's name, which is an alias of theirs.

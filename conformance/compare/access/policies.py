@@ -19,7 +19,8 @@ from typing import Final
 
 from conformance.compare.requests import Report
 from conformance.exchange import Answer, Client, comparing, difference
-from conformance.random.policies import PARAM_KINDS, REGISTRATION, Case, Generator, Request, Spec, definitions
+from conformance.random.policies import REGISTRATION, Case, Generator, Request
+from conformance.random.policy_targets import PARAM_KINDS, Spec, definitions
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"

@@ -16,7 +16,8 @@ from typing import Any, Final
 from conformance.compare.access.policies import Both, prepare
 from conformance.compare.requests import Report
 from conformance.exchange import Client, comparing
-from conformance.random.policies import REGISTRATION, TARGETS, Generator, Request, Spec
+from conformance.random.policies import REGISTRATION, Generator, Request
+from conformance.random.policy_targets import TARGETS, Spec
 
 _POLICIES: Final = f"{REGISTRATION}/validatingadmissionpolicies"
 _PATIENCE: Final = 60.0  # seconds

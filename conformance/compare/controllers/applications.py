@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.bench.servers import TOKEN, end, free_port
+from conformance.compare.controllers.application_life import CHAPTERS, NAMESPACE, Object, Step, application
 from conformance.exchange import Client
-from conformance.players.controllers import counted, neutral
+from conformance.players.controller_runs import counted, neutral
 from conformance.players.pairs import Pair
 
-Object = dict[str, Any]
-_NAMESPACE: Final = "shop"
 _NODES: Final = 4
 _QUIET_SECONDS: Final = 4.0
 _MAX_SECONDS: Final = 75.0
@@ -77,288 +76,12 @@ _PRINTED: Final = (
     (re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])"), "*****"),
     (re.compile(r"[ \t]+"), " "),
 )
-
 # Lines about passing states, or about events that were combined.
 _PASSING: Final = ("Waiting for ", "last-change-trigger-time", _COMBINED, "Annotations: <none>", "evicting pod")
-
-Step = tuple[str, ...]
-
-
-# ------------------------------------------------------------------------- the application
-
-
-def application(chance: random.Random) -> list[Object]:
-    """Its objects; what differs by chance are numbers and strategies."""
-    surge = chance.choice((1, 2, "25%", "50%"))
-    unavailable = chance.choice((0, 1, "25%"))
-    metadata = {"namespace": _NAMESPACE}
-    short = [
-        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 4}
-        for key in ("not-ready", "unreachable")
-    ]
-
-    def template(name: str, **spec: object) -> Object:
-        container = {
-            "name": name,
-            "image": f"registry.example/{name}:1",
-            "ports": [{"containerPort": 8080, "name": "http"}],
-        }
-        return {
-            "metadata": {"labels": {"app": name}},
-            "spec": {"containers": [container], "terminationGracePeriodSeconds": 1, "tolerations": short, **spec},
-        }
-
-    def spread(name: str) -> Object:
-        """Pods of a revision are evenly on the nodes: which have how many isn't chance."""
-        constraint = {
-            "maxSkew": 1,
-            "topologyKey": "kubernetes.io/hostname",
-            "whenUnsatisfiable": "DoNotSchedule",
-            "nodeTaintsPolicy": "Honor",
-            "labelSelector": selector(name),
-            "matchLabelKeys": ["pod-template-hash"],
-        }
-        return {"topologySpreadConstraints": [constraint]}
-
-    def on(*nodes: str, preferred: str = "") -> Object:
-        def terms(names: Sequence[str]) -> Object:
-            return {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [*names]}]}
-
-        found: Object = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [terms(nodes)]}}
-        if preferred:
-            found["preferredDuringSchedulingIgnoredDuringExecution"] = [
-                {"weight": 100, "preference": terms([preferred])}
-            ]
-        return {"affinity": {"nodeAffinity": found}}
-
-    def named(version: str, kind: str, name: str, /, **more: object) -> Object:
-        return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}, **more}
-
-    def selector(name: str) -> Object:
-        return {"matchLabels": {"app": name}}
-
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "manual",
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-    volumes = [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"shop-{number}"},
-            "spec": {
-                "capacity": {"storage": f"{number}Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": "manual",
-                "persistentVolumeReclaimPolicy": "Retain",
-                "hostPath": {"path": f"/data/{number}"},
-            },
-        }
-        for number in range(1, 4)
-    ]
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
-        *volumes,
-        named(
-            "v1",
-            "LimitRange",
-            "limits",
-            spec={"limits": [{"type": "Container", "defaultRequest": {"cpu": "100m"}, "default": {"cpu": "1"}}]},
-        ),
-        named(
-            "v1", "ResourceQuota", "quota", spec={"hard": {"pods": "24", "requests.cpu": "10", "count/jobs.batch": "5"}}
-        ),
-        named("v1", "ServiceAccount", "web"),
-        named("v1", "ConfigMap", "settings", data={"colour": "blue"}),
-        named("v1", "Secret", "password", stringData={"password": "secret"}),
-        named(
-            "apps/v1",
-            "Deployment",
-            "web",
-            spec={
-                "replicas": chance.choice((3, 4)),
-                "selector": selector("web"),
-                "strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}},
-                "progressDeadlineSeconds": 9,
-                "revisionHistoryLimit": chance.choice((2, 10)),
-                "template": template("web", serviceAccountName="web", **spread("web")),
-            },
-        ),
-        named(
-            "apps/v1",
-            "Deployment",
-            "worker",
-            spec={
-                "replicas": 2,
-                "selector": selector("worker"),
-                "strategy": {"type": "Recreate"},
-                "template": template("worker", **spread("worker"), **on("node-3", "node-4")),
-            },
-        ),
-        named("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}]}),
-        named("v1", "Service", "db", spec={"selector": {"app": "db"}, "clusterIP": "None", "ports": [{"port": 5432}]}),
-        named("policy/v1", "PodDisruptionBudget", "web", spec={"minAvailable": 2, "selector": selector("web")}),
-        named(
-            "policy/v1",
-            "PodDisruptionBudget",
-            "db",
-            spec={"maxUnavailable": chance.choice((1, "34%")), "selector": selector("db")},
-        ),
-        named(
-            "apps/v1",
-            "StatefulSet",
-            "db",
-            spec={
-                "replicas": 3,
-                "serviceName": "db",
-                "selector": selector("db"),
-                "podManagementPolicy": chance.choice(("OrderedReady", "Parallel")),
-                "persistentVolumeClaimRetentionPolicy": {
-                    "whenScaled": chance.choice(("Retain", "Delete")),
-                    "whenDeleted": "Retain",
-                },
-                "template": template("db", **on("node-2", "node-4", preferred="node-2")),
-                "volumeClaimTemplates": [claim],
-            },
-        ),
-        named("apps/v1", "DaemonSet", "agent", spec={"selector": selector("agent"), "template": template("agent")}),
-        named(
-            "batch/v1",
-            "Job",
-            "migrate",
-            spec={
-                "completions": chance.choice((1, 3)),
-                "parallelism": 2,
-                "template": template("migrate", restartPolicy="Never", **on("node-1")),
-            },
-        ),
-        named(
-            "batch/v1",
-            "CronJob",
-            "report",
-            spec={
-                "schedule": "0 0 29 2 *",
-                "jobTemplate": {"spec": {"template": template("report", restartPolicy="Never")}},
-            },
-        ),
-        named(
-            "networking.k8s.io/v1",
-            "NetworkPolicy",
-            "db",
-            spec={"podSelector": selector("db"), "ingress": [{"from": [{"podSelector": selector("web")}]}]},
-        ),
-        named(
-            "networking.k8s.io/v1",
-            "Ingress",
-            "web",
-            spec={"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}},
-        ),
-    ]
-
-
-def _template_patch(release: str) -> str:
-    containers = [{"name": "web", "image": f"registry.example/web:{release}"}]
-    return json.dumps(
-        {"spec": {"template": {"metadata": {"labels": {"release": release}}, "spec": {"containers": containers}}}}
-    )
-
-
-# What happens: kubectl's words, or `script {…}`, `plug node in|out`, `wait seconds` without it.
-CHAPTERS: Final[Mapping[str, Sequence[Step]]] = {
-    "create": [("apply", "-f", "application.json"), ("rollout", "status", "deployment/web", "--timeout=60s")],
-    "scale": [("scale", "deployment/web", "--replicas=6"), ("scale", "statefulset/db", "--replicas=4")],
-    "quota": [("scale", "deployment/web", "--replicas=40")],
-    "shrink": [("scale", "deployment/web", "--replicas=4"), ("scale", "statefulset/db", "--replicas=2")],
-    "rollout": [
-        ("set", "image", "deployment/web", "web=registry.example/web:2"),
-        ("rollout", "status", "deployment/web", "--timeout=60s"),
-        ("set", "image", "deployment/worker", "worker=registry.example/worker:2"),
-        ("rollout", "status", "deployment/worker", "--timeout=60s"),
-        ("set", "image", "statefulset/db", "db=registry.example/db:2"),
-        ("rollout", "status", "statefulset/db", "--timeout=60s"),
-        ("set", "image", "daemonset/agent", "agent=registry.example/agent:2"),
-        ("rollout", "status", "daemonset/agent", "--timeout=60s"),
-    ],
-    "broken": [
-        ("script", json.dumps({"selector": "release=broken", "pull_error": "no such image"})),
-        ("patch", "deployment", "web", "-p", _template_patch("broken")),
-        ("wait", "11"),
-        ("rollout", "status", "deployment/web", "--timeout=30s"),
-        ("rollout", "history", "deployment/web"),
-    ],
-    "undo": [
-        ("rollout", "undo", "deployment/web"),
-        ("rollout", "status", "deployment/web", "--timeout=60s"),
-        ("rollout", "undo", "statefulset/db"),
-        ("rollout", "status", "statefulset/db", "--timeout=60s"),
-        ("rollout", "undo", "daemonset/agent"),
-        ("rollout", "status", "daemonset/agent", "--timeout=60s"),
-        ("rollout", "history", "deployment/web"),
-        ("rollout", "history", "deployment/web", "--revision=1"),
-        ("rollout", "history", "statefulset/db"),
-        ("rollout", "history", "daemonset/agent"),
-    ],
-    "pause": [
-        ("rollout", "pause", "deployment/web"),
-        ("set", "image", "deployment/web", "web=registry.example/web:3"),
-        ("scale", "deployment/web", "--replicas=5"),
-        ("set", "env", "deployment/web", "COLOUR=red"),
-    ],
-    "resume": [("rollout", "resume", "deployment/web"), ("rollout", "status", "deployment/web", "--timeout=60s")],
-    "restart": [
-        ("rollout", "restart", "deployment/web", "statefulset/db", "daemonset/agent"),
-        ("rollout", "status", "deployment/web", "--timeout=60s"),
-        ("rollout", "status", "statefulset/db", "--timeout=60s"),
-        ("rollout", "status", "daemonset/agent", "--timeout=60s"),
-    ],
-    "failing job": [
-        ("script", json.dumps({"selector": "app=failing", "exit_codes": [3], "message": "it broke"})),
-        ("create", "-f", "failing.json"),
-        ("create", "job", "again", "--from=cronjob/report"),
-        ("wait", "12"),
-    ],
-    "cordon": [("cordon", "node-1"), ("scale", "deployment/web", "--replicas=8")],
-    "uncordon": [
-        ("uncordon", "node-1"),
-        ("rollout", "restart", "deployment/web"),
-        ("rollout", "status", "deployment/web", "--timeout=60s"),
-    ],
-    "drain": [("drain", "node-2", "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")],
-    "back": [
-        ("uncordon", "node-2"),
-        ("rollout", "restart", "deployment/web"),
-        ("rollout", "status", "deployment/web", "--timeout=60s"),
-    ],
-    "node loss": [("plug", "node-3", "out"), ("wait", "60")],
-    "node back": [("plug", "node-3", "in"), ("wait", "15")],
-    "orphan": [
-        ("delete", "deployment", "worker", "--cascade=orphan"),
-        ("delete", "statefulset", "db", "--cascade=orphan"),
-        ("delete", "daemonset", "agent", "--cascade=orphan"),
-        ("delete", "job", "migrate", "--cascade=orphan"),
-    ],
-    "adopt": [("apply", "-f", "application.json")],
-    "foreground": [
-        ("delete", "deployment", "worker", "--cascade=foreground"),
-        ("delete", "job", "migrate", "--cascade=foreground"),
-        ("delete", "cronjob", "report"),
-    ],
-    "background": [
-        ("delete", "statefulset", "db"),
-        ("delete", "daemonset", "agent"),
-        ("delete", "pvc", "--all", "--wait=false"),
-    ],
-    "deleted node": [("delete", "node", "node-4"), ("wait", "75")],
-    "namespace": [("delete", "namespace", _NAMESPACE, "--timeout=60s")],
-}
 _FAILING: Final = {
     "apiVersion": "batch/v1",
     "kind": "Job",
-    "metadata": {"name": "failing", "namespace": _NAMESPACE},
+    "metadata": {"name": "failing", "namespace": NAMESPACE},
     "spec": {
         "backoffLimit": 0,
         "template": {
@@ -382,9 +105,6 @@ _SHOWN: Final = (
     ("describe", "nodes"),
     ("events",),
 )
-
-
-# ------------------------------------------------------------------------- one side
 
 
 @dataclass
@@ -439,7 +159,7 @@ class Side:
         return ""
 
     def kubectl(self, *words: str) -> str:
-        command = [str(self.assets / "kubectl"), f"--kubeconfig={self._config}", f"--namespace={_NAMESPACE}", *words]
+        command = [str(self.assets / "kubectl"), f"--kubeconfig={self._config}", f"--namespace={NAMESPACE}", *words]
         done = subprocess.run(command, check=False, cwd=self.pair.folder, capture_output=True, text=True)
         return f"{done.stdout}{done.stderr}"
 
@@ -463,10 +183,10 @@ class Side:
             for resource in client.send({"method": "GET", "path": version}, [])["body"]["resources"]:
                 name = resource["name"]
                 if "list" in resource["verbs"] and name not in _NOT_SHOWN and resource["namespaced"]:
-                    yield f"{version}/{name}", f"{version}/namespaces/{_NAMESPACE}/{name}"
+                    yield f"{version}/{name}", f"{version}/namespaces/{NAMESPACE}/{name}"
         yield "nodes", "/api/v1/nodes"
         yield "persistentvolumes", "/api/v1/persistentvolumes"
-        yield "namespaces", f"/api/v1/namespaces?fieldSelector=metadata.name={_NAMESPACE}"
+        yield "namespaces", f"/api/v1/namespaces?fieldSelector=metadata.name={NAMESPACE}"
 
     def wait(self) -> None:
         """Waits until nothing moves any more."""
@@ -507,7 +227,7 @@ class Side:
                 for managed in _managed(obj)
             )
         events: Counter[str] = Counter()
-        for namespace in (_NAMESPACE, "default"):
+        for namespace in (NAMESPACE, "default"):
             for event in self._list(f"/api/v1/namespaces/{namespace}/events"):
                 about = event["involvedObject"]
                 text = f"{about['kind']} {about['name']}: {event['type']} {event['reason']}: {event.get('message', '')}"
@@ -600,9 +320,6 @@ def _cleared(value: Any) -> Any:
             if isinstance(holder, dict) and isinstance(holder.get(key), list):
                 holder[key].sort(key=lambda row: json.dumps(row, sort_keys=True))
     return found
-
-
-# ------------------------------------------------------------------------- both
 
 
 def compare(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Tables that random CEL expressions are made from."""

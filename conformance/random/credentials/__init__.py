@@ -1,0 +1,1 @@
+"""Random credentials of requests, most of them attacks."""

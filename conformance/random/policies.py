@@ -396,17 +396,7 @@ class Generator:
                 replicas = self.pick({}, {"replicas": self.pick(0, 1, 2, 5)})
                 return {"spec": {"selector": {"matchLabels": {"app": "x"}}, "template": template, **replicas}}
             case "HorizontalPodAutoscaler":
-                reference = {"kind": "Deployment", "name": "x", "apiVersion": "apps/v1"}
-                more = self.pick({}, {"minReplicas": 1})
-                if target.version == "autoscaling/v1":
-                    more |= self.pick({}, {"targetCPUUtilizationPercentage": 60})
-                else:
-                    metric = {
-                        "type": "Resource",
-                        "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 5}},
-                    }
-                    more |= self.pick({}, {"metrics": [metric]})
-                return {"spec": {"scaleTargetRef": reference, "maxReplicas": self.pick(2, 5), **more}}
+                return self._autoscaler(target)
             case "Ingress":
                 return {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": self.pick(80, 0)}}}}}
             case "PersistentVolume":
@@ -422,6 +412,19 @@ class Generator:
             case "Widget" | "Region":
                 return self.pick({}, {"spec": self._widget()}, {"spec": self._widget()}, {"spec": self._widget()})
         return {}
+
+    def _autoscaler(self, target: Target) -> Spec:
+        reference = {"kind": "Deployment", "name": "x", "apiVersion": "apps/v1"}
+        more = self.pick({}, {"minReplicas": 1})
+        if target.version == "autoscaling/v1":
+            more |= self.pick({}, {"targetCPUUtilizationPercentage": 60})
+        else:
+            metric = {
+                "type": "Resource",
+                "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 5}},
+            }
+            more |= self.pick({}, {"metrics": [metric]})
+        return {"spec": {"scaleTargetRef": reference, "maxReplicas": self.pick(2, 5), **more}}
 
     def _widget(self) -> Spec:
         fields: Spec = {

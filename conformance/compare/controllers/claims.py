@@ -36,6 +36,7 @@ _MADE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 _RESOURCE: Final = "/apis/resource.k8s.io/v1"
 _PROTECTION: Final = "resource.kubernetes.io/delete-protection"  # on claims that the scheduler has allocated
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
+_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
 
 class Life:
@@ -86,6 +87,45 @@ class Life:
             self.add("DELETE", path, {"gracePeriodSeconds": 0} if self.random.random() < 0.8 else None)
 
 
+def _volume(life: Life, size: str, storage_class: str) -> str:
+    """Creates a volume, sometimes reserved for a claim, and returns its name."""
+    random = life.random
+    name = life.fresh("v")
+    spec: Object = {
+        "capacity": {"storage": size},
+        "accessModes": random.sample(_MODES[:3], random.randint(1, 2)),
+        "storageClassName": storage_class,
+        "persistentVolumeReclaimPolicy": random.choice(["Retain", "Delete", "Recycle"]),
+        "hostPath": {"path": f"/tmp/{name}"},
+    }
+    if random.random() < 0.2:
+        claim = (
+            random.choice(life.claims) if life.claims and random.random() < 0.5 else f"{life.name}-c{life.count + 1}"
+        )
+        spec["claimRef"] = {"namespace": life.name, "name": claim}
+    labels = {"tier": random.choice("ab")}
+    life.add("POST", "/api/v1/persistentvolumes", {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    life.cleanup.append(f"/api/v1/persistentvolumes/{name}")
+    return name
+
+
+def _claim(life: Life, storage_class: str, volumes: Sequence[str]) -> None:
+    """Creates a claim, sometimes with a selector or for a volume by name."""
+    random = life.random
+    name = life.fresh("c")
+    spec: Object = {
+        "resources": {"requests": {"storage": f"{random.randint(1, 6)}Gi"}},
+        "accessModes": [random.choice(_MODES)],
+        "storageClassName": storage_class,
+    }
+    if random.random() < 0.2:
+        spec["selector"] = {"matchLabels": {"tier": random.choice("ab")}}
+    if volumes and random.random() < 0.2:
+        spec["volumeName"] = random.choice(volumes)
+    life.add("POST", f"{life.below}/persistentvolumeclaims", {"metadata": {"name": name}, "spec": spec})
+    life.claims.append(name)
+
+
 def binder(life: Life, steps: int) -> None:
     """Volumes and claims of a class without a provisioner, and of one whose claims wait."""
     random, classes = life.random, [life.fresh("class"), life.fresh("class")]
@@ -95,43 +135,13 @@ def binder(life: Life, steps: int) -> None:
         life.add("POST", f"{_STORAGE}/storageclasses", body)
         life.cleanup.append(f"{_STORAGE}/storageclasses/{name}")
     volumes: list[str] = []
-    modes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
     for _ in range(steps):
         size, chosen = f"{random.randint(1, 9)}Gi", random.choice([classes[0]] * 3 + [classes[1]])
         what = random.random()
         if what < 0.3:
-            name = life.fresh("v")
-            spec: Object = {
-                "capacity": {"storage": size},
-                "accessModes": random.sample(modes[:3], random.randint(1, 2)),
-                "storageClassName": chosen,
-                "persistentVolumeReclaimPolicy": random.choice(["Retain", "Delete", "Recycle"]),
-                "hostPath": {"path": f"/tmp/{name}"},
-            }
-            if random.random() < 0.2:
-                claim = (
-                    random.choice(life.claims)
-                    if life.claims and random.random() < 0.5
-                    else f"{life.name}-c{life.count + 1}"
-                )
-                spec["claimRef"] = {"namespace": life.name, "name": claim}
-            labels = {"tier": random.choice("ab")}
-            life.add("POST", "/api/v1/persistentvolumes", {"metadata": {"name": name, "labels": labels}, "spec": spec})
-            life.cleanup.append(f"/api/v1/persistentvolumes/{name}")
-            volumes.append(name)
+            volumes.append(_volume(life, size, chosen))
         elif what < 0.6:
-            name = life.fresh("c")
-            spec = {
-                "resources": {"requests": {"storage": f"{random.randint(1, 6)}Gi"}},
-                "accessModes": [random.choice(modes)],
-                "storageClassName": chosen,
-            }
-            if random.random() < 0.2:
-                spec["selector"] = {"matchLabels": {"tier": random.choice("ab")}}
-            if volumes and random.random() < 0.2:
-                spec["volumeName"] = random.choice(volumes)
-            life.add("POST", f"{life.below}/persistentvolumeclaims", {"metadata": {"name": name}, "spec": spec})
-            life.claims.append(name)
+            _claim(life, chosen, volumes)
         elif what < 0.75 and life.claims:
             life.add("DELETE", f"{life.below}/persistentvolumeclaims/{random.choice(life.claims)}")
         elif what < 0.83 and volumes:

@@ -3,10 +3,10 @@
 import base64
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -30,8 +30,26 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "interactiveMode": "Never"}
-    changes: list[Callable[[], Any]] = [
+    changes = [
+        *_cluster_changes(rng, cluster, names, encoded),
+        *_user_changes(rng, user, names, encoded),
+        *_config_changes(rng, config),
+    ]
+    for change in rng.sample(changes, rng.randrange(1, 4)):
+        with suppress(AttributeError, KeyError):
+            change()
+    text = json.dumps(config) if rng.random() < 0.3 else yaml.safe_dump(config, allow_unicode=True)
+    if rng.random() < 0.05:
+        text = spoilt_text(rng, text)
+    files["hook.kubeconfig"] = text
+    return _webhook_flags(rng), files
+
+
+def _cluster_changes(
+    rng: random.Random, cluster: dict[str, Any], names: Sequence[str], encoded: Sequence[str]
+) -> list[Callable[[], Any]]:
+    """Returns changes of the kubeconfig's cluster."""
+    return [
         lambda: cluster.update(server=pick(rng, *URLS, "127.0.0.1:1", "127.0.0.1", "http://127.0.0.1:1", "unix:///x")),
         lambda: cluster.update({"certificate-authority": rng.choice(names)}),
         lambda: cluster.update({"certificate-authority-data": rng.choice(encoded)}),
@@ -41,6 +59,15 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
             {"proxy-url": pick(rng, "http://proxy", "ftp://x", "x", "socks5://x", "://", "http://[", "")}
         ),
         lambda: cluster.update({"disable-compression": True}),
+    ]
+
+
+def _user_changes(
+    rng: random.Random, user: dict[str, Any], names: Sequence[str], encoded: Sequence[str]
+) -> list[Callable[[], Any]]:
+    """Returns changes of the kubeconfig's user."""
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "interactiveMode": "Never"}
+    return [
         lambda: user.update({"client-certificate": rng.choice(names)}),
         lambda: user.update({"client-key": rng.choice(names)}),
         lambda: user.update({"client-certificate": "pair.pem", "client-key": "pair.pem"}),
@@ -69,6 +96,12 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
         lambda: user.update(exec={**plugin, "env": [{"name": "", "value": "x"}]}),
         lambda: user.update(exec={**plugin, "provideClusterInfo": True}),
         lambda: user.update(exec={}),
+    ]
+
+
+def _config_changes(rng: random.Random, config: dict[str, Any]) -> list[Callable[[], Any]]:
+    """Returns changes of the kubeconfig as a whole."""
+    return [
         lambda: config.update({"current-context": pick(rng, "nope", "", None, "x")}),
         lambda: config.pop("current-context"),
         lambda: config.update(contexts=pick(rng, [], None, [{"name": "x"}], [{"name": "x", "context": {}}])),
@@ -85,13 +118,10 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
         lambda: config.update(unknown=1),
         lambda: set_somewhere(rng, config, rng.choice(ODD)),
     ]
-    for change in rng.sample(changes, rng.randrange(1, 4)):
-        with suppress(AttributeError, KeyError):
-            change()
-    text = json.dumps(config) if rng.random() < 0.3 else yaml.safe_dump(config, allow_unicode=True)
-    if rng.random() < 0.05:
-        text = spoilt_text(rng, text)
-    files["hook.kubeconfig"] = text
+
+
+def _webhook_flags(rng: random.Random) -> list[str]:
+    """Returns flags that name the kubeconfig."""
     path = pick(rng, *["{folder}/hook.kubeconfig"] * 20, "/no/file", "{folder}")
     flags = [f"--authentication-token-webhook-config-file={path}"]
     if rng.random() < 0.1:
@@ -101,36 +131,58 @@ def kubeconfigs(rng: random.Random, folder: Path) -> Case:
     if rng.random() < 0.2:
         flags[0] = f"--authorization-webhook-config-file={path}"
         flags.append("--authorization-mode=Webhook")
-    return flags, files
+    return flags
+
+
+_ROWS: Final = [
+    "t,u,1",
+    't,u,1,"a,b"',
+    "t,u",
+    "t",
+    "",
+    ",u,1",
+    't,"u,1',
+    't,u"x,1',
+    't,"u"x,1',
+    "t,u,1,a,b,c",
+    "# comment",
+    " t , u , 1 ",
+    't,u,1,""',
+    "t,u,1,a",
+    '"t","u","1"',
+    "t,ü,1",
+    "\ufefft,u,1",
+    "t,,",
+    't,"a""b",1',
+    't,"multi\nline",1',
+    "t\tu\t1",
+]
+
+
+_REQUEST_HEADERS: Final = [
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-username-headers=X-Remote-User, ,X",
+    "--requestheader-username-headers=",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-group-headers= ",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    "--requestheader-extra-headers-prefix=,",
+    "--requestheader-uid-headers=X-Remote-Uid",
+    "--requestheader-uid-headers= ",
+    "--requestheader-allowed-names=a,b",
+    "--requestheader-allowed-names=",
+    "--requestheader-username-headers=x-remote-user",
+    "--requestheader-username-headers=Authorization",
+    "--requestheader-group-headers=x-remote-GROUP,X-Remote-Group",
+    "--requestheader-extra-headers-prefix=x-remote-",
+    "--requestheader-uid-headers=x-remote-user",
+]
 
 
 def token_and_certificate_files(rng: random.Random, folder: Path) -> Case:
-    rows = [
-        "t,u,1",
-        't,u,1,"a,b"',
-        "t,u",
-        "t",
-        "",
-        ",u,1",
-        't,"u,1',
-        't,u"x,1',
-        't,"u"x,1',
-        "t,u,1,a,b,c",
-        "# comment",
-        " t , u , 1 ",
-        't,u,1,""',
-        "t,u,1,a",
-        '"t","u","1"',
-        "t,ü,1",
-        "\ufefft,u,1",
-        "t,,",
-        't,"a""b",1',
-        't,"multi\nline",1',
-        "t\tu\t1",
-    ]
     authority, other = (folder / "ca.crt").read_text(), (folder / "other.crt").read_text()
     files = {
-        "tokens.csv": pick(rng, "\n", "\r\n").join(rng.choice(rows) for _ in range(rng.randrange(1, 5))),
+        "tokens.csv": pick(rng, "\n", "\r\n").join(rng.choice(_ROWS) for _ in range(rng.randrange(1, 5))),
         "bundle.pem": pick(
             rng,
             authority,
@@ -158,24 +210,7 @@ def token_and_certificate_files(rng: random.Random, folder: Path) -> Case:
             f"--requestheader-client-ca-file={pick(rng, *['{folder}/proxy.pem'] * 5, '/no/file', '', '{folder}', '{folder}/bundle.pem')}"
         )
         flags += rng.sample(
-            [
-                "--requestheader-username-headers=X-Remote-User",
-                "--requestheader-username-headers=X-Remote-User, ,X",
-                "--requestheader-username-headers=",
-                "--requestheader-group-headers=X-Remote-Group",
-                "--requestheader-group-headers= ",
-                "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-                "--requestheader-extra-headers-prefix=,",
-                "--requestheader-uid-headers=X-Remote-Uid",
-                "--requestheader-uid-headers= ",
-                "--requestheader-allowed-names=a,b",
-                "--requestheader-allowed-names=",
-                "--requestheader-username-headers=x-remote-user",
-                "--requestheader-username-headers=Authorization",
-                "--requestheader-group-headers=x-remote-GROUP,X-Remote-Group",
-                "--requestheader-extra-headers-prefix=x-remote-",
-                "--requestheader-uid-headers=x-remote-user",
-            ],
+            _REQUEST_HEADERS,
             rng.randrange(0, 4),
         )
     elif rng.random() < 0.3:

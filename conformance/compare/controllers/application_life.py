@@ -10,177 +10,212 @@ NAMESPACE: Final = "shop"
 Step = tuple[str, ...]
 
 
-def application(chance: random.Random) -> list[Object]:
-    """Its objects; what differs by chance are numbers and strategies."""
-    surge = chance.choice((1, 2, "25%", "50%"))
-    unavailable = chance.choice((0, 1, "25%"))
-    metadata = {"namespace": NAMESPACE}
-    short = [
-        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 4}
-        for key in ("not-ready", "unreachable")
-    ]
+_TOLERATIONS: Final = [
+    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 4}
+    for key in ("not-ready", "unreachable")
+]
 
-    def template(name: str, **spec: object) -> Object:
-        container = {
-            "name": name,
-            "image": f"registry.example/{name}:1",
-            "ports": [{"containerPort": 8080, "name": "http"}],
-        }
-        return {
-            "metadata": {"labels": {"app": name}},
-            "spec": {"containers": [container], "terminationGracePeriodSeconds": 1, "tolerations": short, **spec},
-        }
-
-    def spread(name: str) -> Object:
-        """Pods of a revision are evenly on the nodes: which have how many isn't chance."""
-        constraint = {
-            "maxSkew": 1,
-            "topologyKey": "kubernetes.io/hostname",
-            "whenUnsatisfiable": "DoNotSchedule",
-            "nodeTaintsPolicy": "Honor",
-            "labelSelector": selector(name),
-            "matchLabelKeys": ["pod-template-hash"],
-        }
-        return {"topologySpreadConstraints": [constraint]}
-
-    def on(*nodes: str, preferred: str = "") -> Object:
-        def terms(names: Sequence[str]) -> Object:
-            return {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [*names]}]}
-
-        found: Object = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [terms(nodes)]}}
-        if preferred:
-            found["preferredDuringSchedulingIgnoredDuringExecution"] = [
-                {"weight": 100, "preference": terms([preferred])}
-            ]
-        return {"affinity": {"nodeAffinity": found}}
-
-    def named(version: str, kind: str, name: str, /, **more: object) -> Object:
-        return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}, **more}
-
-    def selector(name: str) -> Object:
-        return {"matchLabels": {"app": name}}
-
-    claim = {
-        "metadata": {"name": "data"},
+_CLAIM: Final = {
+    "metadata": {"name": "data"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "manual",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+_VOLUMES: Final = [
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"shop-{number}"},
         "spec": {
+            "capacity": {"storage": f"{number}Gi"},
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": "manual",
-            "resources": {"requests": {"storage": "1Gi"}},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": f"/data/{number}"},
         },
     }
-    volumes = [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"shop-{number}"},
-            "spec": {
-                "capacity": {"storage": f"{number}Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": "manual",
-                "persistentVolumeReclaimPolicy": "Retain",
-                "hostPath": {"path": f"/data/{number}"},
-            },
-        }
-        for number in range(1, 4)
-    ]
+    for number in range(1, 4)
+]
+
+
+def _template(name: str, **spec: object) -> Object:
+    container = {
+        "name": name,
+        "image": f"registry.example/{name}:1",
+        "ports": [{"containerPort": 8080, "name": "http"}],
+    }
+    return {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 1, "tolerations": _TOLERATIONS, **spec},
+    }
+
+
+def _spread(name: str) -> Object:
+    """Pods of a revision are evenly on the nodes: which have how many isn't chance."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "nodeTaintsPolicy": "Honor",
+        "labelSelector": _selector(name),
+        "matchLabelKeys": ["pod-template-hash"],
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def _on(*nodes: str, preferred: str = "") -> Object:
+    def terms(names: Sequence[str]) -> Object:
+        return {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [*names]}]}
+
+    found: Object = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [terms(nodes)]}}
+    if preferred:
+        found["preferredDuringSchedulingIgnoredDuringExecution"] = [{"weight": 100, "preference": terms([preferred])}]
+    return {"affinity": {"nodeAffinity": found}}
+
+
+def _named(version: str, kind: str, name: str, /, **more: object) -> Object:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, **more}
+
+
+def _selector(name: str) -> Object:
+    return {"matchLabels": {"app": name}}
+
+
+def _settings() -> list[Object]:
+    """Returns the namespace, the volumes, and what limits and configures the application."""
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        *volumes,
-        named(
+        *_VOLUMES,
+        _named(
             "v1",
             "LimitRange",
             "limits",
             spec={"limits": [{"type": "Container", "defaultRequest": {"cpu": "100m"}, "default": {"cpu": "1"}}]},
         ),
-        named(
+        _named(
             "v1", "ResourceQuota", "quota", spec={"hard": {"pods": "24", "requests.cpu": "10", "count/jobs.batch": "5"}}
         ),
-        named("v1", "ServiceAccount", "web"),
-        named("v1", "ConfigMap", "settings", data={"colour": "blue"}),
-        named("v1", "Secret", "password", stringData={"password": "secret"}),
-        named(
+        _named("v1", "ServiceAccount", "web"),
+        _named("v1", "ConfigMap", "settings", data={"colour": "blue"}),
+        _named("v1", "Secret", "password", stringData={"password": "secret"}),
+    ]
+
+
+def _deployments(chance: random.Random) -> list[Object]:
+    """Returns the deployments; numbers and strategies differ by chance."""
+    surge = chance.choice((1, 2, "25%", "50%"))
+    unavailable = chance.choice((0, 1, "25%"))
+    return [
+        _named(
             "apps/v1",
             "Deployment",
             "web",
             spec={
                 "replicas": chance.choice((3, 4)),
-                "selector": selector("web"),
+                "selector": _selector("web"),
                 "strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}},
                 "progressDeadlineSeconds": 9,
                 "revisionHistoryLimit": chance.choice((2, 10)),
-                "template": template("web", serviceAccountName="web", **spread("web")),
+                "template": _template("web", serviceAccountName="web", **_spread("web")),
             },
         ),
-        named(
+        _named(
             "apps/v1",
             "Deployment",
             "worker",
             spec={
                 "replicas": 2,
-                "selector": selector("worker"),
+                "selector": _selector("worker"),
                 "strategy": {"type": "Recreate"},
-                "template": template("worker", **spread("worker"), **on("node-3", "node-4")),
+                "template": _template("worker", **_spread("worker"), **_on("node-3", "node-4")),
             },
         ),
-        named("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}]}),
-        named("v1", "Service", "db", spec={"selector": {"app": "db"}, "clusterIP": "None", "ports": [{"port": 5432}]}),
-        named("policy/v1", "PodDisruptionBudget", "web", spec={"minAvailable": 2, "selector": selector("web")}),
-        named(
+    ]
+
+
+def _services(chance: random.Random) -> list[Object]:
+    """Returns the services and the budgets of disruptions."""
+    return [
+        _named(
+            "v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}]}
+        ),
+        _named("v1", "Service", "db", spec={"selector": {"app": "db"}, "clusterIP": "None", "ports": [{"port": 5432}]}),
+        _named("policy/v1", "PodDisruptionBudget", "web", spec={"minAvailable": 2, "selector": _selector("web")}),
+        _named(
             "policy/v1",
             "PodDisruptionBudget",
             "db",
-            spec={"maxUnavailable": chance.choice((1, "34%")), "selector": selector("db")},
+            spec={"maxUnavailable": chance.choice((1, "34%")), "selector": _selector("db")},
         ),
-        named(
+    ]
+
+
+def _other_workloads(chance: random.Random) -> list[Object]:
+    """Returns the stateful set, the daemon set and the jobs."""
+    return [
+        _named(
             "apps/v1",
             "StatefulSet",
             "db",
             spec={
                 "replicas": 3,
                 "serviceName": "db",
-                "selector": selector("db"),
+                "selector": _selector("db"),
                 "podManagementPolicy": chance.choice(("OrderedReady", "Parallel")),
                 "persistentVolumeClaimRetentionPolicy": {
                     "whenScaled": chance.choice(("Retain", "Delete")),
                     "whenDeleted": "Retain",
                 },
-                "template": template("db", **on("node-2", "node-4", preferred="node-2")),
-                "volumeClaimTemplates": [claim],
+                "template": _template("db", **_on("node-2", "node-4", preferred="node-2")),
+                "volumeClaimTemplates": [_CLAIM],
             },
         ),
-        named("apps/v1", "DaemonSet", "agent", spec={"selector": selector("agent"), "template": template("agent")}),
-        named(
+        _named("apps/v1", "DaemonSet", "agent", spec={"selector": _selector("agent"), "template": _template("agent")}),
+        _named(
             "batch/v1",
             "Job",
             "migrate",
             spec={
                 "completions": chance.choice((1, 3)),
                 "parallelism": 2,
-                "template": template("migrate", restartPolicy="Never", **on("node-1")),
+                "template": _template("migrate", restartPolicy="Never", **_on("node-1")),
             },
         ),
-        named(
+        _named(
             "batch/v1",
             "CronJob",
             "report",
             spec={
                 "schedule": "0 0 29 2 *",
-                "jobTemplate": {"spec": {"template": template("report", restartPolicy="Never")}},
+                "jobTemplate": {"spec": {"template": _template("report", restartPolicy="Never")}},
             },
         ),
-        named(
+    ]
+
+
+def _network() -> list[Object]:
+    """Returns the network policy and the ingress."""
+    return [
+        _named(
             "networking.k8s.io/v1",
             "NetworkPolicy",
             "db",
-            spec={"podSelector": selector("db"), "ingress": [{"from": [{"podSelector": selector("web")}]}]},
+            spec={"podSelector": _selector("db"), "ingress": [{"from": [{"podSelector": _selector("web")}]}]},
         ),
-        named(
+        _named(
             "networking.k8s.io/v1",
             "Ingress",
             "web",
             spec={"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}},
         ),
     ]
+
+
+def application(chance: random.Random) -> list[Object]:
+    """Returns the application's objects; what differs by chance are numbers and strategies."""
+    return [*_settings(), *_deployments(chance), *_services(chance), *_other_workloads(chance), *_network()]
 
 
 def _template_patch(release: str) -> str:

@@ -3,7 +3,7 @@
 import base64
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from conformance.players.credentials import Credentials
 from conformance.random.credentials.presented import ADMIN, REVIEWS, ROLES, Presented, World, segment
@@ -143,101 +143,109 @@ def impersonation(rng: random.Random, world: World) -> Presented:
     return Presented(certificate=_ready(world, f"da-{who}"), headers=headers, token=token)
 
 
+_WRONG: Final = "wrong"
+_ENCODED: Final = base64.urlsafe_b64encode(ADMIN.encode()).decode()
+_BEARER: Final = "base64url.bearer.authorization.k8s.io."
+_WORDS: Final = [
+    *(
+        f"{scheme} {token}"
+        for scheme in (
+            "Bearer",
+            "bearer",
+            "BEARER",
+            "beareR",
+            "Token",
+            "Basic",
+            "Bearer:",
+            "Bearer,",
+            "Negotiate",
+            "",
+        )
+        for token in (ADMIN, _WRONG)
+    ),
+    *(
+        f"Bearer  {ADMIN}",
+        f"Bearer\t{ADMIN}",
+        f" Bearer {ADMIN}",
+        f"Bearer {ADMIN} ",
+        f"Bearer {ADMIN} x",
+        f"Bearer {ADMIN}, x",
+        f'Bearer "{ADMIN}"',
+    ),
+    *(
+        f"Bearer {ADMIN},Bearer {_WRONG}",
+        f"Bearer={ADMIN}",
+        "Bearer",
+        "Bearer ",
+        "",
+        " ",
+        f"Bearer {_WRONG} {ADMIN}",
+        f"Basic {_ENCODED}",
+    ),
+    *(
+        f"Bearer\u00a0{ADMIN}",
+        f"Bearer {ADMIN}\u00a0",
+        f"Bearer {ADMIN}\udcff",
+        f"Bearer \u200b{ADMIN}",
+        f"Bearer  {ADMIN} {_WRONG}",
+        f"Bearer   {ADMIN}",
+    ),
+    f"Basic {base64.b64encode(f'admin:{ADMIN}'.encode()).decode()}",
+]
+_NAMES: Final = [
+    "Authorization",
+    "Authorization",
+    "Authorization",
+    "authorization",
+    "AUTHORIZATION",
+    "Proxy-Authorization",
+    "X-Authorization",
+    "Authorization2",
+]
+_PROTOCOLS: Final = [
+    _BEARER + _ENCODED.rstrip("="),
+    _BEARER + _ENCODED,
+    _BEARER,
+    _BEARER + "%",
+    _BEARER + segment(b"wrong"),
+    _BEARER + segment(b"\xff"),
+    "v4.channel.k8s.io",
+    "",
+    "base64.binary.k8s.io",
+    _BEARER + _ENCODED.rstrip("=") + "=",
+    "BASE64URL.bearer.authorization.k8s.io." + _ENCODED.rstrip("="),
+]
+
+
+def _upgrade(rng: random.Random) -> list[str]:
+    """Returns headers that ask for a WebSocket and offer tokens as its protocols."""
+    chosen = [rng.choice(_PROTOCOLS) for _ in range(rng.randrange(1, 4))]
+    headers = (
+        [f"Sec-WebSocket-Protocol: {rng.choice([', ', ',', ' , ']).join(chosen)}"]
+        if rng.random() < 0.7
+        else [f"Sec-WebSocket-Protocol: {protocol}" for protocol in chosen]
+    )
+    headers += rng.choice(
+        [[], ["Upgrade: websocket"], ["Upgrade: WebSocket"], ["Upgrade: h2c"], ["Upgrade: websocket, x"]]
+    )
+    headers += rng.choice(
+        [
+            ["Connection: Upgrade"],
+            ["Connection: keep-alive, upgrade"],
+            ["Connection: close"],
+            ["Connection: UPGRADE"],
+            ["Connection: close", "Connection: upgrade"],
+        ]
+    )
+    return headers
+
+
 def spellings(rng: random.Random, world: World) -> Presented:
     """Ways of writing a good token and a bad one."""
-    good, bad = ADMIN, "wrong"
-    encoded = base64.urlsafe_b64encode(good.encode()).decode()
-    bearer = "base64url.bearer.authorization.k8s.io."
-    words = [
-        *(
-            f"{scheme} {token}"
-            for scheme in (
-                "Bearer",
-                "bearer",
-                "BEARER",
-                "beareR",
-                "Token",
-                "Basic",
-                "Bearer:",
-                "Bearer,",
-                "Negotiate",
-                "",
-            )
-            for token in (good, bad)
-        ),
-        *(
-            f"Bearer  {good}",
-            f"Bearer\t{good}",
-            f" Bearer {good}",
-            f"Bearer {good} ",
-            f"Bearer {good} x",
-            f"Bearer {good}, x",
-            f'Bearer "{good}"',
-        ),
-        *(
-            f"Bearer {good},Bearer {bad}",
-            f"Bearer={good}",
-            "Bearer",
-            "Bearer ",
-            "",
-            " ",
-            f"Bearer {bad} {good}",
-            f"Basic {encoded}",
-        ),
-        *(
-            f"Bearer\u00a0{good}",
-            f"Bearer {good}\u00a0",
-            f"Bearer {good}\udcff",
-            f"Bearer \u200b{good}",
-            f"Bearer  {good} {bad}",
-            f"Bearer   {good}",
-        ),
-        f"Basic {base64.b64encode(f'admin:{good}'.encode()).decode()}",
-    ]
-    names = [
-        "Authorization",
-        "Authorization",
-        "Authorization",
-        "authorization",
-        "AUTHORIZATION",
-        "Proxy-Authorization",
-        "X-Authorization",
-        "Authorization2",
-    ]
-    headers = [f"{rng.choice(names)}: {rng.choice(words)}" for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))]
+    headers = [f"{rng.choice(_NAMES)}: {rng.choice(_WORDS)}" for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))]
     path, method = REVIEWS, "POST"
     if rng.random() < 0.3:
-        protocols = [
-            bearer + encoded.rstrip("="),
-            bearer + encoded,
-            bearer,
-            bearer + "%",
-            bearer + segment(b"wrong"),
-            bearer + segment(b"\xff"),
-            "v4.channel.k8s.io",
-            "",
-            "base64.binary.k8s.io",
-            bearer + encoded.rstrip("=") + "=",
-            "BASE64URL.bearer.authorization.k8s.io." + encoded.rstrip("="),
-        ]
-        chosen = [rng.choice(protocols) for _ in range(rng.randrange(1, 4))]
-        headers += (
-            [f"Sec-WebSocket-Protocol: {rng.choice([', ', ',', ' , ']).join(chosen)}"]
-            if rng.random() < 0.7
-            else [f"Sec-WebSocket-Protocol: {protocol}" for protocol in chosen]
-        )
-        headers += rng.choice(
-            [[], ["Upgrade: websocket"], ["Upgrade: WebSocket"], ["Upgrade: h2c"], ["Upgrade: websocket, x"]]
-        )
-        headers += rng.choice(
-            [
-                ["Connection: Upgrade"],
-                ["Connection: keep-alive, upgrade"],
-                ["Connection: close"],
-                ["Connection: UPGRADE"],
-                ["Connection: close", "Connection: upgrade"],
-            ]
-        )
+        headers += _upgrade(rng)
         if rng.random() < 0.5:
             path, method = (
                 rng.choice(
@@ -256,9 +264,9 @@ def spellings(rng: random.Random, world: World) -> Presented:
                     "Origin: http://x",
                 ]
     if rng.random() < 0.2:
-        path += f"?access_token={good}&token={good}"
+        path += f"?access_token={ADMIN}&token={ADMIN}"
     if rng.random() < 0.1:
-        headers.append(f"Cookie: token={good}; Authorization=Bearer {good}")
+        headers.append(f"Cookie: token={ADMIN}; Authorization=Bearer {ADMIN}")
     if rng.random() < 0.1:
         headers.append(
             rng.choice(

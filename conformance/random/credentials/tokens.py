@@ -4,7 +4,7 @@ import random
 import string
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jwt.algorithms import get_default_algorithms
 
@@ -20,6 +20,55 @@ from conformance.random.credentials.claims import (
 )
 from conformance.random.credentials.presented import ADMIN, ISSUER, Presented, Token, World, segment
 
+_ALGORITHMS: Final[Sequence[Any]] = [
+    "none",
+    "None",
+    "nOnE",
+    "",
+    "HS256",
+    "HS512",
+    "rs256",
+    "RS256",
+    "ES256",
+    "PS256",
+    "EdDSA",
+    "ES256K",
+    "dir",
+    5,
+    None,
+    ["RS256"],
+]
+
+
+_KEY_IDS: Final[Sequence[Any]] = [
+    "",
+    "x",
+    "../../../etc/passwd",
+    "' OR 1=1 --",
+    "http://127.0.0.1:1/",
+    "/dev/null",
+    5,
+    None,
+    ["x"],
+    "\u0000",
+    "a" * 5000,
+]
+
+
+_PARAMETERS: Final[Sequence[Any]] = [
+    {"typ": "JWT"},
+    {"typ": 5},
+    {"cty": "JWT"},
+    {"nonce": "x"},
+    {"nonce": 5},
+    {"zip": "DEF"},
+    {"enc": "A128GCM"},
+    {"x5t": "x"},
+    {"ALG": "none"},
+    {"KID": "x"},
+    {"x5t#S256": 5},
+]
+
 
 def _header(rng: random.Random, key: str, folder: Path) -> tuple[dict[str, Any], str]:
     algorithm = KEYS[key]
@@ -31,42 +80,9 @@ def _header(rng: random.Random, key: str, folder: Path) -> tuple[dict[str, Any],
         algorithm = rng.choice(["none", "HS256"])
         header["alg"] = algorithm
     elif change == 1:
-        header["alg"] = rng.choice(
-            [
-                "none",
-                "None",
-                "nOnE",
-                "",
-                "HS256",
-                "HS512",
-                "rs256",
-                "RS256",
-                "ES256",
-                "PS256",
-                "EdDSA",
-                "ES256K",
-                "dir",
-                5,
-                None,
-                ["RS256"],
-            ]
-        )
+        header["alg"] = rng.choice(_ALGORITHMS)
     elif change == 2:
-        header["kid"] = rng.choice(
-            [
-                "",
-                "x",
-                "../../../etc/passwd",
-                "' OR 1=1 --",
-                "http://127.0.0.1:1/",
-                "/dev/null",
-                5,
-                None,
-                ["x"],
-                "\u0000",
-                "a" * 5000,
-            ]
-        )
+        header["kid"] = rng.choice(_KEY_IDS)
     elif change == 3:
         header.pop("kid")
     elif change == 4:
@@ -89,23 +105,7 @@ def _header(rng: random.Random, key: str, folder: Path) -> tuple[dict[str, Any],
     elif change == 9:
         header["x5c"] = rng.choice([[], ["AA=="], "x", None, [5]])
     elif change == 10:
-        header.update(
-            rng.choice(
-                [
-                    {"typ": "JWT"},
-                    {"typ": 5},
-                    {"cty": "JWT"},
-                    {"nonce": "x"},
-                    {"nonce": 5},
-                    {"zip": "DEF"},
-                    {"enc": "A128GCM"},
-                    {"x5t": "x"},
-                    {"ALG": "none"},
-                    {"KID": "x"},
-                    {"x5t#S256": 5},
-                ]
-            )
-        )
+        header.update(rng.choice(_PARAMETERS))
     else:
         algorithm = "RS512" if algorithm == "RS256" else algorithm
         algorithm = rng.choice(["PS256", "RS384", "RS512", "PS512"]) if KEYS[key] == "RS256" else algorithm

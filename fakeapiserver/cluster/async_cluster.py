@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from msgspec import structs
 
@@ -25,7 +25,7 @@ from fakeapiserver.cluster.faults import AsyncFault, AsyncFaults
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import ClusterOptions, Configured
-from fakeapiserver.cluster.outages import AsyncOutage
+from fakeapiserver.cluster.outages import AsyncBadCertificate, AsyncOutage
 from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
@@ -242,6 +242,15 @@ class AsyncCluster(AsyncVerbs, Configured):
 
         - `compact`: forget the history, so that clients can't resume their watches and list again."""
         await self._server.restart(compact=compact)
+
+    async def bad_certificate(self, problem: Literal["expired", "unknown", "name"] = "expired") -> AsyncBadCertificate:
+        """Resets all connections and serves a certificate that clients refuse: `async with await cluster.bad_certificate(): ...`.
+
+        - `problem`: it has `expired`, is of an `unknown` authority, or is for another `name`.
+
+        Raises ValueError for any other problem, and during an outage."""
+        await self._server.serve_bad_certificate(problem)
+        return AsyncBadCertificate(self._server)
 
     async def read_only(self) -> AsyncFault:
         """Refuses all writes of clients, as a server whose etcd has no space left: `async with await cluster.read_only(): ...`."""

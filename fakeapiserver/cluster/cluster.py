@@ -9,7 +9,7 @@ async with Cluster() as cluster: ...       # an AsyncCluster: in the running eve
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from fakeapiserver.cluster import clients, eventually
 from fakeapiserver.cluster.access import Access
@@ -23,7 +23,7 @@ from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
 from fakeapiserver.cluster.options import ClusterOptions
-from fakeapiserver.cluster.outages import Outage
+from fakeapiserver.cluster.outages import BadCertificate, Outage
 from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
@@ -213,6 +213,14 @@ class Cluster(Blocking[AsyncCluster]):
 
         Raises ValueError during another outage."""
         return Outage(self._run(lambda: self._core.outage(duration)), self._run)
+
+    def bad_certificate(self, problem: Literal["expired", "unknown", "name"] = "expired") -> BadCertificate:
+        """Resets all connections and serves a certificate that clients refuse: `with cluster.bad_certificate(): ...`.
+
+        - `problem`: it has `expired`, is of an `unknown` authority, or is for another `name`.
+
+        Raises ValueError for any other problem, and during an outage."""
+        return BadCertificate(self._run(lambda: self._core.bad_certificate(problem)), self._run)
 
     def read_only(self) -> Fault:
         """Refuses all writes of clients, as a server whose etcd has no space left: `with cluster.read_only(): ...`."""

@@ -10,6 +10,7 @@ from typing import Self
 
 from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.server import outage
+from fakeapiserver.server.local import LocalServer
 
 
 class AsyncOutage:
@@ -38,6 +39,39 @@ class AsyncOutage:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.end()
+
+
+class AsyncBadCertificate:
+    """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
+
+    def __init__(self, server: LocalServer) -> None:
+        self._server = server
+
+    async def end(self) -> None:
+        """Serves the cluster's own certificate again."""
+        await self._server.serve_own_certificate()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.end()
+
+
+class BadCertificate(Blocking[AsyncBadCertificate]):
+    """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
+
+    end = blocking(AsyncBadCertificate.end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
 
 
 class Outage(Blocking[AsyncOutage]):

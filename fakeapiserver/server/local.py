@@ -9,7 +9,7 @@ import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.chance import Chance
@@ -24,12 +24,12 @@ from fakeapiserver.nodes.stages import sources
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.http.protocol import Limits
-from fakeapiserver.server.http.serving import Server, server_context
+from fakeapiserver.server.http.serving import RequestingContext, Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options.authentication import check_options
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.outage import Outage
-from fakeapiserver.server.own_certificates import Certificates, own_certificates
+from fakeapiserver.server.own_certificates import BadCertificate, Certificates, bad_serving, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.simulated_nodes import components, node_readiness
 from fakeapiserver.server.upkeep import bootstrap
@@ -149,8 +149,7 @@ class LocalServer:
 
     async def _listen(self, api: APIServer, serving: KeyPair) -> None:
         """Opens the HTTPS port. OSError with the reason if it can't be opened."""
-        context = server_context(serving.certificate, serving.key)
-        api.client_authorities.subscribe(context.announce)
+        context = self._context(api, serving)
         for port in _ports(self.config, api.chance):
             self._server = Server(
                 api.application,
@@ -167,6 +166,32 @@ class LocalServer:
                     raise OSError(_bind_problem(self.config, error)) from error
         api.address = self.url.removeprefix("https://")
         api.listener = self
+
+    @staticmethod
+    def _context(api: APIServer, serving: KeyPair) -> RequestingContext:
+        context = server_context(serving.certificate, serving.key)
+        api.client_authorities.subscribe(context.announce)
+        return context
+
+    async def serve_bad_certificate(self, problem: BadCertificate) -> None:
+        """Resets all connections, and serves new ones with a certificate that clients refuse. Raises ValueError for another problem than
+        expired, unknown and name."""
+        if problem not in get_args(BadCertificate):
+            raise ValueError(f"a certificate is {', '.join(get_args(BadCertificate))}, not {problem!r}")
+        assert self._certificates is not None
+        await self._serve_with(bad_serving(self.config, self._certificates.authority, problem))
+
+    async def serve_own_certificate(self) -> None:
+        """Resets all connections, and serves new ones with the server's certificate."""
+        assert self._certificates is not None
+        await self._serve_with(self._certificates.serving)
+
+    async def _serve_with(self, serving: KeyPair) -> None:
+        if self._server is None or self.api is None:
+            raise ValueError("this server has no port, and so no certificate")
+        if self._outage is not None and not self._outage.over:
+            raise ValueError("this server can't be reached: end the outage first")
+        await self._server.restart(self._context(self.api, serving))
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""

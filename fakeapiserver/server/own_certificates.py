@@ -2,8 +2,9 @@
 
 import ipaddress
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -82,6 +83,18 @@ def _serving(config: Config, authority: KeyPair) -> KeyPair:
         return certificates.load_pair(config.tls_cert_file, config.tls_private_key_file)
     serving = _kept(config.cert_dir, "apiserver")
     return serving or _keep(config.cert_dir, "apiserver", certificates.issue_server(authority, serving_names(config)))
+
+
+BadCertificate = Literal["expired", "unknown", "name"]
+
+
+def bad_serving(config: Config, authority: KeyPair, problem: BadCertificate) -> KeyPair:
+    """Returns a serving certificate that clients refuse: it has expired, is of an unknown authority, or is for another name."""
+    if problem == "unknown":
+        return certificates.issue_server(certificates.create_authority("unknown"), serving_names(config))
+    if problem == "name":
+        return certificates.issue_server(authority, ["other.example.com"])
+    return certificates.issue_server(authority, serving_names(config), lifetime=-timedelta(hours=1))
 
 
 def serving_names(config: Config) -> list[str]:

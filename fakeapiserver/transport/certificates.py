@@ -42,11 +42,16 @@ def create_authority(common_name: str = "fakeapiserver-ca") -> KeyPair:
 
 
 def issue_server(
-    authority: KeyPair, names: Sequence[str] = SERVER_NAMES, common_name: str = "kube-apiserver"
+    authority: KeyPair,
+    names: Sequence[str] = SERVER_NAMES,
+    common_name: str = "kube-apiserver",
+    *,
+    lifetime: timedelta = LIFETIME,
 ) -> KeyPair:
-    """A serving certificate for DNS names and IP addresses. Raises ValueError for an unusable authority."""
+    """A serving certificate for DNS names and IP addresses; one with a negative lifetime has expired. Raises ValueError for an unusable
+    authority."""
     alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
-    return _issue(authority, _name(common_name), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
+    return _issue(authority, _name(common_name), ExtendedKeyUsageOID.SERVER_AUTH, alternatives, lifetime)
 
 
 def issue_client(authority: KeyPair, common_name: str, organizations: Sequence[str] = ()) -> KeyPair:
@@ -54,14 +59,16 @@ def issue_client(authority: KeyPair, common_name: str, organizations: Sequence[s
     return _issue(authority, _name(common_name, organizations), ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
 
-def _issue(authority: KeyPair, subject: Any, purpose: Any, alternatives: Any) -> KeyPair:
+def _issue(
+    authority: KeyPair, subject: Any, purpose: Any, alternatives: Any, lifetime: timedelta = LIFETIME
+) -> KeyPair:
     try:
         issuer = x509.load_pem_x509_certificate(authority.certificate)
         issuer_key = load_pem_private_key(authority.key, None)
     except (ValueError, TypeError) as error:
         raise ValueError(f"certificate authority cannot be read: {error}") from error
     key = _new_key()
-    builder = _builder(subject, issuer.subject, key)
+    builder = _builder(subject, issuer.subject, key, lifetime)
     builder = builder.add_extension(_key_usage(digital_signature=True), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -97,16 +104,17 @@ def _key_usage(**used: bool) -> Any:
     return x509.KeyUsage(**{use: used.get(use, False) for use in every})
 
 
-def _builder(subject: Any, issuer: Any, key: Any) -> Any:
+def _builder(subject: Any, issuer: Any, key: Any, lifetime: timedelta = LIFETIME) -> Any:
     now = datetime.now(UTC)
+    end = now + lifetime
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))  # a client's clock may be behind
-        .not_valid_after(now + LIFETIME)
+        .not_valid_before(min(now, end) - timedelta(hours=1))  # a client's clock may be behind
+        .not_valid_after(end)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

@@ -3,7 +3,9 @@
 import asyncio
 import http.client
 import json
+import ssl
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -97,3 +99,23 @@ def test_a_wrong_duration_begins_no_outage(cluster: Cluster, client: Client) -> 
         cluster.outage("soon")
     assert client.ask("GET", MAPS).status == 200
     assert isinstance(cluster.outage("1ms"), outages.Outage)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        ("expired", "certificate has expired"),
+        ("unknown", "unable to get local issuer certificate"),
+        ("name", "IP address mismatch"),
+    ],
+)
+def test_clients_refuse_a_bad_certificate(cluster: Cluster, client: Client, problem: Any, said: str) -> None:
+    with cluster.bad_certificate(problem), pytest.raises(ssl.SSLCertVerificationError, match=said):
+        client.ask("GET", MAPS)
+    assert client.ask("GET", MAPS).status == 200
+
+
+def test_there_is_no_other_bad_certificate(cluster: Cluster, client: Client) -> None:
+    with pytest.raises(ValueError, match="a certificate is expired, unknown, name, not 'old'"):
+        cluster.bad_certificate("old")  # type: ignore[arg-type]
+    assert client.ask("GET", MAPS).status == 200

@@ -276,6 +276,12 @@ class Server:
         self.port = listener.getsockname()[1]
         self._sweep()
 
+    async def restart(self, ssl_context: RequestingContext) -> None:
+        """Cuts all connections, and serves new ones with another certificate. Raises OSError if another process takes the port."""
+        await self.stop()
+        self._ssl_context = ssl_context
+        await self.start()
+
     def _bind(self) -> _Listener:
         family, *_, address = socket.getaddrinfo(
             self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -101,6 +101,11 @@ def _jwt(rng: random.Random) -> dict[str, Any]:
     }
 
 
+def _is_whole(jwt: dict[str, Any]) -> bool:
+    """Reports whether no earlier change has put something else in the place of the configuration's parts."""
+    return isinstance(jwt.get("issuer"), dict) and isinstance(jwt.get("claimMappings"), dict)
+
+
 def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None:
     """Makes one change to the configuration."""
     issuer, mappings = jwt["issuer"], jwt["claimMappings"]
@@ -195,7 +200,9 @@ def authentication_configurations(rng: random.Random, folder: Path) -> Case:
     authority = (folder / "ca.crt").read_text()
     jwts = [_jwt(rng) for _ in range(rng.randrange(1, 3))]
     for _ in range(rng.randrange(1, 4)):
-        _broken_jwt(rng, rng.choice(jwts), authority)
+        jwt = rng.choice(jwts)
+        if _is_whole(jwt):
+            _broken_jwt(rng, jwt, authority)
     document: dict[str, Any] = {
         "apiVersion": f"apiserver.config.k8s.io/{pick(rng, 'v1', 'v1', 'v1beta1', 'v1alpha1')}",
         "kind": "AuthenticationConfiguration",

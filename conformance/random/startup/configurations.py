@@ -114,7 +114,7 @@ def _broken_jwt(rng: random.Random, jwt: dict[str, Any], authority: str) -> None
     if change == 0:
         issuer["url"] = rng.choice(URLS)
     elif change == 1:
-        issuer["discoveryURL"] = rng.choice((*URLS, issuer["url"], issuer["url"] + "/"))
+        issuer["discoveryURL"] = rng.choice((*URLS, issuer["url"], f"{issuer['url']}/"))
     elif change == 2:
         issuer["audiences"] = pick(rng, [], [""], ["a", "a"], ["a", "b"], ["a", ""], None, ["", ""])
     elif change == 3:

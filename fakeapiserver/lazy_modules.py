@@ -164,6 +164,7 @@ LAZY: Final = {
         "fakeapiserver.cluster.arguments",
         "fakeapiserver.cluster.clients",
         "fakeapiserver.cluster.describing",
+        "fakeapiserver.cluster.operators",
         "fakeapiserver.cluster.resources",
         "fakeapiserver.cluster.settling",
         "fakeapiserver.cluster.waiting",

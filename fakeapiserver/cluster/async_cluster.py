@@ -16,7 +16,7 @@ from msgspec import structs
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.cluster import arguments, clients, eventually, reset, settling
+from fakeapiserver.cluster import arguments, clients, eventually, operators, reset, settling
 from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
@@ -41,7 +41,9 @@ from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
 
 if TYPE_CHECKING:
+    from fakeapiserver.cluster.operators import AsyncOperator, Setup
     from fakeapiserver.cluster.settling import Operators
+    from fakeapiserver.controller_runtime.manager import ManagerOptions
     from fakeapiserver.state.diff import Diff
 
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
@@ -58,6 +60,11 @@ class AsyncCluster(AsyncVerbs, Configured):
     _local: LocalServer | None = None
     _origin: Origin | None = None  # the state to start with; None: that of a fresh cluster
     _is_fork = False
+
+    def __init__(self, **options: Unpack[ClusterOptions]) -> None:
+        super().__init__(**options)
+        # Those that run, in the order of their starts.
+        self._operators: list[AsyncOperator] = []
 
     async def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
         """Adds the admin's context `fakeapiserver` to the kubeconfig at `path` and makes it the current one; `path` is made, with mode
@@ -304,13 +311,39 @@ class AsyncCluster(AsyncVerbs, Configured):
         """Waits until every bundled controller and all their watches are at rest. After `timeout` seconds it raises NotSettled (a
         TimeoutError), which names what is still moving. Returns at once if no controllers run.
 
-        - `with_`: the operator under test has to be at rest, too: the pattern of a user agent or user (`"my-operator*"`), a `Manager` of
-          `fakeapiserver.controller_runtime`, or a list of these. It is at rest when it has been seen, has no request in flight, has been
-          sent all events, and has sent no request for a while; a Manager's queues must be empty. Requests for leases don't count.
+        - `with_`: the operator under test has to be at rest, too: the pattern of a user agent, user or connection (`"my-operator*"`), a
+          `Manager` of `fakeapiserver.controller_runtime`, or a list of these. It is at rest when it has been seen, has no request in
+          flight, has been sent all events, and has sent no request for a while; a Manager's queues must be empty. Requests for leases
+          don't count.
         - `quiet`: that while, in real seconds.
 
         Raises ValueError for another `with_`."""
-        await settling.settle(self._server, timeout, with_, quiet)
+        await settling.settle(self._server, self._operators, timeout, with_, quiet)
+
+    def operator(
+        self,
+        setup: "Setup",
+        *,
+        name: str = "operator",
+        user: str = "",
+        groups: Sequence[str] | str = (),
+        options: "ManagerOptions | None" = None,
+    ) -> "AsyncOperator":
+        """An operator of `fakeapiserver.controller_runtime`, which runs in the cluster's event loop and by its clock:
+        `async with cluster.operator(setup) as operator:`. `settle`, `eventually` and `clock.advance` wait for it, and its requests are in
+        `cluster.requests`, although they need no connection. `operator.restart()` begins again with empty caches.
+
+        - `setup`: adds the controllers to a Manager, as in a program that calls `setup(manager)` and `manager.run()`.
+        - `name`: its user agent, and the field manager unless the options have another.
+        - `user`, `groups`: its user; `namespace/name` is a service account. By default the admin.
+        - `options`: those of the Manager."""
+        info = operators.user_info(user, arguments.as_names("groups", groups))
+        return operators.AsyncOperator(self._server, setup, name, info, options, self._operator_changed)
+
+    def _operator_changed(self, operator: "AsyncOperator", is_running: bool) -> None:
+        """Lets everything that waits for the controllers wait for the operator as well."""
+        (self._operators.append if is_running else self._operators.remove)(operator)
+        self._api.rest = self.settle if self._operators else None
 
     async def eventually(self, check: Callable[[], T | Awaitable[T]], timeout: float | str = 30.0) -> T:
         """Calls `check` until it holds, and returns what it returns: `await cluster.eventually(lambda: "web" in names())`. It holds when it
@@ -323,7 +356,7 @@ class AsyncCluster(AsyncVerbs, Configured):
 
         Raises what the last call has raised when the time is up, any other error at once, and ValueError for an unreadable timeout."""
         seconds = eventually.seconds_of(timeout)
-        changes = eventually.Changes(self._server, seconds)
+        changes = eventually.Changes(self._server, seconds, self.settle)
         await changes.begin()
         try:
             while True:
@@ -363,6 +396,8 @@ class AsyncCluster(AsyncVerbs, Configured):
 
     async def stop(self) -> None:
         """Ends watches, closes sockets and removes files. A second call does nothing."""
+        for operator in [*self._operators]:
+            await operator.stop()
         self._close_resources()
         if self._local is not None:
             await self._local.stop()

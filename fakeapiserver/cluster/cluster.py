@@ -9,9 +9,9 @@ async with Cluster() as cluster: ...       # an AsyncCluster: in the running eve
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from fakeapiserver.cluster import clients, eventually
+from fakeapiserver.cluster import clients, eventually, operators
 from fakeapiserver.cluster.access import Access
 from fakeapiserver.cluster.async_cluster import AsyncCluster
 from fakeapiserver.cluster.clock import ClusterClock
@@ -28,6 +28,10 @@ from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
+
+if TYPE_CHECKING:
+    from fakeapiserver.cluster.operators import Operator, Setup
+    from fakeapiserver.controller_runtime.manager import ManagerOptions
 
 
 class Cluster(Blocking[AsyncCluster]):
@@ -193,7 +197,7 @@ class Cluster(Blocking[AsyncCluster]):
 
         Raises what the last call has raised when the time is up, any other error at once, and ValueError for an unreadable timeout."""
         seconds = eventually.seconds_of(timeout)
-        changes = eventually.Changes(self._server, seconds)
+        changes = eventually.Changes(self._server, seconds, self._core.settle)
         self._run(changes.begin)
         try:
             while True:
@@ -204,6 +208,26 @@ class Cluster(Blocking[AsyncCluster]):
                         raise failed.after(seconds, changes) from None
         finally:
             self._run(changes.end)
+
+    def operator(
+        self,
+        setup: "Setup",
+        *,
+        name: str = "operator",
+        user: str = "",
+        groups: Sequence[str] | str = (),
+        options: "ManagerOptions | None" = None,
+    ) -> "Operator":
+        """An operator of `fakeapiserver.controller_runtime`, which runs in the cluster's thread and by its clock:
+        `with cluster.operator(setup) as operator:`. `settle`, `eventually` and `clock.advance` wait for it, and its requests are in
+        `cluster.requests`, although they need no connection. `operator.restart()` begins again with empty caches.
+
+        - `setup`: adds the controllers to a Manager, as in a program that calls `setup(manager)` and `manager.run()`.
+        - `name`: its user agent, and the field manager unless the options have another.
+        - `user`, `groups`: its user; `namespace/name` is a service account. By default the admin.
+        - `options`: those of the Manager."""
+        core = self._core.operator(setup, name=name, user=user, groups=groups, options=options)
+        return operators.Operator(core, self._run)
 
     def outage(self, duration: float | str | None = None) -> Outage:
         """Closes the port and resets all connections: `with cluster.outage(): ...`. State, certificates, tokens and kubeconfigs stay

@@ -94,8 +94,9 @@ class Changes:
 
     Call order, in the server's event loop: `await begin()`, `await wait()` after each failure, `await end()`."""
 
-    def __init__(self, server: LocalServer, timeout: float) -> None:
+    def __init__(self, server: LocalServer, timeout: float, settle: Callable[[], Awaitable[None]]) -> None:
         self._server = server
+        self._settle = settle
         assert server.api is not None
         self._api = server.api
         self._timeout = timeout
@@ -118,8 +119,7 @@ class Changes:
         or a request open."""
         clock = self._server.clock
         if isinstance(clock, AdjustableClock) and clock.stopped and not self._has_clients:
-            if self._server.controllers is not None:
-                await self._server.controllers.settle()
+            await self._settle()
             return await self._has_changed(0.0) or await self._move(clock)
         left = self._deadline - self._loop.time()
         if left <= 0:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, cast
 
+from fakeapiserver.cluster import operators as operators_module
+from fakeapiserver.cluster.operators import AsyncOperator
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.controller_runtime.manager import Manager
 from fakeapiserver.evidence.entry import RequestEntry
@@ -24,17 +26,18 @@ _LEASES: Final = "leases"
 _PAUSE: Final = 0.005
 
 
-async def settle(server: LocalServer, timeout: float, operators: Operators | None, quiet: float) -> None:
-    """Waits until the bundled controllers and these operators are at rest at the same time. Raises NotSettled, and ValueError for
-    anything but an operator."""
-    api, manager = server.api, server.controllers
+async def settle(
+    server: LocalServer, own: Sequence[AsyncOperator], timeout: float, operators: Operators | None, quiet: float
+) -> None:
+    """Waits until the bundled controllers, the cluster's own operators and these operators are at rest at the same time. Raises NotSettled,
+    and ValueError for anything but an operator."""
+    api = server.api
     assert api is not None
     clients = _Clients(server, operators) if operators is not None else None
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
     while True:
-        if manager is not None:
-            await manager.settle(max(0.0, deadline - loop.time()))
+        await operators_module.settle(server, own, max(0.0, deadline - loop.time()))
         revision = api.storage.revision
         if clients is None:
             return
@@ -54,7 +57,7 @@ class _Clients:
         for operator in given:
             if not isinstance(operator, str | Manager) or not operator:
                 raise ValueError(
-                    f'with_ is the user agent or user of an operator, such as "my-operator*", or a Manager, not {operator!r}'
+                    f'with_ is the user agent, user or connection of an operator, such as "my-operator*", or a Manager, not {operator!r}'
                 )
         self._managers = [operator for operator in given if isinstance(operator, Manager)]
         self._patterns = [each if isinstance(each, str) else each.config.user_agent for each in given]
@@ -120,8 +123,10 @@ def _log_of(log: RequestLog | None) -> RequestLog:
 
 
 def _is_from(entry: RequestEntry, pattern: str) -> bool:
-    return fnmatchcase(entry.user_agent, pattern) or fnmatchcase(entry.user, pattern)
+    return any(fnmatchcase(text, pattern) for text in (entry.user_agent, entry.user, entry.connection))
 
 
 def _began(request: "Request", pattern: str) -> bool:
-    return fnmatchcase(request.header(b"user-agent"), pattern) or fnmatchcase(request.user.name, pattern)
+    host, port = request.scope.get("client") or ("", 0)
+    texts = (request.header(b"user-agent"), request.user.name, f"{host}:{port}")
+    return any(fnmatchcase(text, pattern) for text in texts)

@@ -118,7 +118,14 @@ class Builder:
             )
         self._manager.name_controller(name, skip_validation=self._options.skip_name_validation)
         about = {"controllerGroup": self._for.group, "controllerKind": self._for.kind} if self._for else {}
-        controller = Controller(name, reconciler, metrics=self._manager.metrics, options=self._options, values=about)
+        controller = Controller(
+            name,
+            reconciler,
+            metrics=self._manager.metrics,
+            options=self._options,
+            values=about,
+            clock=self._manager.clock,
+        )
         for watch in (*self._watches, *self._owner_watches()):
             predicates = (*self._filters, *watch.predicates)
             controller.add_source(

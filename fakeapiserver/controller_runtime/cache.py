@@ -4,6 +4,7 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/cache.
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -62,8 +63,16 @@ class CacheOptions(Struct, frozen=True):
 class Cache:
     """`run()` it; informers asked for before are started then, those asked for later at once."""
 
-    def __init__(self, client: DynamicClient, mapper: RESTMapper, options: CacheOptions | None = None) -> None:
+    def __init__(
+        self,
+        client: DynamicClient,
+        mapper: RESTMapper,
+        options: CacheOptions | None = None,
+        *,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
         self._client = client
+        self._chance = chance
         self._mapper = mapper
         self._options = options or CacheOptions()
         self._informers: dict[tuple[GroupVersionKind, bool], Informers] = {}
@@ -72,6 +81,11 @@ class Cache:
         self._failure: asyncio.Future[None] | None = None
         self._started = asyncio.Event()
         self._lock = asyncio.Lock()
+
+    @property
+    def informers(self) -> "Iterable[Informers]":
+        """The informers of all kinds that are used."""
+        return self._informers.values()
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -113,6 +127,7 @@ class Cache:
                         resync_period=self._options.sync_period,
                         transform=_as_kind(kind, transform) if metadata_only else transform,
                         indexers=self._indexes.get(kind),
+                        chance=self._chance,
                     )
                     for namespace in (wanted if mapping.namespaced and wanted else ("",))
                 }
@@ -216,6 +231,11 @@ class Informers:
         """Waits until all have their first list."""
         for informer in self.by_namespace.values():
             await informer.wait_for_sync()
+
+    @property
+    def idle(self) -> bool:
+        """Reports whether all have their first list, and every handler was called for every change so far."""
+        return all(informer.has_synced and informer.idle for informer in self.by_namespace.values())
 
     @property
     def has_synced(self) -> bool:

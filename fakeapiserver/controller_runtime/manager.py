@@ -5,13 +5,15 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/manager/{manager,internal,runnable_
 
 import asyncio
 import logging
+import random
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -25,6 +27,7 @@ from fakeapiserver.client.record import NORMAL, EventBroadcaster, EventRecorder
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.client.rest_mapper import RESTMapper
 from fakeapiserver.client.round_tripper import RoundTripper
+from fakeapiserver.clock import SystemClock, Timers, sleep
 from fakeapiserver.controller_runtime.cache import Cache, CacheOptions, FieldIndexFunc
 from fakeapiserver.controller_runtime.client import APIReader, Client
 from fakeapiserver.controller_runtime.controller import Controller, ControllerOptions
@@ -101,29 +104,37 @@ class Manager:
     builder.controller_managed_by(manager).for_(WIDGET).complete(WidgetReconciler(manager.client))
     asyncio.run(manager.run())
 
-    `transport`: see RESTClient. ValueError for options that don't go together.
+    `transport`: see RESTClient. `clock`: what requeues, events and leases wait for; by default the machine's. `chance`: returns numbers in
+    [0, 1) for the ends of watches. ValueError for options that don't go together.
     """
 
     def __init__(
-        self, config: RESTConfig, options: ManagerOptions | None = None, *, transport: RoundTripper | None = None
+        self,
+        config: RESTConfig,
+        options: ManagerOptions | None = None,
+        *,
+        transport: RoundTripper | None = None,
+        clock: Timers | None = None,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self.config = config
+        self.clock: Timers = clock or SystemClock()
         self.options = options or ManagerOptions()
         if self.options.leader_election and not self.options.leader_election_id:
             raise ValueError("LeaderElectionID must be configured: leader_election_id, the name of the Lease")
         self.metrics = Metrics()
         self._transport = transport
-        self.rest = RESTClient(config, transport, metrics=self.metrics.count_request)
+        self.rest = RESTClient(config, transport, self.clock, metrics=self.metrics.count_request)
         self.dynamic = DynamicClient(self.rest)
         self.mapper = RESTMapper(MemoryCache(DiscoveryClient(self.rest)))
-        self.cache = Cache(self.dynamic, self.mapper, self.options.cache)
+        self.cache = Cache(self.dynamic, self.mapper, self.options.cache, chance=chance)
         self.client = Client(self.dynamic, self.mapper, self.cache, field_owner=self.options.field_owner)
         self.api_reader = APIReader(self.dynamic, self.mapper)
         self.health = Health()
         self.elected = asyncio.Event()
         self.health_server = _server("health probe", self.health, self.options.health_probe_bind_address)
         self.metrics_server = _server("metrics", self._serve_metrics, self.options.metrics_bind_address)
-        self._broadcaster = EventBroadcaster(self.dynamic)
+        self._broadcaster = EventBroadcaster(self.dynamic, clock=self.clock, sleep=partial(sleep, self.clock))
         self._runnables: dict[_Order, list[Runnable]] = {order: [] for order in _Order}
         self._running: dict[_Order, list[asyncio.Task[None]]] = {order: [] for order in _Order}
         self._begun: set[_Order] = set()
@@ -194,9 +205,11 @@ class Manager:
 
     @property
     def busy(self) -> Sequence[str]:
-        """The work that its controllers have now, in words; empty if all are ready and have nothing in their queues."""
+        """The work that its controllers have now, in words; empty if all are ready, have seen what has come, and have nothing in their
+        queues."""
+        reading = [f"{informers.resource} are being read" for informers in self.cache.informers if not informers.idle]
         controllers = [runnable for group in self._runnables.values() for runnable in group]
-        return [
+        return reading + [
             f"{controller.name} works on {', '.join(map(str, controller.queue.worked_on))}"
             if controller.queue.processing
             else f"{controller.name} has {len(controller.queue)} to look at"
@@ -205,6 +218,13 @@ class Manager:
             for controller in controllers
             if isinstance(controller, Controller) and not (controller.ready and controller.queue.at_rest)
         ]
+
+    @property
+    def next_retry(self) -> float | None:
+        """Seconds until a controller looks again at an object at which it failed; None: at none."""
+        controllers = [runnable for group in self._runnables.values() for runnable in group]
+        retries = [each.queue.next_retry for each in controllers if isinstance(each, Controller)]
+        return min((seconds for seconds in retries if seconds is not None), default=None)
 
     # ------------------------------------------------------------------------- running
 
@@ -319,6 +339,7 @@ class Manager:
                 renew_deadline=options.renew_deadline,
                 retry_period=options.retry_period,
                 release_on_cancel=options.leader_election_release_on_cancel,
+                clock=self.clock,
             )
             await self._elector.run()
         raise RuntimeError("leader election lost")

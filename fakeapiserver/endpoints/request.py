@@ -40,6 +40,9 @@ HIJACK: Final = "fakeapiserver.hijack"
 
 # A key of the scope: the UserInfo of a caller in this process. Requests from a socket can't set it.
 IN_PROCESS_USER: Final = "fakeapiserver.user"
+# A key of the scope of such a caller that is a client of users and no part of the cluster: the request log keeps its requests, and faults
+# strike them.
+AS_CLIENT: Final = "fakeapiserver.client"
 
 Query = dict[str, list[str]]
 

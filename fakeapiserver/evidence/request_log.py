@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Answered, Request
+from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Answered, Request
 from fakeapiserver.evidence.entry import Content, Head, History, RequestEntry, head
 
 KEPT: Final = 1000
@@ -104,7 +104,8 @@ class RequestLog:
 
     def entry(self, request: Request) -> AbstractContextManager[None]:
         """Keeps an entry for the request that is answered within it."""
-        return _NOTHING if IN_PROCESS_USER in request.scope else _Record(self, request)
+        is_bundled = IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
+        return _NOTHING if is_bundled else _Record(self, request)
 
     def begin(self, request: Request) -> None:
         self._in_flight[id(request)] = request

@@ -9,7 +9,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.cel import typed
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request
+from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Request
 from fakeapiserver.faults.rule import LEASE_VERBS, READS, WRITES, Fault
 from fakeapiserver.languages.cel import types
 from fakeapiserver.languages.cel.checker import Declared
@@ -63,11 +63,7 @@ class Matcher:
     def _chooses(self, request: Request) -> bool:
         """Reports whether the URL and the client are those of the fault."""
         fault, info, user = self._fault, request.info, request.user
-        if (
-            fault.webhook
-            or request.path.startswith(_CONTROL)
-            or (not fault.bundled and IN_PROCESS_USER in request.scope)
-        ):
+        if fault.webhook or request.path.startswith(_CONTROL) or (not fault.bundled and _is_bundled(request)):
             return False
         if fault.path:
             return _is_one_of(request.path, fault.path)
@@ -107,6 +103,10 @@ class Matcher:
             for name, value in (("object", subject.shown), ("oldObject", subject.old))
         }
         return program.evaluate(names).value is True
+
+
+def _is_bundled(request: Request) -> bool:
+    return IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
 
 
 def _compiled(expression: str) -> Program:

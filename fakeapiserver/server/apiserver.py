@@ -4,7 +4,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -70,6 +70,8 @@ class APIServer:
     # What serves it at a port, if that is this process's.
     listener: "Listener | None" = None
     simulated_nodes: SimulatedNodes | None = None
+    # Waits for the controllers and for whatever else runs by this server's clock; None: the controllers are all.
+    rest: Callable[[], Awaitable[None]] | None = None
 
     def __init__(
         self,
@@ -255,7 +257,9 @@ class APIServer:
         seconds and for a clock that can't be turned; NotSettled."""
         if not isinstance(self.clock, AdjustableClock):
             raise ValueError("the clock of this server can't be turned")
-        await self.clock.advance(seconds, _turn if self.controllers is None else self.controllers.settle)
+        rest = self.rest or (_turn if self.controllers is None else self.controllers.settle)
+        await rest()  # what has begun belongs to the present time
+        await self.clock.advance(seconds, rest)
 
     def snapshot(self) -> Snapshot:
         """The present state of everything stored. No copy is made, since objects never change."""

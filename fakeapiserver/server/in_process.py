@@ -10,7 +10,7 @@ from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.clock import Clock
 from fakeapiserver.controller_manager.clients import identity_of
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Message
+from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, ASGIApplication, Message
 from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.round_trip import TransportError
 
@@ -55,13 +55,15 @@ class InProcessClients:
 class InProcessRoundTripper:
     """A RoundTripper that calls `application`, which must run in the same event loop, as `user`.
 
-    `counted` is called with +1 when a request other than a watch begins and with -1 when its response is complete. At most 100 requests run
-    at once.
+    `as_client`: the user is no part of the cluster. `counted` is called with +1 when a request other than a watch begins and with -1 when
+    its response is complete. At most 100 requests run at once.
     """
 
-    def __init__(self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None]) -> None:
+    def __init__(
+        self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None], *, as_client: bool = False
+    ) -> None:
+        self._marks: Message = {IN_PROCESS_USER: user, **({AS_CLIENT: True} if as_client else {})}
         self._application = application
-        self._user = user
         self._exchanges: set[_Exchange] = set()
         self._free = asyncio.Semaphore(_MAX_REQUESTS)
         self.counted = counted
@@ -87,7 +89,7 @@ class InProcessRoundTripper:
             "client": ("127.0.0.1", 0),
             "server": ("127.0.0.1", 0),
             "extensions": {},
-            IN_PROCESS_USER: self._user,
+            **self._marks,
         }
         watching = "watch=true" in query
         if not watching:

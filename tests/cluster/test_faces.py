@@ -13,6 +13,7 @@ from fakeapiserver.cluster.clock import AsyncClusterClock, ClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers, Controllers
 from fakeapiserver.cluster.metrics import AsyncMetrics, Metrics
 from fakeapiserver.cluster.nodes import AsyncNodes, Nodes
+from fakeapiserver.cluster.operators import AsyncOperator, Operator
 from fakeapiserver.cluster.webhooks import AsyncWebhooks, Webhooks
 
 FACES = [
@@ -22,6 +23,7 @@ FACES = [
     (AsyncControllers, Controllers),
     (AsyncMetrics, Metrics),
     (AsyncNodes, Nodes),
+    (AsyncOperator, Operator),
     (AsyncWebhooks, Webhooks),
 ]
 WEBHOOK = {

@@ -32,7 +32,6 @@ with Cluster(seed=int(sys.argv[1]), stopped_at="2026-01-01T00:00:00Z", nodes=2, 
     cluster.clock.advance("1h")
     for entry in cluster.requests.all():
         print(entry.time, entry.verb, entry.path, entry.status)
-    print(cluster.url)
     cluster.save(sys.argv[2])
 """
 SERVICE = {
@@ -92,6 +91,14 @@ def test_another_seed_gives_other_values() -> None:
             found |= {service["metadata"]["uid"], service["spec"]["clusterIP"], cluster.url}
             found.add(service["spec"]["ports"][0]["nodePort"])
     assert len(found) == 8
+
+
+def test_the_port_follows_from_the_seed() -> None:
+    urls = set()
+    for _ in range(2):
+        with Cluster(seed=20260731, controllers=()) as cluster:
+            urls.add(cluster.url)
+    assert len(urls) == 1
 
 
 def test_a_port_that_is_in_use_is_left_alone() -> None:

@@ -137,6 +137,12 @@ class WorkQueue(Generic[T]):
         return max(0.0, min(due for due, _ in self._due.values()) - self._clock.monotonic()) if self._due else None
 
     @property
+    def next_retry(self) -> float | None:
+        """Seconds until an item comes back that was added with rate limiting, i.e. after a failure; None: there is no such item."""
+        due = [due for item, (due, _) in self._due.items() if self._limiter.num_requeues(item)]
+        return max(0.0, min(due) - self._clock.monotonic()) if due else None
+
+    @property
     def at_rest(self) -> bool:
         """Reports whether no item can be taken and none is being processed."""
         return not self._processing and (self._paused or not self._dirty)

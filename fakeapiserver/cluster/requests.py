@@ -9,6 +9,7 @@ import asyncio
 from typing import Unpack
 
 from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.evidence.findings import Finding, Limits
 from fakeapiserver.evidence.query import parse
 from fakeapiserver.evidence.request_log import RequestLog
 from fakeapiserver.evidence.requests import Fields, RequestList
@@ -29,7 +30,7 @@ class AsyncRequests:
     def __getitem__(self, query: str) -> RequestList:
         """The requests that match `VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/NAME]`, such as `delete pods default/web-*`.
 
-        A create has no name in its path. Raises ValueError with examples."""
+        Raises ValueError with examples."""
         return self.all()[query]
 
     def where(self, **fields: Unpack[Fields]) -> RequestList:
@@ -39,6 +40,16 @@ class AsyncRequests:
     def by(self, *, user_agent: str = "*", user: str = "*") -> RequestList:
         """The requests of a client: `by(user_agent="my-operator*")`."""
         return self.all().by(user_agent=user_agent, user=user)
+
+    def findings(self, *only: str, **limits: Unpack[Limits]) -> list[Finding]:
+        """The bad habits of clients: `findings(hot_loops=50, repeated_reads=0)`. `Limits` in evidence/findings.py has the detectors.
+
+        Raises ValueError for an unknown one."""
+        return self.all().findings(*only, **limits)
+
+    def assert_healthy(self, *only: str, **limits: Unpack[Limits]) -> None:
+        """Raises AssertionError with all findings; the parameters are those of `findings`."""
+        self.all().assert_healthy(*only, **limits)
 
     def mark(self) -> int:
         """The present end of the log, for `since`."""
@@ -77,7 +88,7 @@ class Requests(Blocking[AsyncRequests]):
     def __getitem__(self, query: str) -> RequestList:
         """The requests that match `VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/NAME]`, such as `delete pods default/web-*`.
 
-        A create has no name in its path. Raises ValueError with examples."""
+        Raises ValueError with examples."""
         return self._core[query]
 
     def where(self, **fields: Unpack[Fields]) -> RequestList:
@@ -87,6 +98,16 @@ class Requests(Blocking[AsyncRequests]):
     def by(self, *, user_agent: str = "*", user: str = "*") -> RequestList:
         """The requests of a client: `by(user_agent="my-operator*")`."""
         return self._core.by(user_agent=user_agent, user=user)
+
+    def findings(self, *only: str, **limits: Unpack[Limits]) -> list[Finding]:
+        """The bad habits of clients: `findings(hot_loops=50, repeated_reads=0)`. `Limits` in evidence/findings.py has the detectors.
+
+        Raises ValueError for an unknown one."""
+        return self.all().findings(*only, **limits)
+
+    def assert_healthy(self, *only: str, **limits: Unpack[Limits]) -> None:
+        """Raises AssertionError with all findings; the parameters are those of `findings`."""
+        self.all().assert_healthy(*only, **limits)
 
     def mark(self) -> int:
         """The present end of the log, for `since`."""

@@ -1,12 +1,13 @@
 """Requests that a test asks about, as an immutable sequence that shows itself as a table."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TypedDict, Unpack, overload
 
 from fakeapiserver.evidence.entry import RequestEntry
+from fakeapiserver.evidence.findings import Finding, Limits, findings
 from fakeapiserver.evidence.query import READS, WRITES, parse
+from fakeapiserver.evidence.table import table
 from fakeapiserver.evidence.transcript import transcript
 
 
@@ -87,6 +88,35 @@ class RequestList:
         if len(self._entries) != expected:
             raise AssertionError(f"{len(self._entries)} requests, not {expected}:\n{self}")
 
+    def assert_none(self, query: str = "* *") -> None:
+        """Raises AssertionError with a table if a request matches the query, which is by default one for any resource."""
+        if found := self[query]:
+            raise AssertionError(f"{len(found)} requests {query!r}, not 0:\n{found}")
+
+    def assert_order(self, *queries: str) -> None:
+        """Raises AssertionError with the table unless there is a request for each query, in this order; others may be in between."""
+        rest = iter(self._entries)
+        for query in queries:
+            matches = parse(query).matches
+            if not any(map(matches, rest)):
+                after = f" after {queries[queries.index(query) - 1]!r}" if queries.index(query) else ""
+                raise AssertionError(f"no request {query!r}{after}; the order should be {', '.join(queries)}:\n{self}")
+
+    def findings(self, *only: str, **limits: Unpack[Limits]) -> list[Finding]:
+        """The bad habits that the detectors find: `findings(hot_loops=50, repeated_reads=0)`, `findings("blind_retries")`.
+
+        Each limit is the number from which on it counts, 0 turns the detector off. Raises ValueError for an unknown one."""
+        return findings(self._entries, only, limits)
+
+    def assert_healthy(self, *only: str, **limits: Unpack[Limits]) -> None:
+        """Raises AssertionError with all findings; the parameters are those of `findings`."""
+        if found := self.findings(*only, **limits):
+            raise AssertionError("\n\n".join(map(str, found)))
+
+    def __contains__(self, wanted: object) -> bool:
+        """Reports whether a request matches the query, or is the entry: `"delete pods" in requests`."""
+        return bool(self[wanted]) if isinstance(wanted, str) else wanted in self._entries
+
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -94,13 +124,18 @@ class RequestList:
         return iter(self._entries)
 
     def __eq__(self, other: object) -> bool:
+        """Compares with other requests, or with a query for each: `requests.writes == ["create pods", "patch pods/status"]`."""
+        if isinstance(other, list | tuple) and all(isinstance(query, str) for query in other):
+            return len(other) == len(self._entries) and all(
+                parse(query).matches(entry) for query, entry in zip(other, self._entries, strict=True)
+            )
         return self._entries == other._entries if isinstance(other, RequestList) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._entries)
 
     def __repr__(self) -> str:
-        return "\n".join(map(_line, self._entries)) or "no requests"
+        return table(self._entries)
 
 
 def _matches(entry: RequestEntry, fields: Fields) -> bool:
@@ -109,10 +144,3 @@ def _matches(entry: RequestEntry, fields: Fields) -> bool:
         if not (fnmatchcase(value, wanted) if isinstance(wanted, str) else value == wanted):
             return False
     return True
-
-
-def _line(entry: RequestEntry) -> str:
-    time = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S.%f")[:-3]
-    agent = entry.user_agent.partition(" ")[0] or "no user agent"
-    line = f"{time} {agent} {entry.verb} {entry.path} {entry.status or 'no answer'} {1000 * entry.duration:.1f} ms"
-    return " ".join(f"{line} {entry.reason} {entry.fault}".split())

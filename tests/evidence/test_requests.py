@@ -99,3 +99,28 @@ def test_a_wait_in_vain_shows_requests_with_other_verbs(cluster: Cluster) -> Non
     Client(cluster).status("GET", f"{CONFIG_MAPS}/none")
     with pytest.raises(TimeoutError, match=r"0 of 1 requests 'delete configmaps \*/none'(.|\n)* get .*404"):
         cluster.requests.wait_for("delete configmaps */none", timeout=0.01)
+
+
+def test_a_query_is_in_the_requests() -> None:
+    assert "patch pods/status" in ENTRIES
+    assert "patch pods" not in ENTRIES
+    assert ENTRIES[0] in ENTRIES
+
+
+def test_requests_are_compared_with_queries() -> None:
+    assert ENTRIES.writes == ["patch pods/status */web-1", "delete pods"]
+    assert ENTRIES.writes != ["delete pods", "patch pods/status"]
+    assert ENTRIES.writes != ["patch pods/status"]
+    assert ENTRIES[:0] == []
+    assert ENTRIES != 4
+
+
+def test_no_requests_and_their_order() -> None:
+    ENTRIES.assert_none("create *")
+    ENTRIES.assert_order("get pods", "delete pods", "watch secrets")
+    with pytest.raises(AssertionError, match=r"1 requests 'delete pods', not 0:\n.* delete .*"):
+        ENTRIES.assert_none("delete pods")
+    with pytest.raises(
+        AssertionError, match="no request 'patch pods/status' after 'delete pods'; the order should be delete"
+    ):
+        ENTRIES.assert_order("delete pods", "patch pods/status")

@@ -165,8 +165,11 @@ class DeviceBinder:
         if pod_devices.unallocated:
             if self._slices is None:
                 self._slices = Slices(self.slices.indexer.list())
-            pod_devices.allocator = Allocator(self._slices, self._classes, self._taken, lambda: str(uuid.uuid4()))
+            pod_devices.allocator = Allocator(self._slices, self._classes, self._taken, self._share_id)
         return pod_devices
+
+    def _share_id(self) -> str:
+        return str(uuid.UUID(int=self._context.random.getrandbits(128), version=4))
 
     def claims_of(self, pod: Object) -> list[Object]:
         """Returns the pod's existing claims."""

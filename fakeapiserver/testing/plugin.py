@@ -12,7 +12,7 @@ Only pytest is imported here: a suite without these fixtures pays for nothing el
 import os
 from ast import literal_eval
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -83,6 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
+        "request_budget(writes=10): the most requests, reads, writes or watches that clients send to the test's fake clusters",
+    )
+    config.addinivalue_line(
+        "markers",
         "real_cluster: this test keeps the environment of the run, and so reaches the cluster that this names",
     )
     if config.option.fake_cluster_seed is None:  # workers of xdist get the number from their controller
@@ -122,10 +126,11 @@ def pytest_fixture_setup(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     guard = item.config.stash.get(_GUARD, None)
-    if guard is None or not _is_real(item):
-        return (yield)
-    with guard.lifted():
-        return (yield)
+    check = _budgets_of(item)
+    with guard.lifted() if guard is not None and _is_real(item) else nullcontext():
+        result = yield
+    check()
+    return result
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -229,6 +234,27 @@ def _check_names(options: dict[str, Any]) -> None:
     for name in options:
         if name not in known:
             _refuse(f'fake_cluster has no option "{name}"{did_you_mean(name, known)}: it has {", ".join(known)}')
+
+
+def _budgets_of(item: pytest.Item) -> "Callable[[], None]":
+    """Returns a function that checks the budgets of a test's markers after its end."""
+    markers = [*item.iter_markers("request_budget")]
+    if not markers:
+        return lambda: None
+    from fakeapiserver.testing import budgets
+
+    try:
+        read = [budgets.read(marker.args, marker.kwargs) for marker in markers]
+    except ValueError as error:
+        _refuse(f"request_budget {error}")
+
+    def check() -> None:
+        clusters: list[Cluster] = item.stash.get(_CLUSTERS, [])
+        problems = [budgets.excess(budget, clusters) for budget in read]
+        if any(problems):
+            _refuse("\n".join(filter(None, problems)))
+
+    return check
 
 
 def _add_faults(cluster: "Cluster", node: pytest.Item) -> None:

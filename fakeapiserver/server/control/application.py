@@ -9,7 +9,18 @@ from typing import Protocol
 
 from fastapi import FastAPI
 
-from fakeapiserver.server.control import clock, controllers, faults, metrics, nodes, outages, snapshots, state, storage
+from fakeapiserver.server.control import (
+    clock,
+    controllers,
+    faults,
+    metrics,
+    nodes,
+    outages,
+    requests,
+    snapshots,
+    state,
+    storage,
+)
 from fakeapiserver.server.control.errors import PREFIX, control_application
 
 
@@ -19,6 +30,7 @@ class Controlled(
     clock.Controlled,
     nodes.Controlled,
     faults.Controlled,
+    requests.Controlled,
     metrics.Controlled,
     outages.Controlled,
     state.Controlled,
@@ -38,6 +50,7 @@ def control(server: Controlled) -> FastAPI:
         clock.router(server),
         nodes.router(server),
         faults.router(server),
+        requests.router(server),
         metrics.router(server),
         outages.router(server),
         state.router(server, taken.find),

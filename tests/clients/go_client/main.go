@@ -20,11 +20,11 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-var commands = map[string]func() error{"encode": encode, "typed": typed, "cached": cached, "informed": informed}
+var commands = map[string]func() error{"encode": encode, "typed": typed, "cached": cached, "informed": informed, "mirror": mirror}
 
 func main() {
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go_client encode | typed | cached | informed")
+		fmt.Fprintln(os.Stderr, "usage: go_client encode | typed | cached | informed | mirror")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](); err != nil {

@@ -1,5 +1,7 @@
 //! kube-rs against the server that KUBECONFIG names: a custom resource defined, applied, patched, watched and deleted.
 
+mod mirror;
+
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -27,6 +29,10 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome {
     let client = Client::try_default().await?;
+    if std::env::args().nth(1).as_deref() == Some("mirror") {
+        mirror::mirror(client).await;
+        return Ok(());
+    }
     config_maps(client.clone()).await?;
     custom_resources(client).await?;
     println!("kube-rs: ok");

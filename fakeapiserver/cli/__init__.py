@@ -23,6 +23,7 @@ _MODULES: Final = {
     "status": "status",
     "stop": "stop",
     "faults": "faults",
+    "requests": "requests",
     "state": "state",
     "clock": "clock",
     "controller-manager": "controller_manager.command",

@@ -12,10 +12,15 @@ from fakeapiserver.transport.kubeconfigs import clientcmd
 from fakeapiserver.transport.round_trip import TransportError
 
 _PREFIX: Final = "/fakeapiserver"
+_TIMED_OUT: Final = 504
 
 
 class RemoteError(Exception):
     """No such server runs, or it refuses; the text is one sentence."""
+
+
+class RemoteTimeout(RemoteError):
+    """The server was asked to wait for something that did not happen in time."""
 
 
 def ask(server: str, method: str, path: str, body: Any = None) -> Any:
@@ -37,7 +42,7 @@ def ask_bytes(server: str, method: str, path: str, data: bytes | None = None) ->
     try:
         return asyncio.run(_sent(facts["kubeconfig"], method, _PREFIX + path, data))
     except StatusError as error:
-        raise RemoteError(error.message) from None
+        raise (RemoteTimeout if error.code == _TIMED_OUT else RemoteError)(error.message) from None
     except TransportError as error:
         raise RemoteError(f"the server {name!r} doesn't answer: {error}") from None
 

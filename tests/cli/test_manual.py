@@ -12,7 +12,7 @@ import pytest
 
 from fakeapiserver import cli
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli import clock, envtest_assets, faults, flags, nodes, scaffold, state
+from fakeapiserver.cli import clock, envtest_assets, faults, flags, nodes, requests, scaffold, state
 from fakeapiserver.cli.controller_manager import command as controller_manager
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
 from fakeapiserver.cli.manual.choices import choices
@@ -30,6 +30,7 @@ ACCEPTED = {
     "status": {"name", "output", *ALWAYS},
     "stop": {"name", "all", "output", *ALWAYS},
     "faults": {*faults.FLAGS, *ALWAYS},
+    "requests": {*requests.FLAGS, *ALWAYS},
     "state": {*state.FLAGS, *ALWAYS},
     "clock": {*clock.FLAGS, *ALWAYS},
     "controller-manager": set(controller_manager.flag_types()),

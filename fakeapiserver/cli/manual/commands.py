@@ -118,6 +118,26 @@ _IN_THE_BACKGROUND: Final = (
         },
     ),
     Command(
+        "requests",
+        "requests [VERB RESOURCE [[NAMESPACE/]NAME]] [FLAG ...]",
+        "Shows the last requests of a server's clients, or those that match, such as `requests patch deployments/status`. The server keeps "
+        "them with `serve --kept-requests=1000`.",
+        {
+            "Requests": {
+                "server": _SERVER,
+                "since": Flag("The number (seq) after which requests are shown.", "0", "N", "--since=120"),
+                "follow": Flag("Goes on with each new request until it is interrupted.", "false"),
+                "output": Flag(
+                    "Prints a table, JSON, or a transcript without times and uids.",
+                    "text",
+                    "FORMAT",
+                    "--output=transcript",
+                ),
+                **HELP,
+            }
+        },
+    ),
+    Command(
         "state",
         "state [show | save FILE | load FILE | diff FILE ... | export FOLDER] [FLAG ...]",
         "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "

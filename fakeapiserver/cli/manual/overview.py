@@ -13,6 +13,7 @@ SUMMARIES: Final = {
     "status": "shows the servers that serve --background started",
     "stop": "ends servers that serve --background started",
     "faults": "lets requests and watches of a server's clients go wrong",
+    "requests": "shows the last requests of a server's clients",
     "state": "saves, loads, compares and exports the state of a server",
     "clock": "shows, stops, advances and sets the clock of a server",
     "controller-manager": "runs the bundled controllers for any API server",

@@ -79,6 +79,18 @@ OWN: Final = {
             "FILE",
             "--load=state.json.gz",
         ),
+        "kept-requests": Flag(
+            "Keeps so many of the last requests of clients, for `fakeapiserver requests`.",
+            "0",
+            "N",
+            "--kept-requests=1000",
+        ),
+        "kept-request-bytes": Flag(
+            "Keeps at most about so many bytes of requests and their bodies.",
+            "32 MiB",
+            "N",
+            "--kept-request-bytes=1048576",
+        ),
         "seed": Flag(
             "The number that uids, generated names, addresses, ports and orders follow from; without one they are random.",
             "none",

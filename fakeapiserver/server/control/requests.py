@@ -34,7 +34,7 @@ def router(server: Controlled) -> APIRouter:
         """Returns the requests that match a query such as `patch deployments/status`; 504 if none came in time."""
         log = server.request_log
         if log is None:
-            raise HTTPException(422, "this server doesn't keep its requests")
+            raise HTTPException(422, "this server doesn't keep its requests: start it with --kept-requests=1000")
         try:
             requests = _selected(log, query, since)
             async with asyncio.timeout(wait):

@@ -32,6 +32,7 @@ _ENDS: Final = ("clean", "cut")
 _EXPIRIES: Final = ("now", "resume")
 _CERTIFICATES: Final = ("unknown", "expired", "name")
 _MAX_COUNT: Final = 1_000_000_000
+_MAX_SECONDS: Final = 1e9
 _PATTERN: Final = re.compile(r"[^\s]+")
 _RESOURCE: Final = re.compile(r"[a-z0-9*?\[\]-]+(\.[a-z0-9.*?-]+)?(/[a-z*]+)?")
 
@@ -207,7 +208,9 @@ def check(made: Fault) -> None:
             'this fault does nothing: say what happens, for example status=409, latency=2, hang=True, reset="after" or stop_after=3'
         )
     ends = [
-        name for name in ("status", "hang", "reset", "truncate", "quota", "malformed", "certificate") if name in effects
+        name
+        for name in ("status", "hang", "reset", "truncate", "quota", "malformed", "certificate", "holder")
+        if name in effects
     ]
     if len(ends) > 1:
         raise ValueError(f"a request ends in one way: choose one of {' and '.join(ends)}")
@@ -234,6 +237,13 @@ def check(made: Fault) -> None:
 
 def _check_verbs(made: Fault) -> None:
     """Raises ValueError with one sentence if an effect is for other requests than those that are chosen."""
+    for name in ("reset", "when"):
+        if getattr(made, name) == "after" and made.verb and not set(made.verb) & set(WRITES):
+            raise ValueError(f'{name}="after" is for writes: leave verb out, or name {", ".join(WRITES)}')
+    if made.path and (made.resource or made.group or made.version or made.subresource or made.name or made.namespace):
+        raise ValueError(
+            "path chooses requests that aren't for resources: leave resource, group, name and namespace out"
+        )
     if made.stale is not None and made.verb and not set(made.verb) & set(READS):
         raise ValueError("stale is for reads: leave verb out, or name get, list or watch")
     if made.holder and not (
@@ -320,7 +330,7 @@ def _seconds(name: str, value: object) -> float:
             seconds = parse_duration(value)
         except ValueError:
             seconds = None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MAX_SECONDS:
         raise ValueError(f"{name} is a number of seconds, or a duration such as 500ms or 1m30s, not {value!r}")
     return float(seconds)
 
@@ -339,6 +349,8 @@ def _range(name: str, value: object) -> tuple[float, float]:
 
 def _patterns(name: str, value: object) -> tuple[str, ...]:
     patterns = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+    if not patterns:
+        raise ValueError(f"{name} is an empty list, which chooses nothing: leave it out to choose all")
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise ValueError(f"{name} is a text or several, with * for any part, not {pattern!r}")
@@ -379,9 +391,8 @@ def _selector(name: str, value: object) -> str:
 
 
 def _status(name: str, value: object) -> int:
-    if isinstance(value, bool) or value not in STATUSES:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in STATUSES:
         raise ValueError(f"{name} is one of {', '.join(map(str, STATUSES))}, not {value!r}")
-    assert isinstance(value, int)
     return value
 
 

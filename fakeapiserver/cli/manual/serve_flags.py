@@ -87,7 +87,7 @@ OWN: Final = {
         ),
         "kept-request-bytes": Flag(
             "Keeps at most about so many bytes of requests and their bodies.",
-            "32 MiB",
+            "33554432",
             "N",
             "--kept-request-bytes=1048576",
         ),

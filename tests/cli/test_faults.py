@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from fakeapiserver import Cluster
-from fakeapiserver.cli import remote
-from fakeapiserver.cli.faults import main
+from fakeapiserver.cli.control import remote
+from fakeapiserver.cli.control.faults import main
 from fakeapiserver.faults.rule import fault, from_text
 
 Run = Callable[..., int]

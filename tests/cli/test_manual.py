@@ -12,7 +12,8 @@ import pytest
 
 from fakeapiserver import cli
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli import clock, envtest_assets, faults, flags, nodes, requests, scaffold, state
+from fakeapiserver.cli import envtest_assets, flags, nodes, scaffold
+from fakeapiserver.cli.control import clock, faults, requests, state
 from fakeapiserver.cli.controller_manager import command as controller_manager
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
 from fakeapiserver.cli.manual.choices import choices

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fakeapiserver import Cluster
-from fakeapiserver.cli import remote
-from fakeapiserver.cli.requests import main
+from fakeapiserver.cli.control import remote
+from fakeapiserver.cli.control.requests import main
 from tests.plain_client import Client
 
 Run = Callable[..., int]

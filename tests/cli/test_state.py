@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from fakeapiserver import Cluster
-from fakeapiserver.cli import remote
-from fakeapiserver.cli.state import main
+from fakeapiserver.cli.control import remote
+from fakeapiserver.cli.control.state import main
 
 Run = Callable[..., int]
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.duration import parse_duration
-from fakeapiserver.cli import remote
 from fakeapiserver.cli.arguments import OUTPUTS, UsageError, choice, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.control import remote
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "server": text("server"),

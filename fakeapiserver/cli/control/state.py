@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from fakeapiserver.cli import remote
 from fakeapiserver.cli.arguments import UsageError, read_boolean, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.control import remote
 from fakeapiserver.state import diff, file, manifests
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {

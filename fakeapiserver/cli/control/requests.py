@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.cli import remote
 from fakeapiserver.cli.arguments import UsageError, choice, read_boolean, read_integer, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.control import remote
 from fakeapiserver.evidence import query
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.cli import remote
 from fakeapiserver.cli.arguments import (
     MOST,
     OUTPUTS,
@@ -22,6 +21,7 @@ from fakeapiserver.cli.arguments import (
 )
 from fakeapiserver.cli.checks import check_file
 from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cli.control import remote
 from fakeapiserver.faults import files, rule
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {

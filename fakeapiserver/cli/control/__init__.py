@@ -1,0 +1,1 @@
+"""Commands that act on a server in the background through its test control."""

@@ -141,9 +141,9 @@ class _Tables:
         return next((row for version in wanted for row in rows if row.kind.version == version), None)
 
     def of_text(self, text: str) -> APIResource | None:
-        """Finds RESOURCE, RESOURCE.GROUP, RESOURCE.VERSION.GROUP or the same with a kind (upstream:
+        """Finds RESOURCE, RESOURCE.GROUP, RESOURCE.VERSION.GROUP or the same with a kind.
 
-        cli-runtime's Builder.mappingFor).
+        Upstream: cli-runtime's Builder.mappingFor.
         """
         name, _, rest = text.partition(".")
         version, has_group, group = rest.partition(".")

@@ -73,10 +73,10 @@ def test_a_deleted_website_leaves_the_index(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("operator")
 def test_a_conflict_is_tried_again(cluster: Cluster) -> None:
-    with cluster.faults.add(verb="write", resource="configmaps", name="index", status=409, times=2) as conflict:
+    with cluster.faults.add(verb="write", resource="configmaps", name="index", status=409, times=5) as conflict:
         cluster.apply(website("Shoes"))
         cluster.wait("configmap", "index", jsonpath="{.data.shop}=Shoes", timeout=SECONDS)
-    assert conflict.hits == 2
+    assert conflict.hits == 5
 
 
 @pytest.mark.usefixtures("operator")

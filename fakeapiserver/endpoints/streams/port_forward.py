@@ -44,9 +44,9 @@ async def serve(request: Request, options: Mapping[str, Any], pod: str, uid: str
 
 
 def tunnelled_protocols(request: Request) -> list[str]:
-    """Returns the protocols that a client offers within SPDY within a WebSocket (upstream:
+    """Returns the protocols that a client offers within SPDY within a WebSocket.
 
-    spdyProtocolsFromWebsocketProtocols).
+    Upstream: spdyProtocolsFromWebsocketProtocols.
     """
     offered = protocols(request.headers) if is_websocket_request(request) else []
     return [name.removeprefix(TUNNEL) for name in offered if name.startswith(TUNNEL) and name.endswith(".k8s.io")]

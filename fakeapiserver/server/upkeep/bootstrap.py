@@ -71,9 +71,9 @@ async def store_objects(scopes: RequestScopes, now: float, config: Config) -> No
 
 
 def _endpoints(address: str, port: int, stamp: str) -> list[Object]:
-    """Returns the endpoints of the service `kubernetes` (upstream:
+    """Returns the endpoints of the service `kubernetes`.
 
-    pkg/controlplane/reconcilers/endpointsadapter.go).
+    Upstream: pkg/controlplane/reconcilers/endpointsadapter.go.
     """
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     endpoints: Object = {

@@ -226,14 +226,14 @@ def _in_one_line(text: bytes | None) -> msgspec.Raw | None:
 
 
 def _address(text: str) -> str:
-    """Returns an address as Go's net.IP shows it (upstream:
+    """Returns an address as Go's net.IP shows it: leading zeros are allowed, zones are not.
 
-    netutils.ParseIPSloppy): leading zeros are allowed, zones are not.
+    Upstream: netutils.ParseIPSloppy.
     """
     try:
         address = ipaddress.ip_address(_LEADING_ZEROS.sub("", text))
     except ValueError:
         return ""
-    if address.version == 4:
+    if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     return "" if address.scope_id else str(address.ipv4_mapped or address)

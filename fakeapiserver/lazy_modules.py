@@ -115,9 +115,14 @@ LAZY: Final = {
     ),
     "States are saved, loaded and compared when a caller asks for it.": (
         "fakeapiserver.server.exported",
+        "fakeapiserver.server.adopting",
+        "fakeapiserver.state.archives",
         "fakeapiserver.state.diff",
         "fakeapiserver.state.file",
+        "fakeapiserver.state.found",
+        "fakeapiserver.state.gathering",
         "fakeapiserver.state.manifests",
+        "fakeapiserver.state.sources",
     ),
     "Other servers are called when there are some: remote APIServices, webhooks, credentials of kubeconfigs.": (
         "fakeapiserver.server.aggregator.controllers",

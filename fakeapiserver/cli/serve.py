@@ -118,6 +118,8 @@ async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: a
 
 
 def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path) -> None:
+    if server.load_report is not None:
+        print(server.load_report, file=sys.stderr, flush=True)
     webhooks, context = server.webhooks, parsed.config.context_name
     if parsed.output == "json":
         facts: dict[str, object] = {"url": server.url, "kubeconfig": str(kubeconfig), "context": context}

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fakeapiserver.cluster.settling import Operators
     from fakeapiserver.controller_runtime.manager import ManagerOptions
     from fakeapiserver.state.diff import Diff
+    from fakeapiserver.state.found import LoadReport
 
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
 
@@ -220,13 +221,22 @@ class AsyncCluster(AsyncVerbs, Configured):
         """A cluster that starts with a state that `save` has written: same uids, resourceVersions, times and history. To be started as any
         other: `with Cluster.load("state.json.gz", nodes=2) as cluster:`.
 
+        - `path`: may also be of another cluster: a file or folder of manifests, what `kubectl get -o yaml` has printed, a support bundle, a
+          must-gather, or another archive of such files, an etcd's snapshot. Objects keep their status, uid, resourceVersion and times;
+          `load_report` has what could not be taken. Objects without a uid are created.
         - `options`: those of `Cluster`. `kubernetes_version` is by default that of the saved cluster.
 
-        OSError; ValueError with one sentence for a file that is damaged, from a newer version, or no saved state."""
+        OSError; ValueError with one sentence for a path that is damaged, from a newer version, or holds no objects."""
         cluster = cls(**options)
         same_version = "kubernetes_version" not in options
         cluster._config, cluster._origin = origins.load(path, cluster._config, same_version=same_version)
         return cluster
+
+    @property
+    def load_report(self) -> "LoadReport | None":
+        """The report about the objects of another cluster with which this one started. Its text has a line for each that was not taken;
+        None for a cluster that was not loaded, or from a saved state."""
+        return self._server.load_report
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""

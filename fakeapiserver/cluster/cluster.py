@@ -32,6 +32,7 @@ from fakeapiserver.server.options.config import Config
 if TYPE_CHECKING:
     from fakeapiserver.cluster.operators import Operator, Setup
     from fakeapiserver.controller_runtime.manager import ManagerOptions
+    from fakeapiserver.state.found import LoadReport
 
 
 class Cluster(Blocking[AsyncCluster]):
@@ -166,12 +167,21 @@ class Cluster(Blocking[AsyncCluster]):
         """A cluster that starts with a state that `save` has written: same uids, resourceVersions, times and history. To be started as any
         other: `with Cluster.load("state.json.gz", nodes=2) as cluster:`.
 
+        - `path`: may also be of another cluster: a file or folder of manifests, what `kubectl get -o yaml` has printed, a support bundle, a
+          must-gather, or another archive of such files, an etcd's snapshot. Objects keep their status, uid, resourceVersion and times;
+          `load_report` has what could not be taken. Objects without a uid are created.
         - `options`: those of `Cluster`. `kubernetes_version` is by default that of the saved cluster.
 
-        OSError; ValueError with one sentence for a file that is damaged, from a newer version, or no saved state."""
+        OSError; ValueError with one sentence for a path that is damaged, from a newer version, or holds no objects."""
         cluster = cls()
         cluster._core = AsyncCluster.load(path, **options)
         return cluster
+
+    @property
+    def load_report(self) -> "LoadReport | None":
+        """The report about the objects of another cluster with which this one started. Its text has a line for each that was not taken;
+        None for a cluster that was not loaded, or from a saved state."""
+        return self._core.load_report
 
     def fork(self) -> "Cluster":
         """Another cluster, which runs already, from the present state: `with cluster.fork() as other:`.

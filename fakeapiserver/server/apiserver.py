@@ -41,6 +41,7 @@ from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust,
 from fakeapiserver.server.services import new_services
 from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.server.upkeep.upkeep import Upkeep
+from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot
 from fakeapiserver.transport.webhook import WebhookConnections
@@ -275,6 +276,16 @@ class APIServer:
     async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
         """Restores a state. Revisions go on rising, above `least`, and every open watch ends, so that clients list again."""
         self.storage.restore(snapshot, least)
+        await self._restored()
+
+    async def serve_definitions(self) -> None:
+        """Serves the custom resources of all stored definitions from now on, not when their event arrives."""
+        await self.custom_resources.sync()
+
+    async def adopted(self, objects: Sequence[StoredObject], revision: int) -> None:
+        """Stores objects of another cluster as they are; `revision` is the newest one there. Every open watch ends."""
+        self.storage.adopt(objects, revision)
+        self.scopes.load_allocations()
         await self._restored()
 
     async def _restored(self) -> None:

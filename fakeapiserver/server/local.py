@@ -21,6 +21,7 @@ from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.nodes import local_storage
 from fakeapiserver.nodes.stages import sources
+from fakeapiserver.server import adopting
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.http.protocol import Limits
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager, Extra
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
+    from fakeapiserver.state.found import LoadReport
 
 _NODE_LIFECYCLE: Final = "node-lifecycle-controller"
 # The controllers that bind claims and let them be deleted.
@@ -72,6 +74,7 @@ class LocalServer:
         self.config = config
         self.listens = listens
         self.origin = origin
+        self.load_report: LoadReport | None = None  # what became of objects from elsewhere
         self.admin_token = (origin.admin_token if origin is not None else "") or secrets.token_urlsafe(24)
         self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock(config.stopped_at))
         self._certificates: Certificates | None = None
@@ -129,7 +132,7 @@ class LocalServer:
             admin_token=self.admin_token,
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
-            storage=origin.storage.fork() if origin is not None else None,
+            storage=origin.storage.fork() if origin is not None and origin.storage is not None else None,
         )
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)
@@ -138,8 +141,10 @@ class LocalServer:
         await api.start()
         if origin is not None:
             await api.metrics_apis.serve(origin.metrics)
-        if self.config.local_storage and origin is None:
+        if self.config.local_storage and (origin is None or origin.storage is None):
             await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
+        if origin is not None and origin.gathered is not None:
+            self.load_report = await adopting.adopt(api, origin.gathered)
         if self.listens:
             await self._listen(api, certificates.serving)
         if self.config.webhooks or self.config.crds:
@@ -253,7 +258,7 @@ class LocalServer:
         config = self.config
         self.webhooks = local_webhooks.LocalWebhooks(config.webhook_cert_dir, config.webhook_port)
         await local_webhooks.install(self.webhooks, config.webhooks, config.crds, api.versions, api.writer)
-        await api.custom_resources.sync()
+        await api.serve_definitions()
 
     async def begin_outage(self, seconds: float | None) -> Outage:
         """Closes the port and resets all connections, for so many seconds of the clock, or until the outage is ended."""

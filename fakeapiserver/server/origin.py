@@ -10,7 +10,7 @@ from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.own_certificates import Certificates
-from fakeapiserver.state import file
+from fakeapiserver.state import file, found, sources
 from fakeapiserver.storage.mvcc import MVCC
 from fakeapiserver.transport.key_pair import KeyPair
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class Origin(Struct, frozen=True, kw_only=True):
     """A server takes copies of `storage` and `clock`, so that several servers can start from one origin.
 
+    `storage`: None for that of a fresh server. `gathered`: objects from elsewhere, which are taken over then.
+
     `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
     `modes`: of controllers. `metrics`: the metrics APIs that are served.
     """
 
-    storage: MVCC
+    storage: MVCC | None = None
     clock: AdjustableClock
     certificates: Certificates | None = None
     authority: KeyPair | None = None
@@ -33,6 +35,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     keys: ServiceAccountKeys | None = None
     modes: "Mapping[str, Mode]" = field(default_factory=dict)
     metrics: Collection[str] = ()
+    gathered: "found.Gathered | None" = None
 
 
 def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved":
@@ -45,6 +48,7 @@ def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved
         private = file.Keys(
             authority.certificate.decode(), authority.key.decode(), origin.admin_token, origin.keys.pem().decode()
         )
+    assert origin.storage is not None
     return file.Saved(kubernetes_version, origin.storage, origin.clock.now(), origin.metrics, private)
 
 
@@ -67,10 +71,13 @@ def origin_of(state: "file.Saved") -> Origin:
 
 
 def load(path: str | os.PathLike[str], config: Config, *, same_version: bool) -> tuple[Config, Origin]:
-    """The origin that a file holds, and the configuration of a server for it, with `same_version` of the saved Kubernetes version.
+    """The origin that a file or folder holds, and the configuration of a server for it, with `same_version` of the saved Kubernetes
+    version.
 
-    Raises OSError and ValueError for a file that can't be used."""
-    state = file.read(path)
+    Raises OSError and ValueError for a path that can't be used."""
+    state = sources.read(path)
+    if isinstance(state, found.Gathered):
+        return config, Origin(clock=AdjustableClock(config.stopped_at), gathered=state)
     if same_version:
         config = structs.replace(config, kubernetes_version=state.kubernetes_version)
     return config, origin_of(state)

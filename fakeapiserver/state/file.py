@@ -138,6 +138,11 @@ def decode(data: bytes, name: str) -> Saved:
     return Saved(header.kubernetes, storage, seconds_of(header.time) or 0.0, header.metrics, keys)
 
 
+def is_saved(data: bytes) -> bool:
+    """Reports whether decompressed bytes claim to be a saved state."""
+    return data.startswith(b'{"format"')
+
+
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes the bytes of `encode` with mode 0600: the file appears, or is replaced, as a whole. Raises OSError."""
     file = Path(path)

@@ -4,7 +4,7 @@ Every operation finishes within one turn of the event loop: there is no await be
 commit and its publication, so no lock is needed and no watcher can miss, repeat or reorder an event.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fakeapiserver.chance import UNSEEDED, Chance
@@ -129,6 +129,11 @@ class MemoryStorage:
     def restore(self, snapshot: Snapshot, least: int = 0) -> None:
         """Brings a state back, at a revision above `least`; open watches end, since no sequence of events leads there."""
         self._mvcc.restore(snapshot, least)
+        self._hub.end_all()
+
+    def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
+        """Stores objects of another storage as they are, `revision` being the newest one there; open watches end."""
+        self._mvcc.adopt(objects, revision)
         self._hub.end_all()
 
     def revert(self, snapshot: Snapshot) -> None:

@@ -17,7 +17,7 @@ Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/c
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -249,6 +249,18 @@ class MVCC:
         self._buckets = {
             name: Bucket(dict(stored), sorted(stored), [], self.revision) for name, stored in known.items()
         }
+
+    def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
+        """Stores objects of another storage with their revisions, of which `revision` is the newest. The revision rises above it and the
+        history is forgotten, so watches must start again."""
+        self.revision = max(self.revision, revision) + 1
+        self._history.clear()
+        self._bytes = 0
+        self.compacted = self.revision
+        for stored in objects:
+            self._bucket(stored.key).put(stored)
+        for bucket in self._buckets.values():
+            bucket.generation = self.revision
 
     def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""

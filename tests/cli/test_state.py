@@ -1,5 +1,6 @@
 """`fakeapiserver state`, and the paths below /fakeapiserver/state that it uses."""
 
+import json
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,6 +61,20 @@ def test_a_state_is_saved_compared_and_loaded(
     assert "open watches" in capsys.readouterr().out
 
 
+def test_objects_from_elsewhere_are_added(
+    cluster: Cluster, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.apply(config_map("kept"))
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "maps.json").write_text(json.dumps([config_map("one"), {"apiVersion": "x/v1", "kind": "Y"}]))
+    assert run("load", tmp_path) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"1 object of {tmp_path} loaded: 1 configmaps"
+    assert printed[1:] == ["not taken: Y (shop/maps.json#2): it has no metadata"]
+    assert cluster.get("cm/one")
+    assert cluster.get("cm/kept")
+
+
 def test_objects_are_exported(cluster: Cluster, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cluster.apply(config_map("exported"))
     assert run("export", tmp_path) == 0
@@ -73,7 +88,7 @@ def test_objects_are_exported(cluster: Cluster, run: Run, tmp_path: Path, capsys
         (["sav"], 2, "there is no state sav: the actions are show, save, load, diff, export"),
         (["save"], 2, "state save needs the name of a file"),
         (["diff", "a", "b", "c"], 2, "state diff needs the names of one or two saved files"),
-        (["load", "missing.json"], 1, "there is no file missing.json"),
+        (["load", "missing.json"], 1, "there is no file or folder missing.json"),
         (["show", "--server=other"], 1, "no server 'other' runs"),
     ],
 )
@@ -111,7 +126,7 @@ def test_a_large_state_is_loaded_over_http(cluster: Cluster, client: httpx.Clien
     saved = client.get("/state/save").content
     assert len(saved) > 4_000_000
     cluster.delete("cm/large-0")
-    assert client.post("/state/load", content=saved).status_code == 204
+    assert client.post("/state/load", content=saved).status_code == 200
     assert len(cluster.get("cm/large-0")["data"]["k"]) == 900_000
 
 
@@ -121,7 +136,7 @@ def test_a_state_of_a_later_revision_is_loaded_at_a_later_revision(client: httpx
         trusted = ssl.create_default_context(cadata=other.ca.decode())
         headers = {"Authorization": f"Bearer {other.token}"}
         answer = httpx.post(f"{other.url}/fakeapiserver/state/load", content=saved, headers=headers, verify=trusted)
-        assert answer.status_code == 204
+        assert answer.status_code == 200
         [changed] = other.apply(config_map("a", k="new"))
     revision = client.get("/state").json()["revision"]
     assert int(changed["metadata"]["resourceVersion"]) > revision

@@ -120,8 +120,8 @@ def with_header(**changes: object) -> Callable[[bytes], bytes]:
         (with_header(revision="x"), "the first line of .* is invalid"),
         (with_header(revision=1), "holds no valid state"),
         (with_header(objects=10**6), "holds no valid state: it has"),
-        (lambda data: b"", "is not a saved state"),
-        (lambda data: b"\xff\xfe\n", "is not a saved state"),
+        (lambda data: b"", "holds no Kubernetes objects"),
+        (lambda data: b"\xff\xfe\n", "is no saved state, no YAML or JSON"),
     ],
 )
 def test_a_damaged_file_is_refused(

@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from fakeapiserver.cli.arguments import UsageError, read_boolean, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.control import remote
-from fakeapiserver.state import diff, file, manifests
+from fakeapiserver.state import archives, diff, file, manifests, sources
+from fakeapiserver.state.found import LoadReport
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "server": text("server"),
@@ -21,7 +23,7 @@ FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
 _ACTIONS: Final = {
     "show": (0, 0, "nothing else"),
     "save": (1, 1, "the name of a file"),
-    "load": (1, 1, "the name of a file"),
+    "load": (1, 1, "the name of a file or folder"),
     "diff": (1, 2, "the names of one or two saved files"),
     "export": (1, 1, "the name of a folder"),
 }
@@ -60,9 +62,11 @@ def _done(action: str, names: Sequence[str], options: Options) -> str:
             file.write(names[0], remote.ask_bytes(options.server, "GET", "/state/save"))
             return f"{names[0]} is saved"
         case "load":
-            file.read(names[0])  # its errors name the file
-            remote.ask_bytes(options.server, "POST", "/state/load", Path(names[0]).read_bytes())
-            return f"{names[0]} is loaded"
+            sources.read(names[0])  # its errors name the file
+            answer = remote.ask_bytes(options.server, "POST", "/state/load", archives.packed(Path(names[0])))
+            report = msgspec.json.decode(answer, type=LoadReport)
+            is_saved_state = not (report.taken or report.untaken)
+            return f"{names[0]} is loaded" if is_saved_state else str(structs.replace(report, source=names[0]))
         case "diff":
             old = file.read(names[0])
             if len(names) == 2:

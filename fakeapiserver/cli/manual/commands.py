@@ -139,9 +139,10 @@ _IN_THE_BACKGROUND: Final = (
     ),
     Command(
         "state",
-        "state [show | save FILE | load FILE | diff FILE ... | export FOLDER] [FLAG ...]",
+        "state [show | save FILE | load PATH | diff FILE ... | export FOLDER] [FLAG ...]",
         "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "
-        "changes since it was saved or those between two files, and writes the objects as manifests.",
+        "changes since it was saved or those between two files, and writes the objects as manifests. Any other file or folder with objects "
+        "adds them to those of the server: manifests, the output of `kubectl get -o yaml`, a support bundle, a must-gather.",
         {
             "State": {
                 "server": _SERVER,

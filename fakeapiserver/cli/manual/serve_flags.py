@@ -74,9 +74,10 @@ OWN: Final = {
         ),
         "faults": Flag("A YAML file of faults, which clients meet from the start; may be repeated.", "none", "FILE"),
         "load": Flag(
-            "Starts with a state that `fakeapiserver state save` has written, in its Kubernetes version.",
+            "Starts with a state that `fakeapiserver state save` has written, in its Kubernetes version; or with objects of another "
+            "cluster: a file or folder of manifests, the output of `kubectl get -o yaml`, an archive, a support bundle.",
             "none",
-            "FILE",
+            "PATH",
             "--load=state.json.gz",
         ),
         "kept-requests": Flag(

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
+import msgspec
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from fakeapiserver.clock import Clock
-from fakeapiserver.server import exported
+from fakeapiserver.server import adopting, exported
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.state import diff as diffs
-from fakeapiserver.state import file
+from fakeapiserver.state import file, sources
+from fakeapiserver.state.found import Gathered, LoadReport
 from fakeapiserver.storage.mvcc import Snapshot
 
 
-class Controlled(exported.Exported, Protocol):
+class Controlled(exported.Exported, adopting.Adopting, Protocol):
     """The part of an API server that has a state."""
 
     @property
@@ -42,17 +44,23 @@ def router(server: Controlled, find: Callable[[int], Snapshot]) -> APIRouter:
         state = file.Saved(version, server.storage.fork(), server.clock.now(), served)
         return Response(file.encode(state), media_type="application/json")
 
-    @routes.post("/state/load", status_code=204)
-    async def load_state(request: Request) -> None:
-        """Restores the state of a file, the body. Revisions keep rising; all open watches end, so that their clients list again."""
+    @routes.post("/state/load")
+    async def load_state(request: Request) -> dict[str, Any]:
+        """Restores the saved state that the body is, or adds the objects of another file: manifests, lists, an archive of them, an etcd's
+        file. Revisions keep rising; all open watches end, so that their clients list again. Returns a report."""
         try:
-            state = file.decode(await request.body(), "the body")
+            state = sources.of_bytes(await request.body(), "the body")
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
+        if isinstance(state, Gathered):
+            report: dict[str, Any] = msgspec.to_builtins(await adopting.adopt(server, state))
+            return report
         if state.kubernetes_version != version:
             text = f"the state is of Kubernetes {state.kubernetes_version}, but this server serves {version}: start one with serve --load"
             raise HTTPException(422, text)
         await server.restore(state.storage.snapshot(), state.storage.revision)
+        restored: dict[str, Any] = msgspec.to_builtins(LoadReport("the body"))
+        return restored
 
     @routes.get("/state/diff", response_class=Response)
     async def diff_states(

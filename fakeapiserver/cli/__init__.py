@@ -26,6 +26,7 @@ _MODULES: Final = {
     "requests": "control.requests",
     "state": "control.state",
     "clock": "control.clock",
+    "clone": "clone",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

@@ -164,6 +164,31 @@ _IN_THE_BACKGROUND: Final = (
 
 _ELSEWHERE: Final = (
     Command(
+        "clone",
+        "clone FILE --context NAME [FLAG ...]",
+        "Copies the objects of a live cluster into a file, a List as kubectl prints it, for serve --load and Cluster.load. It sends "
+        "GET and nothing else, at most 50 a second, and reads the context that you name, never the current one. Objects that the user may "
+        "not list are named at the end. The file has mode 0600.",
+        {
+            "Clone": {
+                "context": Flag("The kubeconfig's context to read; required.", "", "NAME", "--context=prod"),
+                "kubeconfig": Flag(
+                    "The kubeconfig.", "KUBECONFIG or ~/.kube/config", "FILE", "--kubeconfig=prod.kubeconfig"
+                ),
+                "namespace": Flag(
+                    "The namespaces to read, with the definitions of their custom resources.",
+                    "none",
+                    "LIST",
+                    "--namespace=shop,billing",
+                ),
+                "all-namespaces": Flag("Reads everything.", "false"),
+                "cluster-scoped": Flag("Reads the objects outside of namespaces, too.", "false"),
+                "with-secrets": Flag("Also takes the values of Secrets.", "false"),
+                **HELP,
+            }
+        },
+    ),
+    Command(
         "controller-manager",
         "controller-manager --kubeconfig FILE [FLAG ...]",
         "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "

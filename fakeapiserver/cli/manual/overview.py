@@ -16,6 +16,7 @@ SUMMARIES: Final = {
     "requests": "shows the last requests of a server's clients",
     "state": "saves, loads, compares and exports the state of a server",
     "clock": "shows, stops, advances and sets the clock of a server",
+    "clone": "copies the objects of a live cluster into a file",
     "controller-manager": "runs the bundled controllers for any API server",
     "nodes": "simulates nodes and a scheduler for any API server",
     "envtest-assets": "writes kube-apiserver, etcd and kubectl for Go's envtest",

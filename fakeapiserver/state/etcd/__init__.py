@@ -1,0 +1,1 @@
+"""Reads the objects in a file of etcd: a snapshot, or a member's database. No etcd is needed."""

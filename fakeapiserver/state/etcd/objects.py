@@ -4,8 +4,9 @@
 >>> objects = {key: obj["metadata"]["name"] for key, obj in snapshot.objects}  # doctest: +SKIP
 >>> reasons = dict(snapshot.untaken)                                       # doctest: +SKIP
 
-Built-in kinds are stored as protobuf, custom resources, CustomResourceDefinitions and APIServices as JSON (or CBOR), each in the version
-that the API server stored it in. Encrypted values are listed, not read.
+Built-in kinds are stored as protobuf, custom resources, CustomResourceDefinitions and APIServices as JSON (or CBOR). Each object keeps the
+version that it is stored in; only CustomResourceDefinitions, which are stored in v1beta1, are converted to v1. Encrypted values are listed,
+not read.
 
 Upstream: k8s.io/apiserver/pkg/storage/etcd3, pkg/storage/value, pkg/registry/core/service/allocator/storage.
 """
@@ -20,7 +21,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.apis.recorded import NEWEST
-from fakeapiserver.state.etcd import snapshot
+from fakeapiserver.state.etcd import definitions, snapshot
 from fakeapiserver.storage.keys import ROOT
 
 _ENCRYPTED: Final = b"k8s:enc:"
@@ -87,7 +88,7 @@ def _decode(value: bytes, version: str) -> Object:
         raise ValueError("is not an object: it has no apiVersion and kind")
     if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
         raise ValueError("is not an object: it has no metadata with a name")
-    return obj
+    return definitions.to_v1(obj) if (obj["apiVersion"], obj["kind"]) == definitions.STORED else obj
 
 
 def _message(value: bytes, version: str) -> Object:

@@ -72,7 +72,7 @@ class Server:
     def delete(self, obj: Object) -> None:
         """Deletes it, also if it waits for a controller, which doesn't run."""
         path = f"{self.collection(obj)}/{obj['metadata']['name']}"
-        if "deletionTimestamp" in self.ask("DELETE", path, {"gracePeriodSeconds": 0}).get("metadata", {}):
+        if self.ask("DELETE", path, {"gracePeriodSeconds": 0})["metadata"].get("finalizers"):
             self.ask("PATCH", path, {"metadata": {"finalizers": None}}, _MERGE_PATCH)
 
     def objects(self, api_version: str, kind: str) -> dict[str, Object]:

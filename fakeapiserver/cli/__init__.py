@@ -27,6 +27,7 @@ _MODULES: Final = {
     "state": "control.state",
     "clock": "control.clock",
     "clone": "clone",
+    "sweep": "sweep",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

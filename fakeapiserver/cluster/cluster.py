@@ -144,6 +144,7 @@ class Cluster(Blocking[AsyncCluster]):
     # ---------------------------------------------- what kubectl's commands do
 
     apply = blocking(AsyncCluster.apply)
+    patch = blocking(AsyncCluster.patch)
     get = blocking(AsyncCluster.get)
     list = blocking(AsyncCluster.list)
     delete = blocking(AsyncCluster.delete)

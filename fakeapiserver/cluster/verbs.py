@@ -5,11 +5,11 @@ The requests are those of the user `fakeapiserver:cluster`, who may do everythin
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.client.dynamic import DeleteOptions
+from fakeapiserver.client.dynamic import JSON_PATCH, MERGE_PATCH, DeleteOptions
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.cluster import resources as resources_module
 from fakeapiserver.cluster import waiting
@@ -56,6 +56,25 @@ class AsyncVerbs(ABC):
             await resources.apply(obj, field_manager, namespace, force=force)
             for obj in resources_module.in_order([*read_all(objects)])
         ]
+
+    async def patch(
+        self,
+        resource: Resource,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        namespace: str | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Changes an object by a merge patch, or by a JSON patch if `patch` is a list, and returns it:
+        `patch("deploy/web", {"spec": {"replicas": 3}})`. The namespace is `default` by default.
+
+        Raises StatusError for an unknown object or a change that is refused, LookupError for an unknown resource."""
+        reference = await self._opened().reference(resource, "", namespace)
+        parts = (subresource,) if subresource else ()
+        if isinstance(patch, Mapping):
+            return await reference.client.patch(reference.name, dict(patch), *parts, patch_type=MERGE_PATCH)
+        changes = [dict(each) for each in patch]
+        return await reference.client.patch(reference.name, changes, *parts, patch_type=JSON_PATCH)
 
     async def get(self, resource: Resource, name: str = "", namespace: str | None = None) -> Object:
         """Returns an object: `get("deployment", "web")` or `get("deploy/web")`. The namespace is `default` by default.

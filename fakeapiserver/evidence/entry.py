@@ -127,7 +127,7 @@ class Content(Struct, frozen=True):
 
 
 def _is_of(entry: RequestEntry, content: Content, former: StoredObject | None, new: StoredObject | None) -> bool:
-    if entry.revision:
+    if not content.uid:
         return new is not None and new.mod_revision == entry.revision
     return new is None and former is not None and former.index.uid == content.uid
 
@@ -154,6 +154,10 @@ def _decoded(data: bytes, content_type: str) -> Any:
 class _Meta(Struct):
     name: str = ""
     resourceVersion: str = ""  # noqa: N815
+    uid: str = ""
+    deletionTimestamp: str | None = None  # noqa: N815
+    deletionGracePeriodSeconds: int | None = None  # noqa: N815
+    finalizers: list[str] | None = None
 
 
 class _Details(Struct):
@@ -169,17 +173,22 @@ class _Head(Struct):
 
 
 class Head(Struct, frozen=True):
-    """The first facts of an answer: the object's name and resourceVersion, a refusal's reason and message, a deleted object's uid."""
+    """The first facts of an answer: the object's name and resourceVersion, a refusal's reason and message, a deleted object's uid.
+
+    `gone`: nothing holds the object any more, so that the write has deleted it."""
 
     name: str = ""
     revision: int = 0
     reason: str = ""
     message: str = ""
     uid: str = ""
+    gone: bool = False
 
 
 _NO_HEAD: Final = Head()
 _PROTOBUF: Final = b"k8s\x00"
+# Fields of ObjectMeta.
+_UID, _DELETION_TIMESTAMP, _GRACE, _FINALIZERS = 5, 9, 10, 14
 _decoder: Final = msgspec.json.Decoder(_Head)
 # In the beginning of a long list, the rest of which isn't kept.
 _LIST_REVISION: Final = re.compile(rb'"metadata":\{"resourceVersion":"(\d+)"').search
@@ -197,7 +206,9 @@ def head(data: bytes) -> Head:
     meta, details = found.metadata or _Meta(), found.details or _Details()
     revision = int(meta.resourceVersion) if meta.resourceVersion.isdecimal() else 0
     is_status = found.kind == "Status"
-    return Head(meta.name, revision, found.reason if is_status else "", found.message if is_status else "", details.uid)
+    gone = bool(meta.deletionTimestamp) and not meta.finalizers and not meta.deletionGracePeriodSeconds
+    uid = details.uid or meta.uid * gone
+    return Head(meta.name, revision, found.reason if is_status else "", found.message if is_status else "", uid, gone)
 
 
 def _protobuf_head(data: bytes) -> Head:
@@ -207,16 +218,21 @@ def _protobuf_head(data: bytes) -> Head:
     meta = dict(_fields(dict(_fields(unknown.get(2, b""))).get(1, b"")))
     is_list = kind.endswith("List")
     revision = meta.get(2 if is_list else 6, b"").decode()
-    return Head("" if is_list else meta.get(1, b"").decode(), int(revision) if revision.isdecimal() else 0)
+    number = int(revision) if revision.isdecimal() else 0
+    if is_list:
+        return Head(revision=number)
+    gone = _DELETION_TIMESTAMP in meta and _FINALIZERS not in meta and not meta.get(_GRACE)
+    return Head(meta.get(1, b"").decode(), number, uid=meta.get(_UID, b"").decode() if gone else "", gone=gone)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the length-delimited fields of a message up to a field of fixed size, which metadata doesn't have."""
+    """Yields the fields of a message up to one of fixed size, which metadata doesn't have; numbers as no or some bytes."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
         if tag & 7 == 0:
-            _, at = _varint(data, at)
+            value, at = _varint(data, at)
+            yield tag >> 3, b"\1" * (value > 0)
         elif tag & 7 == 2:
             size, at = _varint(data, at)
             yield tag >> 3, data[at : at + size]

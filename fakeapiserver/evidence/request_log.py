@@ -238,7 +238,7 @@ class _Record:
         if info.verb not in _WRITES:
             return False
         if found.revision:
-            return found.revision > self.began_at
+            return found.revision > self.began_at or found.gone
         return info.verb in _DELETES or info.subresource in _CHANGING_SUBRESOURCES
 
     def _content(self, found: Head) -> Content | None:

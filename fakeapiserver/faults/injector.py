@@ -12,7 +12,8 @@ import msgspec
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.serializer import json, yaml
+from fakeapiserver.apimachinery.serializer import cbor, json, protobuf, yaml
+from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, Receive, Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -378,8 +379,12 @@ def _again(data: bytes, receive: Receive) -> Receive:
 
 
 def _decoded(data: bytes, content_type: str) -> Object | None:
-    """Returns a body as JSON data if it is JSON or YAML and an object; else None."""
+    """Returns a body as JSON data if it is an object in one of the server's formats; else None."""
     try:
+        if "protobuf" in content_type:
+            return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.messages())
+        if "cbor" in content_type:
+            return cbor.decode_map(data)
         document = yaml.decode(data) if "yaml" in content_type else json.decode(data)
     except (ValueError, msgspec.DecodeError, StatusError):
         return None

@@ -107,6 +107,12 @@ def diff(old: Snapshot, new: Snapshot, *, noise: bool = False) -> Diff:
     return result
 
 
+def fields(resource: str, old: Object, new: Object) -> list[Field]:
+    """The differences of two objects of a resource, without what the server sets at each write. Values of Secrets are hidden."""
+    found = [*_fields("", old, new, noise=False)]
+    return [_masked(each) for each in found] if resource == "secrets" else found
+
+
 def _compared(was: StoredObject, now: StoredObject, noise: bool) -> Entry:
     entry = _entry(now)
     old, new = json.loads(was.value), json.loads(now.value)

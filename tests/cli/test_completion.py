@@ -18,7 +18,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 # the words up to the cursor, and what bash offers; bash takes = for a word of its own
 LINES = [
-    ("s", {"serve", "state", "status", "stop"}),
+    ("s", {"serve", "state", "status", "stop", "sweep"}),
     ("co", {"controller-manager", "completion"}),
     ("create ", {"api", "webhook"}),
     ("create api --na", {"--namespaced"}),

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from fakeapiserver import AsyncCluster, Cluster
+from fakeapiserver.apimachinery.serializer import cbor, yaml
+from fakeapiserver.apimachinery.serializer.protobuf import envelope
+from fakeapiserver.apis import protobuf
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
@@ -50,10 +53,13 @@ class Client:
     def ask(
         self, method: str, path: str, body: object = None, media_type: str = "application/json", agent: str = "test"
     ) -> Answer:
+        return self.send(method, path, json.dumps(body).encode() if body is not None else None, media_type, agent)
+
+    def send(self, method: str, path: str, body: bytes | None, media_type: str, agent: str = "test") -> Answer:
         connection = http.client.HTTPSConnection(self._host, self._port, context=self._trusted, timeout=20)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": media_type, "User-Agent": agent}
         try:
-            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            connection.request(method, path, body, headers)
             response = connection.getresponse()
             text = response.read().decode()
             return Answer(response.status, {key.lower(): value for key, value in response.getheaders()}, text)
@@ -263,6 +269,28 @@ def test_which_requests_are_struck(cluster: Cluster, client: Client, fields: Any
     with cluster.faults.add(status=409, **fields) as fault:
         answer = client.ask("PATCH", f"{MAPS}/a", {"data": {"x": "2"}}, MERGE, agent="my-operator/1.0")
     assert (answer.status, fault.hits) == ((409, 1) if struck else (200, 0))
+
+
+def _protobuf(body: dict[str, Any]) -> bytes:
+    return envelope("v1", "ConfigMap", [protobuf.encoder().message("k8s.io.api.core.v1.ConfigMap")(body)])
+
+
+@pytest.mark.parametrize(
+    ("media_type", "encode"),
+    [
+        ("application/json", lambda body: json.dumps(body).encode()),
+        ("application/yaml", yaml.encode),
+        ("application/cbor", cbor.encode),
+        ("application/vnd.kubernetes.protobuf", _protobuf),
+    ],
+)
+def test_the_body_is_read_in_every_format(
+    cluster: Cluster, client: Client, media_type: str, encode: Callable[[Any], bytes]
+) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "2"}}
+    with cluster.faults.add(verb="create", object="object.data.x == '2'", status=409) as fault:
+        client.send("POST", MAPS, encode(body), media_type)
+    assert fault.hits == 1
 
 
 def test_labels_are_those_of_the_object(cluster: Cluster, client: Client) -> None:

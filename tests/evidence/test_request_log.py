@@ -157,6 +157,20 @@ def test_the_object_before_and_after_a_write(cluster: Cluster, log: RequestLog) 
     assert created.connection.startswith("127.0.0.1:")
 
 
+@pytest.mark.parametrize("accept", ["application/json", "application/vnd.kubernetes.protobuf"])
+def test_taking_the_last_finalizer_away_deletes(cluster: Cluster, log: RequestLog, accept: str) -> None:
+    client = Client(cluster)
+    client.status("POST", CONFIG_MAPS, {"metadata": {"name": "held", "finalizers": ["example.com/a", "example.com/b"]}})
+    client.status("DELETE", f"{CONFIG_MAPS}/held")
+    log.forget()
+    for finalizers in (["example.com/b"], None):
+        change = {"metadata": {"finalizers": finalizers}}
+        client.status("PATCH", f"{CONFIG_MAPS}/held", change, MERGE, accept=accept)
+    fewer, none = log.entries
+    assert (fewer.changed, none.changed, none.after) == (True, True, None)
+    assert fewer.after["metadata"]["finalizers"] == none.before["metadata"]["finalizers"] == ["example.com/b"]
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "expected"),
     [

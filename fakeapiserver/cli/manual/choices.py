@@ -8,6 +8,7 @@ from fakeapiserver.apis import recorded
 from fakeapiserver.cli.manual import commands, topics
 from fakeapiserver.controller_manager import descriptor as descriptor_module
 from fakeapiserver.server.options import authorization, config
+from fakeapiserver.sweep import perturbation
 
 
 def _controllers() -> Sequence[str]:
@@ -42,6 +43,7 @@ _CHOICES: Final[Mapping[str, Callable[[], Sequence[str]]]] = {
     "envtest-outputs": lambda: ("path", "env", "json", "overview"),
     "feature-gates": _feature_gates,
     "help": _help,
+    "kinds": lambda: perturbation.KINDS,
     "kubernetes-versions": _kubernetes_versions,
     "metrics": lambda: ("resource", "custom", "external"),
     "outputs": lambda: ("text", "json"),

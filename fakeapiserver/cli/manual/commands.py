@@ -189,6 +189,40 @@ _ELSEWHERE: Final = (
         },
     ),
     Command(
+        "sweep",
+        "sweep --operator COMMAND --scenario FILE [FLAG ...]",
+        "Runs an operator, in any language, through a scenario: first undisturbed, and then once for each surprise that a legal cluster "
+        "may have for it. It is killed between two writes, its writes are refused, others change its objects, and it is served by an API "
+        "server that lags behind. Each case has a server of its own. A run that ends in another state than the undisturbed one, "
+        "loses an object, crashes or doesn't come to rest is a finding, and is tried a second time. "
+        "The exit status is 3 if there are findings.",
+        {
+            "Sweep": {
+                "operator": Flag(
+                    "The command that runs the operator; {port} and {port:NAME} in it are free ports. KUBECONFIG leads to the server.",
+                    "",
+                    "COMMAND",
+                    "--operator='./bin/manager --metrics-bind-address=:{port}'",
+                ),
+                "scenario": Flag("The YAML file with what users do.", "", "FILE", "--scenario=scenario.yaml"),
+                "jobs": Flag("Runs so many cases at a time.", "2", "N", "--jobs=4"),
+                "budget": Flag("Begins no case after this time.", "none", "DURATION", "--budget=5m"),
+                "kinds": Flag("The kinds of surprises.", "all", "LIST", "--kinds=crash,stale", "kinds"),
+                "only": Flag("The one surprise of this name.", "none", "NAME"),
+                "plan": Flag("Prints the surprises and ends.", "false"),
+                "results": Flag("Keeps the results in this file, and goes on from it.", "none", "FILE"),
+                "patience": Flag(
+                    "The time until the right state must be reached.", "10s", "DURATION", "--patience=30s"
+                ),
+                "quiet": Flag(
+                    "The time for which an operator at rest sends no request.", "300ms", "DURATION", "--quiet=1s"
+                ),
+                "output": Flag("Prints text, JSON or JUnit XML.", "text", "FORMAT", "--output=junit"),
+                **HELP,
+            }
+        },
+    ),
+    Command(
         "controller-manager",
         "controller-manager --kubeconfig FILE [FLAG ...]",
         "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "

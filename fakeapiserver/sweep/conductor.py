@@ -1,0 +1,217 @@
+"""Brings a perturbation about while a case runs, by faults and by killing the operator."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.faults import Fault
+from fakeapiserver.sweep.perturbation import Perturbation, WritePoint
+from fakeapiserver.sweep.states import TOUCHED
+
+# Long enough for everything that reacts to a fault, and short enough not to be waited for.
+_HELD: Final = 600.0
+_LATE: Final = 0.4
+_LOOK: Final = 0.2
+_COMMIT_SECONDS: Final = 5.0
+_PAUSE: Final = 0.005
+
+
+class Conductor:
+    """`stop` and `start` end and start the operator, whose requests are those of `users`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        perturbation: Perturbation | None,
+        stop: Callable[[], None],
+        start: Callable[[], None],
+        users: str,
+    ) -> None:
+        self._cluster = cluster
+        self._perturbation = perturbation
+        self._stop_operator = stop
+        self._start_operator = start
+        self._users = users
+        self._faults: list[Fault] = []
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._acting = threading.Event()
+        self.reached = perturbation is None
+        # An API server that stays at an earlier state is there, and the operator is served by it.
+        self._frozen = self._is_behind = False
+        self._error: BaseException | None = None
+
+    # ------------------------------------------------------------ called by the case
+
+    def begin(self) -> None:
+        """Called before the operator starts."""
+        perturbation = self._perturbation
+        if perturbation is None:
+            return
+        if perturbation.kind == "late":
+            self._add(verb="watch", **self._of_resource(perturbation.resource), delay=_LATE)
+            self.reached = True
+        elif perturbation.point is not None:
+            self._thread = threading.Thread(target=self._watch, args=(perturbation, perturbation.point), daemon=True)
+            self._prepare(perturbation, perturbation.point)
+            self._thread.start()
+
+    def before_step(self, number: int) -> None:
+        perturbation = self._perturbation
+        if perturbation is None or perturbation.step != number:
+            return
+        if perturbation.kind == "unobserved":
+            self._add(verb="watch", **self._of_resource(perturbation.resource), coalesce=_HELD)
+            self.reached = True
+        elif perturbation.kind == "lease":
+            self._add(resource="leases", holder="another-candidate")
+            self.reached = True
+
+    def after_step(self, number: int) -> bool:
+        """Reports whether something was done that the operator has to digest."""
+        perturbation = self._perturbation
+        if perturbation is None:
+            return False
+        if perturbation.kind in ("unobserved", "lease") and perturbation.until == number:
+            self._clear()
+            return True
+        if perturbation.kind != "stale":
+            return False
+        if perturbation.point is None and perturbation.step == number:
+            self._freeze()
+        if perturbation.until != number or not self._frozen:
+            return False
+        self.reached = self._is_behind = True
+        self._stop_operator()
+        self._start_operator()
+        return True
+
+    @property
+    def delay(self) -> float:
+        """Seconds by which events of watches come late."""
+        return _LATE if self._perturbation is not None and self._perturbation.kind == "late" else 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Reports whether the operator can't know the present state yet."""
+        is_blind = self._perturbation is not None and self._perturbation.kind == "unobserved" and bool(self._faults)
+        return self._is_behind or is_blind
+
+    def catch_up(self) -> bool:
+        """Lets a stale API server catch up, once the operator has come to rest with it. Reports whether it was behind."""
+        was_behind, self._is_behind = self._is_behind, False
+        if was_behind:
+            self._clear()
+        return was_behind
+
+    def finish(self) -> bool:
+        """Waits until what has begun is done. Reports whether there was something."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        acting = self._acting.is_set()
+        while self._acting.is_set():
+            time.sleep(_PAUSE)
+        return acting
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._clear()
+        if self._thread is not None:
+            self._thread.join()
+
+    # ------------------------------------------------------------ at a write
+
+    def _prepare(self, perturbation: Perturbation, point: WritePoint) -> None:
+        where: dict[str, Any] = {**point.fields, "nth": point.occurrence}
+        match perturbation.kind:
+            case "crash" if perturbation.when == "after":
+                self._add(**where, rate=1)
+            case "refuse" if perturbation.status:
+                self._add(**where, status=perturbation.status, when=perturbation.when)
+            case "refuse":
+                self._add(**where, reset=perturbation.when)
+            case _:
+                self._add(**where, hang=True)
+
+    def _watch(self, perturbation: Perturbation, point: WritePoint) -> None:
+        """In a thread of its own: acts when the write comes."""
+        fault = self._faults[0]
+        while not self._ended.is_set():
+            try:
+                fault.wait(1, _LOOK)
+                break
+            except TimeoutError:
+                continue
+        else:
+            return
+        self._acting.set()
+        try:
+            self._act(perturbation, point, fault)
+            self.reached = self.reached or perturbation.kind != "stale"  # which begins at the restart
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._acting.clear()
+
+    def _act(self, perturbation: Perturbation, point: WritePoint, fault: Fault) -> None:
+        match perturbation.kind:
+            case "crash":
+                if perturbation.when == "after":
+                    self._wait_until_answered(fault)
+                self._stop_operator()
+                self._clear()
+                self._start_operator()
+            case "conflict":
+                self._touch(point)
+                self._clear()
+            case "restart":
+                self._cluster.restart(compact=True)
+                self._clear()
+            case "stale":
+                self._freeze()
+                fault.remove()
+                self._faults.remove(fault)
+
+    def _wait_until_answered(self, fault: Fault) -> None:
+        """Returns when the write is stored and its answer has begun."""
+        deadline = time.monotonic() + _COMMIT_SECONDS
+        number = f"fault {fault.id} "
+        while time.monotonic() < deadline:
+            if any(entry.fault.startswith(number) for entry in self._cluster.requests.all().by(user=self._users)):
+                return
+            time.sleep(_PAUSE)
+
+    def _touch(self, point: WritePoint) -> None:
+        """Another writer adds an annotation."""
+        with suppress(StatusError):
+            self._cluster.patch(
+                f"{point.resource}/{point.name}",
+                {"metadata": {"annotations": {TOUCHED: "true"}}},
+                namespace=point.namespace or None,
+            )
+
+    def _freeze(self) -> None:
+        """The API server of all later starts of the operator stays at the state of now."""
+        started = len({entry.user for entry in self._cluster.requests.all().by(user=self._users)})
+        users = [f"{self._users.removesuffix('*')}{number}" for number in range(started + 1, started + 10)]
+        self._faults.append(self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True))
+        self._frozen = True
+
+    # ------------------------------------------------------------ faults
+
+    def _add(self, **fields: Any) -> None:
+        self._faults.append(self._cluster.faults.add(user=[self._users], **fields))
+
+    def _clear(self) -> None:
+        while self._faults:
+            self._faults.pop().remove()
+
+    @staticmethod
+    def _of_resource(name: str) -> dict[str, str]:
+        resource, _, group = name.partition(".")
+        return {"resource": resource, "group": group} if group else {"resource": resource}

@@ -1,0 +1,95 @@
+"""The surprises that a legal cluster may have for an operator, as data.
+
+    crash after create secrets shop/db-password
+    refuse update deployments/status shop/web (2nd) with 409
+
+A perturbation is bound to a write of the operator, to a step of the scenario, or to both. It has a name that is the same in every run.
+"""
+
+import json
+from typing import Final, Literal
+
+from msgspec import Struct
+
+Kind = Literal["crash", "refuse", "conflict", "stale", "unobserved", "late", "restart", "lease"]
+# The order is that of reports: of several causes of a finding, the first is shown.
+KINDS: Final[tuple[Kind, ...]] = ("crash", "refuse", "conflict", "stale", "unobserved", "late", "restart", "lease")
+_ORDINALS: Final = ("", "", "2nd", "3rd")
+
+
+class WritePoint(Struct, frozen=True, order=True):
+    """A write of the operator: the `occurrence`th (from 1) of this verb to this object. `name` is empty if it is generated."""
+
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    occurrence: int
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of faults that match such writes."""
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        found = {"verb": self.verb, "resource": resource, "namespace": self.namespace}
+        if self.verb == "create" and not self.subresource:  # the path of a create has no name
+            found["object"] = f"object.metadata.name == {json.dumps(self.name)}" if self.name else ""
+        else:
+            found["name"] = self.name
+        return {field: text for field, text in found.items() if text}
+
+    def __str__(self) -> str:
+        """`update deployments.apps/status shop/web (2nd)`"""
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        where = "/".join(part for part in (self.namespace, self.name or "*") if part)
+        ordinal = _ORDINALS[self.occurrence] if self.occurrence < len(_ORDINALS) else f"{self.occurrence}th"
+        return f"{self.verb} {resource} {where}{f' ({ordinal})' if ordinal else ''}"
+
+
+class Perturbation(Struct, frozen=True):
+    """A surprise.
+
+    - `crash`: the operator is killed `when` ("before" or "after") the write, and started again.
+    - `refuse`: the write is answered with `status`, `when` "before" it is stored or "after"; 0: its connection is reset.
+    - `conflict`: another writer changes the object right before the write arrives.
+    - `stale`: at the write, or after `step`, an API server falls behind; after step `until` the operator is restarted, and served by
+      it until there is nothing more to do. Then it catches up.
+    - `unobserved`: during the steps `step` to `until` the events of `resource` are held back, and only the last of each object is sent.
+    - `late`: every event of `resource` comes late.
+    - `restart`: the API server restarts at the write, and forgets its history.
+    - `lease`: at step `step` another candidate takes the lease.
+    """
+
+    kind: Kind
+    point: WritePoint | None = None
+    when: str = ""
+    status: int = 0
+    step: int = -1
+    until: int = -1
+    resource: str = ""
+
+    @property
+    def id(self) -> str:
+        """The name, which `--only` takes."""
+        match self.kind:
+            case "crash":
+                return f"crash {self.when} {self.point}"
+            case "refuse":
+                answer = f"with {self.status}" if self.status else "by a reset connection"
+                return f"refuse {self.point} {answer}{' once it is stored' if self.when == 'after' else ''}"
+            case "conflict":
+                return f"conflict at {self.point}"
+            case "stale":
+                state = f"before {self.point}" if self.point is not None else f"after step {self.step + 1}"
+                return f"restart after step {self.until + 1} with the state {state}"
+            case "unobserved":
+                steps = (
+                    f"step {self.step + 1}" if self.step == self.until else f"steps {self.step + 1} to {self.until + 1}"
+                )
+                return f"only the last events of {self.resource} in {steps}"
+            case "late":
+                return f"late events of {self.resource}"
+            case "restart":
+                return f"restart of the API server at {self.point}"
+            case "lease":
+                return f"lost lease in step {self.step + 1}"

@@ -1,0 +1,181 @@
+"""A scenario: what users do, step by step. Each step is one mapping of a YAML list.
+
+steps:
+- apply: web.yaml                      # files, folders or objects
+- patch: widgets/web
+  with: {spec: {size: 3}}
+- scale: deployments/web
+  to: 5
+- delete: widgets/web
+- wait: deployments/web
+  for: Available
+- advance: 1h
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import yaml
+from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.server.projects import manifests
+
+_WAIT_SECONDS: Final = 30.0
+
+
+class Step(Struct, frozen=True):
+    """A step: `title` for reports, and `run`, which raises what Cluster's methods raise."""
+
+    title: str
+    run: Callable[[Cluster], object]
+
+
+class Scenario(Struct, frozen=True):
+    """The steps. `objects` are applied before the operator starts; `crds` are definitions; `nodes` are simulated.
+
+    `namespace`: of objects that name none. `ignore`: fields that may differ, such as `configmaps.data.time`.
+    """
+
+    steps: Sequence[Step]
+    objects: Sequence[Object] = ()
+    crds: Sequence[str] = ()
+    nodes: int = 0
+    namespace: str = "default"
+    ignore: Sequence[str] = ()
+
+
+def read(path: Path) -> Scenario:
+    """The scenario in a YAML file; the paths in it are relative to its folder. Raises OSError, ValueError with one sentence."""
+    try:
+        document = yaml.decode(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return of_document(document, path.parent, str(path))
+
+
+def of_document(document: Any, folder: Path, name: str) -> Scenario:
+    """The scenario that a document describes. Raises OSError, ValueError with one sentence that begins with `name`."""
+    if not isinstance(document, Mapping):
+        raise ValueError(
+            f"{name} is no scenario: it needs `steps`, a list of apply, patch, scale, delete, wait and advance"
+        )
+    unknown = sorted(map(str, document.keys() - _FIELDS))
+    if unknown:
+        raise ValueError(f"{name}: there is no {unknown[0]!r} in a scenario: it has {', '.join(sorted(_FIELDS))}")
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise ValueError(f"{name} needs `steps`, a list of the things that users do")
+    namespace = _text(document, "namespace", name) or "default"
+    nodes = document.get("nodes") or 0
+    if not isinstance(nodes, int) or isinstance(nodes, bool) or not 0 <= nodes <= 1000:
+        raise ValueError(f"{name}: nodes is a number from 0 to 1000, not {nodes!r}")
+    return Scenario(
+        [_step(step, f"{name}: step {number}", folder, namespace) for number, step in enumerate(steps, 1)],
+        _objects(document.get("objects") or [], folder, name),
+        [str(folder / each) for each in _texts(document, "crds", name)],
+        nodes,
+        namespace,
+        _texts(document, "ignore", name),
+    )
+
+
+_FIELDS: Final = frozenset(("steps", "objects", "crds", "nodes", "namespace", "ignore"))
+# Each step by its first word, with the other fields that it takes.
+_STEPS: Final[Mapping[str, frozenset[str]]] = {
+    "apply": frozenset(),
+    "patch": frozenset(("with",)),
+    "scale": frozenset(("to",)),
+    "delete": frozenset(),
+    "wait": frozenset(("for", "timeout")),
+    "advance": frozenset(),
+}
+
+
+def _step(step: Any, name: str, folder: Path, default: str) -> Step:
+    verbs = [verb for verb in _STEPS if isinstance(step, Mapping) and verb in step]
+    if len(verbs) != 1:
+        raise ValueError(f"{name} must be one of {', '.join(_STEPS)}, as in `delete: widgets/web`")
+    verb = verbs[0]
+    unknown = sorted(map(str, step.keys() - _STEPS[verb] - {verb, "namespace"}))
+    if unknown:
+        raise ValueError(f"{name}: {verb} takes no {unknown[0]!r}")
+    missing = sorted(_STEPS[verb] - {"timeout"} - step.keys())
+    if missing:
+        raise ValueError(f"{name}: {verb} needs `{missing[0]}`")
+    namespace = _text(step, "namespace", name) or default
+    if verb == "apply":
+        objects = _objects(step[verb], folder, name)
+        return Step(f"apply {', '.join(map(manifests.title, objects))}", _applying(objects, namespace))
+    target = _text(step, verb, name)
+    if verb == "advance":
+        seconds = _seconds(target, name)
+        return Step(f"advance {target}", lambda cluster: cluster.clock.advance(seconds))
+    if "/" not in target:
+        raise ValueError(f"{name}: {verb} needs an object such as widgets/web, not {target!r}")
+    return Step(f"{verb} {target}", _on_object(verb, target, step, namespace, name))
+
+
+def _on_object(
+    verb: str, target: str, step: Mapping[str, Any], namespace: str, name: str
+) -> Callable[[Cluster], object]:
+    if verb == "delete":
+        return lambda cluster: _delete(cluster, target, namespace)
+    if verb == "wait":
+        condition, timeout = _text(step, "for", name), _seconds(step.get("timeout") or _WAIT_SECONDS, name)
+        return lambda cluster: cluster.wait(target, condition, namespace=namespace, timeout=timeout)
+    if verb == "scale":
+        size = step["to"]
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise ValueError(f"{name}: scale needs a number of replicas as `to`, not {size!r}")
+        return lambda cluster: cluster.patch(target, {"spec": {"replicas": size}}, namespace=namespace)
+    change = step["with"]
+    if not isinstance(change, Mapping):
+        raise ValueError(f"{name}: patch needs the fields to change as `with`, such as {{spec: {{size: 3}}}}")
+    return lambda cluster: cluster.patch(target, dict(change), namespace=namespace)
+
+
+def _delete(cluster: Cluster, target: str, namespace: str) -> None:
+    """Deletes an object and waits until it is gone, as kubectl does."""
+    cluster.delete(target, namespace=namespace)
+    cluster.wait(target, "delete", namespace=namespace, timeout=_WAIT_SECONDS)
+
+
+def _applying(objects: Sequence[Object], namespace: str) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.apply(objects, namespace=namespace, force=True)
+
+
+def _objects(sources: Any, folder: Path, name: str) -> list[Object]:
+    """The objects that files, folders and mappings hold. Raises OSError, ValueError."""
+    several = sources if isinstance(sources, list) else [sources]
+    found: list[Object] = []
+    for source in several:
+        if not isinstance(source, str | Mapping):
+            raise ValueError(f"{name}: {source!r} is neither a path nor an object")
+        found += manifests.read_all(dict(source) if isinstance(source, Mapping) else folder / source)
+    return found
+
+
+def _text(mapping: Mapping[str, Any], field: str, name: str) -> str:
+    value = mapping.get(field) or ""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: {field} is a text, not {value!r}")
+    return value
+
+
+def _texts(mapping: Mapping[str, Any], field: str, name: str) -> list[str]:
+    value = mapping.get(field) or []
+    several = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) for each in several):
+        raise ValueError(f"{name}: {field} is a list of texts, not {value!r}")
+    return several
+
+
+def _seconds(value: Any, name: str) -> float:
+    try:
+        return parse_duration(value) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None

@@ -1,0 +1,194 @@
+"""States that can be compared between runs: without uids, times, generated names and whatever else follows from chance."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.state import diff
+from fakeapiserver.storage.interface import StoredObject
+from fakeapiserver.storage.mvcc import Snapshot
+
+# Objects that the server, nodes and leader election write all the time.
+_OTHERS: Final = frozenset((
+    "apiservices.apiregistration.k8s.io", "csinodes", "events", "events.events.k8s.io", "ipaddresses", "leases", "nodes",
+    "componentstatuses", "servicecidrs", "flowschemas", "prioritylevelconfigurations",
+))  # fmt: skip
+_OTHER_NAMESPACES: Final = frozenset(("kube-system", "kube-public", "kube-node-lease"))
+_MADE: Final = frozenset((("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services", "kubernetes"),
+    ("endpoints", "kubernetes"), ("endpointslices", "kubernetes")))  # fmt: skip
+_DROPPED: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+# Fields that the server chooses, otherwise in every run.
+_CHOSEN: Final = frozenset(("nodePort", "healthCheckNodePort", "containerID"))
+# The volume that the admission plugin ServiceAccount adds to pods.
+_TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
+_ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+# How often a deployment was changed says nothing about where it has arrived.
+_COUNTED: Final = frozenset(("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"))
+# The perturbation's own mark on an object that another writer touches.
+TOUCHED: Final = "fakeapiserver/touched"
+
+# An object's title, such as `secrets shop/db`, and the object.
+State = Mapping[str, Object]
+
+
+class Difference(Struct, frozen=True, order=True):
+    """A difference from the run that was learnt. `path` is empty if the object is missing, or is one too many."""
+
+    title: str
+    path: str
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """`secrets shop/db is missing`"""
+        return f"{self.title}: {self.text}" if self.path else f"{self.title} {self.text}"
+
+
+class Names(Struct):
+    """The stable names of objects whose real names and uids are different in every run."""
+
+    by_text: dict[str, str]
+
+    def title(self, resource: str, namespace: str, name: str) -> str:
+        """`secrets shop/db`; a generated name is the base and a number: `pods shop/web-*1`."""
+        return f"{resource} {f'{namespace}/' if namespace else ''}{self.by_text.get(name, name)}"
+
+
+def objects_of(snapshot: Snapshot) -> list[tuple[str, StoredObject, Object]]:
+    """The users' objects with their resources, in the order in which they were created."""
+    found = [
+        (diff.title_of(bucket), stored, json.loads(stored.value))
+        for bucket, objects in snapshot.buckets.items()
+        if diff.title_of(bucket).partition(".")[0] not in _OTHERS and diff.title_of(bucket) not in _OTHERS
+        for stored in objects.values()
+    ]
+    return sorted(((r, s, o) for r, s, o in found if _is_users(r, o)), key=lambda each: each[1].create_revision)
+
+
+def names_of(objects: Sequence[tuple[str, StoredObject, Object]]) -> Names:
+    """The stable names of generated names and uids."""
+    names: dict[str, str] = {}
+    counts: dict[tuple[str, str, str], int] = {}
+    for resource, _, obj in objects:
+        meta = obj["metadata"]
+        base, namespace = meta.get("generateName"), meta.get("namespace", "")
+        if base:
+            key = (resource, namespace, base)
+            counts[key] = counts.get(key, 0) + 1
+            names[meta["name"]] = f"{base}*{counts[key]}"
+        if meta.get("uid"):
+            names[meta["uid"]] = f"<uid of {resource} {names.get(meta['name'], meta['name'])}>"
+    return Names(names)
+
+
+def state_of(snapshot: Snapshot, former: Names | None = None, without: Collection[str] = ()) -> State:
+    """The state in comparable form. `former`: names of objects that are gone, to which others may still point; `without`: keys of objects
+    that are left out."""
+    objects = [each for each in objects_of(snapshot) if each[1].key not in without]
+    names = names_of(objects)
+    known = {**(former.by_text if former is not None else {}), **names.by_text}
+    return {
+        names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(obj, known)
+        for resource, _, obj in objects
+    }
+
+
+def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]:
+    """The uid of each object by its title, those with generated names left out."""
+    return {
+        f"{resource} {'/'.join(part for part in (meta.get('namespace'), meta['name']) if part)}": meta.get("uid", "")
+        for resource, stored, obj in objects_of(snapshot)
+        if stored.key not in without and not (meta := obj["metadata"]).get("generateName")
+    }
+
+
+def differences(wanted: State, found: State, noise: Collection[str], ignore: Sequence[str] = ()) -> list[Difference]:
+    """The differences of `found`, apart from `noise` (see `noise_of`) and fields that match `ignore` (`configmaps.data.*`)."""
+    result: list[Difference] = []
+    for title in sorted(wanted.keys() | found.keys()):
+        resource = title.partition(" ")[0]
+        if title in noise or any(fnmatchcase(resource, pattern) for pattern in ignore):
+            continue
+        if title not in found:
+            result.append(Difference(title, "", "is missing"))
+        elif title not in wanted:
+            result.append(Difference(title, "", "is there, and is not without the perturbation"))
+        else:
+            result += _fields(title, resource, wanted[title], found[title], noise, ignore)
+    return result
+
+
+def noise_of(first: State, second: State) -> frozenset[str]:
+    """The objects and fields that differ between two unperturbed runs, by chance; fields as `TITLE PATH`."""
+    return frozenset(
+        f"{each.title} {each.path}" if each.path else each.title for each in differences(first, second, frozenset())
+    )
+
+
+def _fields(
+    title: str, resource: str, wanted: Object, found: Object, noise: Collection[str], ignore: Sequence[str]
+) -> list[Difference]:
+    return [
+        Difference(title, each.path, f"{each.path} is {_shown(each.new)} in place of {_shown(each.old)}")
+        for each in diff.fields(resource, wanted, found)
+        if f"{title} {each.path}" not in noise
+        and not any(fnmatchcase(f"{resource}.{each.path}", pattern) for pattern in ignore)
+    ]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if value is diff.ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _is_users(resource: str, obj: Object) -> bool:
+    meta = obj["metadata"]
+    return meta.get("namespace") not in _OTHER_NAMESPACES and (resource.partition(".")[0], meta["name"]) not in _MADE
+
+
+def _plain(obj: Object, names: Mapping[str, str]) -> Object:
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _DROPPED}
+    marks = {key: value for key, value in meta.pop("annotations", {}).items() if key not in (*_COUNTED, TOUCHED)}
+    if marks:
+        meta["annotations"] = marks
+    generation = obj["metadata"].get("generation")
+    replaced = _replacing(names, generation)
+    plain: Object = replaced({**obj, "metadata": meta})
+    return plain
+
+
+def _replacing(names: Mapping[str, str], generation: Any) -> Callable[[Any], Any]:
+    parts = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
+
+    def replaced(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {_named(key): replaced(item, key) for key, item in value.items() if key not in _CHOSEN}
+        if isinstance(value, list):
+            return [replaced(item, name) for item in value]
+        if name == "observedGeneration":
+            return "current" if value == generation else "behind"
+        return _named(value) if isinstance(value, str) else value
+
+    def _named(text: str) -> str:
+        if _TIME.fullmatch(text):
+            return "<time>"
+        if _ADDRESS.fullmatch(text):
+            return "<address>"
+        text = _TOKEN_VOLUME.sub("kube-api-access-*", text)
+        return parts.sub(lambda found: names[found[0]], text) if parts is not None else text
+
+    return replaced

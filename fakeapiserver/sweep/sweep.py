@@ -1,0 +1,128 @@
+"""Learns a scenario, plans what to try, runs each case, and judges it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from msgspec import Struct, field
+
+from fakeapiserver.sweep import case, planning, states
+from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.judging import Finding, Invariant, Symptom, group, judge
+from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
+
+
+class Learnt(Struct):
+    """Two unperturbed runs, and what they have in common."""
+
+    first: Run
+    second: Run
+    expected: Expected
+    plan: Sequence[Perturbation]
+
+    @property
+    def seconds(self) -> float:
+        """The estimated duration of a case."""
+        return max(self.first.seconds, self.second.seconds)
+
+
+class CaseResult(Struct):
+    """A case. `reached` is False if the point of the perturbation didn't come; `repeats`: the symptoms were seen a second time."""
+
+    perturbation: Perturbation
+    symptoms: Sequence[Symptom]
+    seconds: float
+    reached: bool = True
+    repeats: bool = True
+    error: str = ""
+
+
+class Report(Struct):
+    """The result of a sweep. `planned` is the number of cases, of which `results` were run within the budget."""
+
+    findings: Sequence[Finding]
+    results: Sequence[CaseResult]
+    planned: int
+    seconds: float
+    unsure: Sequence[CaseResult] = field(default_factory=list)
+
+
+Progress = Callable[[int, int, CaseResult], None]
+
+
+def learn(target: Target, kinds: Sequence[Kind] = KINDS) -> Learnt:
+    """Runs the scenario twice unperturbed. Raises ValueError if the operator doesn't come to rest or doesn't arrive at the same state,
+    and as `case.run`."""
+    first = case.run(target)
+    # compared with itself, the second run gets the patience that a perturbed one has
+    second = case.run(target)
+    for run in (first, second):
+        if run.problems:
+            raise ValueError(f"the operator fails without any perturbation: {run.problems[0]}")
+        if found := case.panics(run.output):
+            raise ValueError(f"the operator crashes without any perturbation: {found[0]}")
+    noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
+    expected = Expected(first.states, noise)
+    return Learnt(first, second, expected, planning.plan(first, second, len(target.scenario.steps), kinds))
+
+
+def sweep(
+    target: Target,
+    learnt: Learnt,
+    perturbations: Sequence[Perturbation],
+    *,
+    jobs: int = 2,
+    budget: float = float("inf"),
+    invariants: Mapping[str, Invariant] = {},
+    progress: Progress = lambda done, total, result: None,
+    known: Sequence[CaseResult] = (),
+) -> Report:
+    """Runs the cases, `jobs` at a time, and begins none after `budget` seconds. A case with symptoms is run a second time: what doesn't
+    repeat is no finding. `known`: results of an earlier sweep, which are not run again."""
+    began = time.monotonic()
+    done = {result.perturbation: result for result in known if result.perturbation in set(perturbations)}
+    left = [each for each in perturbations if each not in done]
+
+    def tried(perturbation: Perturbation) -> CaseResult:
+        result = _try(target, perturbation, learnt, invariants)
+        if result.symptoms and not result.error:
+            again = _try(target, perturbation, learnt, invariants)
+            subjects = {(each.kind, each.subject) for each in again.symptoms}
+            result.symptoms = [each for each in result.symptoms if (each.kind, each.subject) in subjects]
+            result.repeats = bool(result.symptoms)
+        return result
+
+    for result in _in_parallel(tried, left, jobs, began + budget):
+        done[result.perturbation] = result
+        progress(len(done), len(perturbations), result)
+    results = [done[each] for each in perturbations if each in done]
+    findings = group([(each.perturbation, each.symptoms, each.seconds) for each in results])
+    unsure = [each for each in results if not each.repeats or each.error]
+    return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
+
+
+def _try(target: Target, perturbation: Perturbation, learnt: Learnt, invariants: Mapping[str, Invariant]) -> CaseResult:
+    began = time.monotonic()
+    try:
+        run = case.run(target, perturbation, learnt.expected)
+    except Exception as error:
+        return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
+    symptoms = judge(run, learnt.first, learnt.expected, target.scenario.ignore, invariants) if run.reached else []
+    return CaseResult(perturbation, symptoms, run.seconds, run.reached)
+
+
+def _in_parallel(
+    work: Callable[[Perturbation], CaseResult], items: Iterable[Perturbation], jobs: int, deadline: float
+) -> Iterator[CaseResult]:
+    """The results as they come. Nothing is begun after the deadline."""
+    waiting = iter(items)
+    with ThreadPoolExecutor(jobs) as pool:
+        running: set[Future[CaseResult]] = set()
+        while True:
+            while len(running) < jobs and time.monotonic() < deadline and (item := next(waiting, None)) is not None:
+                running.add(pool.submit(work, item))
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield future.result()

@@ -1,0 +1,94 @@
+"""Operators as processes: what they are given, and that nothing is left of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.sweep.process import PANICS, Command, OperatorProcess, wait_until_ended
+
+SHOW = "import os, sys; print(os.environ['KUBECONFIG'], sys.argv[1:]); sys.stdout.flush()"
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return (
+        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z" if Path("/proc").exists() else True
+    )
+
+
+def test_placeholders_and_the_environment() -> None:
+    process = OperatorProcess(Command([sys.executable, "-c", SHOW, "{kubeconfig}", "{port:a}", "{port:a}", "{port:b}"]))
+    process.start("/tmp/config")
+    assert wait_until_ended(process, 20)
+    environment, arguments = process.output().strip().split(" ", 1)
+    path, first, again, second = eval(arguments)
+    assert (environment, path, process.ended) == ("/tmp/config", "/tmp/config", 0)
+    assert first == again != second
+    process.close()
+
+
+def test_a_killed_operator_takes_its_children_along() -> None:
+    script = "sleep 1000 & echo $!; wait"
+    process = OperatorProcess(Command(["sh", "-c", script]))
+    process.start("config")
+    until(process.output)
+    child = int(process.output())
+    assert is_alive(child)
+    process.kill()
+    until(lambda: not is_alive(child))
+    assert process.ended is None
+    process.close()
+
+
+def test_nothing_is_left_when_the_sweep_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    code = f"""
+import time
+from fakeapiserver.sweep.process import Command, OperatorProcess
+process = OperatorProcess(Command(["sh", "-c", "echo $$ > {told}; sleep 1000"]))
+process.start("config")
+time.sleep(1000)
+"""
+    sweep = subprocess.Popen([sys.executable, "-c", code])
+    until(lambda: told.exists() and told.read_text().strip())
+    operator = int(told.read_text())
+    assert is_alive(operator)
+    sweep.send_signal(signal.SIGKILL)
+    sweep.wait()
+    until(lambda: not is_alive(operator))
+
+
+@pytest.mark.parametrize("text", ["", '"./manager'])
+def test_a_command_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(ValueError, match="the operator's command"):
+        Command(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "panic: runtime error: invalid memory address or nil pointer dereference",
+        '2026-11-23T12:00:00Z ERROR Observed a panic {"controller": "web"}',
+        "fatal error: concurrent map writes",
+        'Exception in thread "main" java.lang.NullPointerException',
+        "thread 'tokio-runtime-worker' panicked at src/main.rs:1:2:",
+    ],
+)
+def test_traces_of_crashes_are_found(line: str) -> None:
+    assert PANICS.search(f"first\n{line}\nlast")

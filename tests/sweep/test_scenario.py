@@ -1,0 +1,104 @@
+"""Scenarios: what is read from YAML, what the steps do, and the sentences about mistakes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fakeapiserver import Cluster
+from fakeapiserver.client.errors import StatusError
+from fakeapiserver.sweep import scenario
+
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+        },
+    },
+}
+
+
+def read(document: Any, folder: Path) -> scenario.Scenario:
+    path = folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return scenario.read(path)
+
+
+def test_the_steps_do_what_users_do(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump(DEPLOYMENT))
+    steps = [
+        {"apply": "web.yaml"},
+        {"wait": "deploy/web", "for": "Available"},
+        {"scale": "deploy/web", "to": 2},
+        {"patch": "deploy/web", "with": {"metadata": {"labels": {"a": "b"}}}},
+        {"advance": "1h"},
+        {"delete": "deploy/web"},
+    ]
+    read_one = read({"steps": steps, "nodes": 1}, tmp_path)
+    titles = [step.title for step in read_one.steps]
+    assert titles == [
+        "apply Deployment web", "wait deploy/web", "scale deploy/web", "patch deploy/web", "advance 1h", "delete deploy/web",
+    ]  # fmt: skip
+    with Cluster(nodes=read_one.nodes) as cluster:
+        for step in read_one.steps[:4]:
+            step.run(cluster)
+        web = cluster.get("deploy/web")
+        assert (web["spec"]["replicas"], web["metadata"]["labels"]) == (2, {"a": "b"})
+        before = cluster.clock.now()
+        read_one.steps[4].run(cluster)
+        assert cluster.clock.now() >= before + 3600
+        read_one.steps[5].run(cluster)
+        with pytest.raises(StatusError, match="not found"):
+            cluster.get("deploy/web")
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "is no scenario: it needs `steps`"),
+        ({"step": []}, "there is no 'step' in a scenario"),
+        ({}, "needs `steps`"),
+        ({"steps": [{"aply": "x"}]}, "step 1 must be one of apply, patch"),
+        ({"steps": [{"apply": "a.yaml", "delete": "x/y"}]}, "step 1 must be one of"),
+        ({"steps": [{"delete": "x/y", "force": True}]}, "step 1: delete takes no 'force'"),
+        ({"steps": [{"delete": "web"}]}, "delete needs an object such as widgets/web"),
+        ({"steps": [{"delete": 3}]}, "delete is a text"),
+        ({"steps": [{"patch": "x/y"}]}, "patch needs `with`"),
+        ({"steps": [{"patch": "x/y", "with": 3}]}, "patch needs the fields to change"),
+        ({"steps": [{"scale": "x/y", "to": -1}]}, "scale needs a number of replicas"),
+        ({"steps": [{"wait": "x/y", "for": "Ready", "timeout": "soon"}]}, "invalid duration"),
+        ({"steps": [{"advance": "x"}]}, "invalid duration"),
+        ({"steps": [{"apply": 3}]}, "3 is neither a path nor an object"),
+        ({"steps": [{"delete": "x/y"}], "nodes": -1}, "nodes is a number from 0 to 1000"),
+        ({"steps": [{"delete": "x/y"}], "crds": [1]}, "crds is a list of texts"),
+    ],
+)
+def test_mistakes_are_one_sentence(document: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read(document, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "scenario.yaml"))
+
+
+def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*web\.yaml"):
+        read({"steps": [{"apply": "web.yaml"}]}, tmp_path)
+
+
+def test_the_scenario_of_the_page_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs/sweeps.md").read_text()
+    [block] = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "config/samples").mkdir(parents=True)
+    for name in ("namespace.yaml", "config/samples/database.yaml"):
+        (tmp_path / name).write_text(yaml.safe_dump(DEPLOYMENT))
+    (tmp_path / "scenario.yaml").write_text(block)
+    found = scenario.read(tmp_path / "scenario.yaml")
+    titles = [step.title.partition(" ")[0] for step in found.steps]
+    assert titles == ["apply", "patch", "scale", "wait", "delete", "advance"]

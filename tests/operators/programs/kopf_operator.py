@@ -13,6 +13,7 @@ AGAIN = 0.1  # seconds
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: object) -> None:
     config.load_kube_config()
+    client.CoreV1Api().read_namespaced_config_map("index", "default")  # the first call loads the models, for seconds
     settings.persistence.finalizer = "example.com/index"
     settings.networking.error_backoffs = [] if BUG == "outage" else [AGAIN] * 1000
 

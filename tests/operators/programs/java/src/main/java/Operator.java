@@ -2,6 +2,7 @@ import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.ConfigMapBuilder;
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
+import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -11,6 +12,7 @@ import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** The operator written with fabric8: an informer, a queue and a thread that takes websites from it. */
@@ -18,14 +20,20 @@ public class Operator {
   static final String BUG = System.getenv().getOrDefault("BUG", "");
   static final String FINALIZER = "example.com/index";
 
-  final KubernetesClient client = new KubernetesClientBuilder().build();
+  final KubernetesClient client = new KubernetesClientBuilder()
+      .withConfig(new ConfigBuilder().withRequestRetryBackoffLimit(BUG.equals("outage") ? 0 : 10).build()).build();
   final LinkedBlockingQueue<String> queue = new LinkedBlockingQueue<>();
+  final CountDownLatch probed = new CountDownLatch(1);
 
   public static void main(String[] arguments) throws InterruptedException {
     new Operator().run();
   }
 
   void run() throws InterruptedException {
+    if (BUG.equals("outage")) {
+      new Thread(this::probe).start();
+      probed.await();
+    }
     SharedIndexInformer<GenericKubernetesResource> informer =
         client.genericKubernetesResources("example.com/v1", "Website").inAnyNamespace().inform(new ResourceEventHandler<>() {
           @Override
@@ -41,9 +49,6 @@ public class Operator {
           @Override
           public void onDelete(GenericKubernetesResource site, boolean unknown) {}
         });
-    if (BUG.equals("outage")) {
-      new Thread(this::probe).start();
-    }
     while (true) {
       String key = queue.take();
       GenericKubernetesResource site = informer.getStore().getByKey(key);
@@ -141,6 +146,7 @@ public class Operator {
     try {
       while (true) {
         client.configMaps().inNamespace("default").withName("index").get();
+        probed.countDown();
         Thread.sleep(50);
       }
     } catch (KubernetesClientException | InterruptedException error) {

@@ -29,13 +29,20 @@ def gather(name: str, documents: Iterable[Document]) -> Gathered:
         except ValueError as error:
             untaken.append(Untaken(where, "", str(error)))
             continue
-        for each in found:
-            reason = _unfit(each.obj)
-            if reason:
-                untaken.append(Untaken(each.where, title(each.obj), reason))
-            else:
-                objects.append(each)
+        objects += fit(found, untaken)
     return Gathered(name, objects, untaken)
+
+
+def fit(found: Iterable[Found], untaken: list[Untaken]) -> list[Found]:
+    """The objects that can be stored; the others are added to `untaken`."""
+    objects = []
+    for each in found:
+        reason = _unfit(each.obj)
+        if reason:
+            untaken.append(Untaken(each.where, title(each.obj), reason))
+        else:
+            objects.append(each)
+    return objects
 
 
 def in_document(where: str, data: bytes) -> Iterator[Found]:

@@ -6,9 +6,14 @@ A file that `save` has written (`file.py`), manifests and lists, folders and arc
 
 import os
 from pathlib import Path
+from typing import Final
 
 from fakeapiserver.state import archives, file, gathering
-from fakeapiserver.state.found import Gathered
+from fakeapiserver.state.etcd import objects, snapshot
+from fakeapiserver.state.found import Found, Gathered, Untaken
+
+# Enough to recognise a file of etcd, whose first page may be damaged.
+_BEGIN: Final = 64 * 1024
 
 
 def read(path: str | os.PathLike[str]) -> file.Saved | Gathered:
@@ -18,6 +23,10 @@ def read(path: str | os.PathLike[str]) -> file.Saved | Gathered:
         return _fruitful(gathering.gather(str(place), archives.in_folder(place)))
     if not place.is_file():
         raise FileNotFoundError(f"there is no file or folder {place}")
+    with place.open("rb") as stream:
+        begin = stream.read(_BEGIN)
+    if snapshot.is_etcd_file(begin):
+        return _of_etcd(place, str(place))
     return of_bytes(place.read_bytes(), str(place))
 
 
@@ -26,9 +35,19 @@ def of_bytes(data: bytes, name: str) -> file.Saved | Gathered:
     if archives.is_archive(data):
         return _fruitful(gathering.gather(name, archives.in_archive(data, name)))
     content = archives.decompressed(data, name)
+    if snapshot.is_etcd_file(content[:_BEGIN]):
+        return _of_etcd(content, name)
     if file.is_saved(content):
         return file.decode(content, name)
     return _of_document(content, name)
+
+
+def _of_etcd(source: Path | bytes, name: str) -> Gathered:
+    """Raises OSError, and ValueError with a sentence that begins with `name`."""
+    found = objects.objects_of(source, name=name)
+    untaken = [Untaken(key, "", reason) for key, reason in found.untaken]
+    fit = gathering.fit((Found(key, obj) for key, obj in found.objects), untaken)
+    return _fruitful(Gathered(name, fit, untaken, found.revision))
 
 
 def _of_document(content: bytes, name: str) -> Gathered:

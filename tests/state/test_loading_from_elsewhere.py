@@ -1,5 +1,6 @@
 """`Cluster.load` of files that other programs have written: lists, manifests, bundles, archives."""
 
+import gzip
 import io
 import json
 import tarfile
@@ -12,6 +13,9 @@ import pytest
 import yaml
 
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.serializer.protobuf import envelope
+from fakeapiserver.apis import protobuf
+from tests.state.etcd.keyspace_builder import Etcd
 
 Object = dict[str, Any]
 DEFINITION: Object = {
@@ -333,3 +337,25 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     (folder / "link.yaml").symlink_to(secret)
     with pytest.raises(ValueError, match="holds no Kubernetes objects"):
         Cluster.load(folder)
+
+
+@pytest.mark.parametrize("form", ["a snapshot", "a member's file", "compressed"])
+def test_a_file_of_etcd(form: str, tmp_path: Path) -> None:
+    meta = {"namespace": "shop", "uid": "5f4d1c8e-0000-4000-8000-000000000001"}
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", **meta}, "data": {"a": "b"}}
+    encoded = protobuf.encoder().message("k8s.io.api.core.v1.ConfigMap")(settings)
+    etcd = Etcd().put(b"/registry/configmaps/shop/settings", envelope("v1", "ConfigMap", [encoded]))
+    etcd.put(b"/registry/ranges/serviceips", b"k8s\0").put(b"/registry/secrets/shop/key", b"k8s:enc:aescbc:v1:key1:\0")
+    data = etcd.file(checksum=form != "a member's file")
+    path = tmp_path / "etcd.db"
+    path.write_bytes(gzip.compress(data) if form == "compressed" else data)
+    with Cluster.load(path, controllers=()) as cluster:
+        loaded = cluster.get("cm/settings", namespace="shop")
+        assert loaded["metadata"].items() >= {**meta, "resourceVersion": "2"}.items()
+        assert loaded["data"] == {"a": "b"}
+        [new] = cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "later"}})
+        assert int(new["metadata"]["resourceVersion"]) > etcd.revision
+        report = str(cluster.load_report)
+    assert report.startswith(f"1 object of {path} loaded: 1 configmaps")
+    assert "/registry/ranges/serviceips" in report
+    assert "is encrypted by the provider aescbc with the key key1" in report

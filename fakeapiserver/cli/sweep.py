@@ -17,6 +17,7 @@ from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.sweep import planning, reporting, scenario
 from fakeapiserver.sweep import sweep as sweeps
 from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
@@ -76,6 +77,16 @@ class Options(Struct):
     results: str = ""
     output: str = "text"
 
+    def repeat(self, finding: Finding) -> str:
+        """The command that runs the first case of a finding again."""
+        words = ["fakeapiserver", "sweep", f"--operator={self.operator}", f"--scenario={self.scenario}"]
+        words += [
+            f"--{name}={getattr(self, name):g}s"
+            for name in ("patience", "quiet")
+            if getattr(self, name) != getattr(Timing(), name)
+        ]
+        return shlex.join([*words, f"--only={finding.causes[0]}"])
+
 
 def main(arguments: Sequence[str]) -> int:
     """0 without findings, 3 with some; 1 if the operator can't be swept; 2 for a wrong command line."""
@@ -123,13 +134,12 @@ def _sweep(options: Options, target: Target) -> int:
         return 0
     planned = planning.only(learnt.plan, [options.only]) if options.only else learnt.plan
     report = _run(options, target, learnt, planned, results)
-    command = _command(options)
     if options.output == "json":
-        print(json.dumps(reporting.document_of(report, command), indent=2, ensure_ascii=False))
+        print(json.dumps(reporting.document_of(report, options.repeat), indent=2, ensure_ascii=False))
     elif options.output == "junit":
-        sys.stdout.buffer.write(reporting.junit_of(report, command) + b"\n")
+        sys.stdout.buffer.write(reporting.junit_of(report, options.repeat) + b"\n")
     else:
-        print(reporting.text_of(report, command))
+        print(reporting.text_of(report, options.repeat))
     return 3 if report.findings else 0
 
 
@@ -163,9 +173,3 @@ def _tell(line: str, *, is_passing: bool = False) -> None:
         print(f"\r\x1b[K{line[:150]}", end="" if is_passing else "\n", file=sys.stderr, flush=True)
     elif not is_passing:
         print(line, file=sys.stderr, flush=True)
-
-
-def _command(options: Options) -> str:
-    """The command that sweeps the same again."""
-    words = ["fakeapiserver", "sweep", f"--operator={options.operator}", f"--scenario={options.scenario}"]
-    return shlex.join(words)

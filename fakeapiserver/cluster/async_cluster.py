@@ -37,6 +37,7 @@ from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.origin import Origin
 from fakeapiserver.state import diff as diffs
 from fakeapiserver.state import file, manifests
+from fakeapiserver.state.changes import ObjectChange, decoded
 from fakeapiserver.storage.mvcc import Snapshot
 from fakeapiserver.transport.kubeconfigs import kubeconfig
 
@@ -164,6 +165,13 @@ class AsyncCluster(AsyncVerbs, Configured):
         """Restores a state of this or another cluster. Revisions go on rising, and every open watch ends, so that clients list
         again, as after any lost connection."""
         await self._api.restore(snapshot)
+
+    async def changes(self, after: int = 0) -> list[ObjectChange]:
+        """The writes after a revision, in order, each with the object before and after it. 0: all that the history still has.
+
+        Raises Compacted if the history after `after` is forgotten, by age (100,000 writes) or by `restart(compact=True)`."""
+        storage = self._api.storage
+        return [*decoded(storage.changes_after(after or storage.compacted))]
 
     async def mark(self) -> Mark:
         """The present state of everything that a test can change, for `reset`. Waits until the controllers are at rest."""

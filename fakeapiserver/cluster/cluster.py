@@ -153,6 +153,7 @@ class Cluster(Blocking[AsyncCluster]):
     # -------------------------------------------------- what no real server can do
 
     snapshot = blocking(AsyncCluster.snapshot)
+    changes = blocking(AsyncCluster.changes)
     restore = blocking(AsyncCluster.restore)
     mark = blocking(AsyncCluster.mark)
     reset = blocking(AsyncCluster.reset)

@@ -75,6 +75,17 @@ class AsyncOperator:
             )
         return self._manager
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not stopped, and no error has ended it."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that has ended it since it was started."""
+        task = self._task
+        return task.exception() if task is not None and task.done() and not task.cancelled() else None
+
     async def start(self) -> Self:
         """Starts the operator, and returns when its caches are filled and it leads. Raises what its setup and its start raise."""
         if self._task is not None:
@@ -146,6 +157,16 @@ class Operator(Blocking[AsyncOperator]):
     def manager(self) -> Manager:
         """The present manager; each start makes another. Raises ValueError before the first. Its methods belong to the cluster's thread."""
         return self._core.manager
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not stopped, and no error has ended it."""
+        return self._core.is_running
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that has ended it since it was started."""
+        return self._core.error
 
     start = blocking(AsyncOperator.start)
     stop = blocking(AsyncOperator.stop)

@@ -110,6 +110,10 @@ class MemoryStorage:
     def changes_now(self, revision: int) -> Iterator[tuple[StoredObject | None, StoredObject | None]]:
         return ((change.previous, change.current) for change in self._mvcc.changes_after(revision))
 
+    def changes_after(self, revision: int) -> Iterator[Change]:
+        """The history after `revision`, in order. Raises Compacted if its beginning is forgotten."""
+        return self._mvcc.changes_after(revision)
+
     @property
     def compacted(self) -> int:
         """The oldest revision that a list can show and a watch can start behind."""

@@ -96,6 +96,10 @@ class Snapshot(Struct, frozen=True):
 
     buckets: dict[str, dict[str, StoredObject]]
 
+    def __repr__(self) -> str:
+        """The number of objects without their values, since some are Secrets."""
+        return f"<Snapshot of {sum(map(len, self.buckets.values()))} objects>"
+
 
 class MVCC:
     """`max_events` and `max_bytes` bound the history."""

@@ -3,18 +3,23 @@
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct, field
 
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
+from fakeapiserver.state.changes import ObjectChange
+from fakeapiserver.storage.interface import Compacted
 from fakeapiserver.sweep import states
 from fakeapiserver.sweep.conductor import Conductor
+from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
-from fakeapiserver.sweep.process import PANICS, Command, OperatorProcess
+from fakeapiserver.sweep.process import PANICS
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Names, State
 
@@ -23,6 +28,10 @@ USERS: Final = f"{USER}-*"
 _KEPT_REQUESTS: Final = 20_000
 _MAX_RESTARTS: Final = 5
 _PAUSE: Final = 0.05
+_VIRTUAL_PAUSE: Final = 2.0
+_LATE_ROUNDS: Final = 50
+# The same uids, generated names and addresses in every run.
+_SEED: Final = 1
 
 
 class Timing(Struct, frozen=True):
@@ -37,7 +46,7 @@ class Timing(Struct, frozen=True):
 class Target(Struct, frozen=True):
     """The operator and the scenario that are swept, and how long things may take."""
 
-    command: Command
+    operator: Launcher
     scenario: Scenario
     timing: Timing = Timing()
 
@@ -50,7 +59,8 @@ class Expected(Struct, frozen=True):
 
 
 class Run(Struct):
-    """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have.
+    """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have, `changes` all
+    writes of the run.
 
     - `known`: whether the operator could know the state after each step. `reached`: whether the perturbation took place.
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
@@ -58,6 +68,7 @@ class Run(Struct):
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
+    changes: list[ObjectChange] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     known: list[bool] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
@@ -70,23 +81,33 @@ class Run(Struct):
     watched: Sequence[str] = ()
 
 
+class DoesNotStart(OSError):
+    """The operator ends, or sends nothing, when it is started."""
+
+
+class StepFailed(ValueError):
+    """A step fails in a run without perturbation. Its cause is the error."""
+
+
 def run(target: Target, perturbation: Perturbation | None = None, expected: Expected | None = None) -> Run:
-    """Runs the scenario once. Raises what the cluster raises if it can't be started, and OSError if there is no such program."""
+    """Runs the scenario once. Raises what the cluster raises if it can't be started, OSError if there is no such program,
+    and StepFailed."""
     began = time.monotonic()
-    process = OperatorProcess(target.command)
+    operator = target.operator.new(target.timing.quiet)
+    options = ClusterOptions(
+        **{"seed": _SEED, "kept_requests": _KEPT_REQUESTS, **target.operator.options, **target.scenario.options}
+    )
     try:
-        with Cluster(
-            nodes=target.scenario.nodes, crds=[*target.scenario.crds], kept_requests=_KEPT_REQUESTS
-        ) as cluster:
-            case = _Case(target, cluster, process, perturbation, expected)
+        with Cluster(**options) as cluster:
+            case = _Case(target, cluster, operator, perturbation, expected)
             try:
                 case.play()
             finally:
                 case.conductor.stop()
-                process.kill()
+                operator.kill()
             return case.result(time.monotonic() - began)
     finally:
-        process.close()
+        operator.close()
 
 
 class _Case:
@@ -96,14 +117,14 @@ class _Case:
         self,
         target: Target,
         cluster: Cluster,
-        process: OperatorProcess,
+        operator: OperatorUnderTest,
         perturbation: Perturbation | None,
         expected: Expected | None,
     ) -> None:
         self._target = target
         self._timing = target.timing
-        self._cluster = cluster
-        self._process = process
+        self.cluster = cluster
+        self._operator = operator
         self._expected = expected
         self._run = Run()
         self._incarnations = 0
@@ -111,48 +132,80 @@ class _Case:
         self._lock = threading.Lock()
         # The keys of the objects in a fresh cluster.
         self._fresh = {stored.key for _, stored, _ in states.objects_of(cluster.snapshot())}
+        self._step = -1
+        self._title = ""
+        self._restless = ""
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
         scenario = self._target.scenario
         if scenario.objects:
-            self._cluster.apply(scenario.objects, namespace=scenario.namespace)
+            self.cluster.apply(scenario.objects, namespace=scenario.namespace)
         self.conductor.begin()
         self._start()
-        self._rest(-1)
-        for number, step in enumerate(scenario.steps):
-            self.conductor.before_step(number)
-            try:
-                step.run(self._cluster)
-            except Exception as error:
-                self._run.problems.append(f"step {number + 1} ({step.title}) fails: {_line(error)}")
-            self._rest(number)
-            self._run.uids.append(states.uids_of(self._cluster.snapshot(), self._fresh))
-            if self.conductor.after_step(number):
-                self._rest(number)
-            if self.conductor.catch_up():
-                self._rest(number)
-            self._run.states.append(self._state())
-            self._run.known.append(not self.conductor.holds)
-            self._run.uids.append(states.uids_of(self._cluster.snapshot(), self._fresh))
-            self._run.marks.append(self._cluster.requests.mark())
-            if not self._process_is_well():
-                break
+        self._rest()
+        try:
+            scenario.play(self)
+        except _GivesUp:
+            pass
+        except DoesNotStart:
+            raise
+        except Exception as error:
+            failure = f"step {self._step + 1} ({self._title}) fails: {_line(error)}"
+            if self._expected is None:
+                raise StepFailed(failure) from error
+            self._run.problems.append(failure)
+        with suppress(_GivesUp):
+            self.end()
+        if self._restless:
+            self._run.problems.append(self._restless)
         self._finish()
+
+    def begin(self, title: str) -> None:
+        """A step begins."""
+        self.end()
+        self._step, self._title = self._step + 1, title
+        self.conductor.before_step(self._step)
+
+    def end(self) -> None:
+        """A step has ended: returns when the operator has come to rest. Does nothing outside of a step."""
+        run, conductor, number = self._run, self.conductor, self._step
+        if len(run.states) > number:
+            return
+        self._rest()
+        run.uids.append(states.uids_of(self.cluster.snapshot(), self._fresh))
+        if conductor.after_step(number):
+            self._rest()
+        if conductor.catch_up():
+            self._rest()
+        run.states.append(self._state())
+        run.known.append(not conductor.holds)
+        run.uids.append(states.uids_of(self.cluster.snapshot(), self._fresh))
+        run.marks.append(self.cluster.requests.mark())
+        self._keep_changes()
+        if not self._operator_is_well():
+            raise _GivesUp
 
     def result(self, seconds: float) -> Run:
         run = self._run
         run.seconds = seconds
         run.reached = self.conductor.reached
-        run.output = self._process.output()
+        run.output = self._operator.output()
         return run
 
     def _finish(self) -> None:
-        run, cluster = self._run, self._cluster
+        run, cluster = self._run, self.cluster
         run.requests = cluster.requests.all().by(user=USERS)
         run.writes = list(run.requests.writes)
         run.names = self._names
         run.watched = sorted({_resource(entry) for entry in run.requests.watches if entry.resource != "leases"})
+
+    def _keep_changes(self) -> None:
+        """Keeps the writes since the last call. A restart of the API server forgets some."""
+        if self._target.scenario.invariants:
+            since = self._run.changes[-1].revision if self._run.changes else 0
+            with suppress(Compacted):
+                self._run.changes += self.cluster.changes(after=since)
 
     # ------------------------------------------------------------ the operator
 
@@ -160,41 +213,43 @@ class _Case:
         """Starts the operator as another user than before, so that faults can be bound to one start."""
         with self._lock:
             self._incarnations += 1
-            self._process.start(self._cluster.user(f"{USER}-{self._incarnations}", groups=["system:masters"]))
+            self._operator.start(self.cluster, f"{USER}-{self._incarnations}")
 
     def _stop(self) -> None:
         """Kills the operator. Its leases run out, as they would in time."""
         with self._lock:
-            self._process.kill()
-        for entry in self._cluster.requests.all().by(user=USERS).where(resource="leases"):
+            self._operator.kill()
+        for entry in self.cluster.requests.all().by(user=USERS).where(resource="leases"):
             if entry.verb in ("create", "update", "patch") and entry.status < 300:
-                self._cluster.delete(f"leases/{entry.name}", namespace=entry.namespace, ignore_not_found=True)
+                self.cluster.delete(f"leases/{entry.name}", namespace=entry.namespace, ignore_not_found=True)
 
     def _wait_for_first_request(self) -> None:
         deadline = time.monotonic() + self._timing.start
-        while not len(self._cluster.requests.all().by(user=f"{USER}-{self._incarnations}")):
-            if self._process.ended is not None and self._incarnations > 1:
+        while not len(self.cluster.requests.all().by(user=f"{USER}-{self._incarnations}")):
+            if self._operator.ended is not None and self._incarnations > 1:
                 return
-            if self._process.ended is not None or time.monotonic() > deadline:
+            if self._operator.ended is not None or time.monotonic() > deadline:
                 ended = (
-                    f"it ended with status {self._process.ended}"
-                    if self._process.ended is not None
+                    f"it ended with status {self._operator.ended}"
+                    if self._operator.ended is not None
                     else "it sends no requests"
                 )
-                raise OSError(f"the operator doesn't start: {ended}; its last lines:\n{_tail(self._process.output())}")
+                raise DoesNotStart(
+                    f"the operator doesn't start: {ended}; its last lines:\n{_tail(self._operator.output())}"
+                )
             time.sleep(_PAUSE)
 
-    def _process_is_well(self) -> bool:
+    def _operator_is_well(self) -> bool:
         """Starts an operator again that has ended by itself, as a kubelet does, a few times."""
-        status = self._process.ended
+        status = self._operator.ended
         if status is None:
             return True
-        if self._process.starts > _MAX_RESTARTS:
+        if self._operator.starts > _MAX_RESTARTS:
             self._run.problems.append("the operator ends again and again")
             return False
         if self._expected is None:
-            raise OSError(
-                f"the operator ended with status {status} unperturbed; its last lines:\n{_tail(self._process.output())}"
+            raise DoesNotStart(
+                f"the operator ended with status {status} unperturbed; its last lines:\n{_tail(self._operator.output())}"
             )
         self._stop()
         self._start()
@@ -202,46 +257,74 @@ class _Case:
 
     # ------------------------------------------------------------ rest
 
-    def _rest(self, number: int) -> None:
+    def _rest(self) -> None:
         """Returns when nothing moves, and, where it is known, the learnt state of this step is there or the patience is over."""
-        scenario = self._target.scenario
-        is_last = number == len(scenario.steps) - 1
-        is_known = self._expected is not None and number >= 0 and not self.conductor.holds
-        wanted = self._expected.states[number] if self._expected is not None and is_known else None
-        deadline = time.monotonic() + self._timing.patience
-        problem = ""
+        ignore, learnt = self._target.scenario.ignore, self._expected.states if self._expected is not None else ()
+        is_known = 0 <= self._step < len(learnt) and not self.conductor.holds
+        wanted = learnt[self._step] if is_known else None
+        deadline = self._now() + self._timing.patience
         while True:
-            self._process_is_well()
-            problem = self._settle()
-            if self.conductor.finish() or self._process.ended is not None:
+            self._operator_is_well()
+            problem = self._restless = self._settle()
+            if self.conductor.finish() or self._operator.ended is not None:
                 continue
             self._learn_names()
-            is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, scenario.ignore)
-            if (is_there and not problem) or time.monotonic() > deadline:
+            is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
+            if (is_there and not problem) or self._now() > deadline:
                 break
-            time.sleep(_PAUSE)
-        if problem and is_last:
-            self._run.problems.append(problem)
+            self._pause()
 
     def _settle(self) -> str:
         """Waits until nothing moves; returns what doesn't come to rest."""
         self._wait_for_first_request()
         try:
-            quiet = self._timing.quiet + self.conductor.delay
-            self._cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
+            quiet = self._operator.quiet + self.conductor.delay
+            self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
+            if self._is_virtual and self.conductor.delay:
+                self._await_late_events()
         except NotSettled as error:
-            return "" if self._process.ended is not None else f"the operator doesn't come to rest: {_line(error)}"
+            return "" if self._operator.ended is not None else f"the operator doesn't come to rest: {_line(error)}"
+        except Exception:
+            if self._operator.ended is None:  # else it is the error that has ended it
+                raise
         return ""
+
+    @property
+    def _is_virtual(self) -> bool:
+        """Whether time stands still until a wait lets it pass."""
+        return "stopped_at" in self._target.operator.options
+
+    def _now(self) -> float:
+        return self.cluster.clock.now() if self._is_virtual else time.monotonic()
+
+    def _pause(self) -> None:
+        if self._is_virtual:
+            self.cluster.clock.advance(_VIRTUAL_PAUSE)
+        else:
+            time.sleep(_PAUSE)
+
+    def _await_late_events(self) -> None:
+        """Lets time pass until nothing follows from events that come late."""
+        for _ in range(_LATE_ROUNDS):
+            sent = self.cluster.requests.mark()
+            self.cluster.clock.advance(self.conductor.delay)
+            self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=0.0)
+            if self.cluster.requests.mark() == sent:
+                return
 
     @property
     def _noise(self) -> frozenset[str]:
         return self._expected.noise if self._expected is not None else frozenset()
 
     def _state(self) -> State:
-        return states.state_of(self._cluster.snapshot(), self._names, self._fresh)
+        return states.state_of(self.cluster.snapshot(), self._names, self._fresh)
 
     def _learn_names(self) -> None:
-        self._names.by_text.update(states.names_of(states.objects_of(self._cluster.snapshot())).by_text)
+        self._names.by_text.update(states.names_of(states.objects_of(self.cluster.snapshot())).by_text)
+
+
+class _GivesUp(Exception):
+    """The operator ends again and again."""
 
 
 def panics(output: str) -> list[str]:

@@ -1,17 +1,18 @@
 """Compares a perturbed run with the unperturbed one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from fakeapiserver.sweep import states
 from fakeapiserver.sweep.case import Expected, Run, panics
+from fakeapiserver.sweep.invariants import violations
 from fakeapiserver.sweep.perturbation import Perturbation
-from fakeapiserver.sweep.states import Difference, State
+from fakeapiserver.sweep.scenario import Scenario
+from fakeapiserver.sweep.states import Difference
 
 SymptomKind = Literal["panic", "lost", "state", "restless", "step", "invariant"]
-Invariant = Callable[[State], object]
 
 
 class Symptom(Struct, frozen=True, order=True):
@@ -37,19 +38,16 @@ class Finding(Struct):
         return f"{worst.text}{more}"
 
 
-def judge(
-    run: Run, learnt: Run, expected: Expected, ignore: Sequence[str] = (), invariants: Mapping[str, Invariant] = {}
-) -> list[Symptom]:
+def judge(run: Run, learnt: Run, expected: Expected, scenario: Scenario) -> list[Symptom]:
     """The symptoms, the worst first."""
     symptoms = [*_panics(run, learnt), *_losses(run, learnt)]
     for problem in run.problems:
         kind: SymptomKind = "step" if problem.startswith("step ") else "restless"
         symptoms.append(Symptom(kind, problem.partition(":")[0], problem))
-    symptoms += _differences(run, expected, ignore)
-    for name, holds in invariants.items():
-        broken = next((number for number, state in enumerate(run.states) if not holds(state)), None)
-        if broken is not None:
-            symptoms.append(Symptom("invariant", name, f"{name} doesn't hold after step {broken + 1}"))
+    symptoms += _differences(run, expected, scenario.ignore)
+    for broken in violations(run.changes, scenario.invariants):
+        text = f": {broken.text}" if broken.text else ""
+        symptoms.append(Symptom("invariant", broken.invariant, f"{broken.invariant} doesn't hold{text}"))
     return symptoms
 
 

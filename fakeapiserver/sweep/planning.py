@@ -30,8 +30,9 @@ def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
     return found
 
 
-def plan(first: Run, second: Run, steps: int, kinds: Sequence[Kind] = KINDS) -> list[Perturbation]:
+def plan(first: Run, second: Run, kinds: Sequence[Kind] = KINDS) -> list[Perturbation]:
     """Every perturbation of these kinds at a point that both runs have, the most promising first."""
+    steps = len(first.states)
     again = {point for point, _ in points_of(second)}
     points = [(point, entry) for point, entry in points_of(first) if point in again]
     makers = {

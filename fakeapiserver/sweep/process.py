@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,9 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Final
 
+from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reaper as reaper_module
 
 _PLACEHOLDER: Final = re.compile(r"\{(kubeconfig|port(?::[a-z-]+)?)\}")
+# Nothing is begun before the reaper knows of it: if this process is killed until then, the gate stays closed.
+_GATE: Final = 'read -r _ && exec "$@" </dev/null'
 _GRACE: Final = 5.0
 # The end of the output is kept, and searched for the traces of a crash.
 _KEPT: Final = 4 * 1024 * 1024
@@ -38,26 +43,45 @@ class Command:
     def __init__(self, text: str | Sequence[str], env: Mapping[str, str] = {}, folder: Path | None = None) -> None:
         """ValueError: the text is no command line."""
         try:
-            self.words = shlex.split(text) if isinstance(text, str) else [*text]
+            self._words = shlex.split(text) if isinstance(text, str) else [*text]
         except ValueError as error:
             raise ValueError(f"the operator's command can't be read: {error}") from None
-        if not self.words:
+        if not self._words:
             raise ValueError("the operator's command is empty: name a program")
         self.env = env
         self.folder = folder
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The command line."""
+        return self._words
+
+    @property
+    def options(self) -> ClusterOptions:
+        """Its clusters have no options, since its time is real."""
+        return {}
+
+    def new(self, quiet: float) -> "OperatorProcess":
+        """An operator that isn't running yet."""
+        return OperatorProcess(self, quiet)
 
 
 class OperatorProcess:
     """An operator in a cluster. Whatever it writes goes to a file of its own, which `close` removes."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, quiet: float = 0.3) -> None:
         self._command = command
+        self.quiet = quiet
         self._ports: dict[str, int] = {}
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def start(self, kubeconfig: str) -> None:
+    def start(self, cluster: Cluster, user: str) -> None:
+        """Starts the operator as a user who may do everything. Raises OSError if there is no such program."""
+        self.launch(cluster.user(user, groups=["system:masters"]))
+
+    def launch(self, kubeconfig: str) -> None:
         """Starts the operator with these credentials. Raises OSError if there is no such program."""
         assert self._process is None
         words = [
@@ -65,17 +89,25 @@ class OperatorProcess:
         ]
         env = {**os.environ, **self._command.env, "KUBECONFIG": kubeconfig}
         env.pop("KUBERNETES_SERVICE_HOST", None)
-        reaper = _reaper()  # first, so that it knows the operator from its first moment
+        if (
+            shutil.which(words[0], path=env.get("PATH")) is None
+            and not Path(self._command.folder or "", words[0]).is_file()
+        ):
+            raise FileNotFoundError(f"there is no program {words[0]!r}")
         self._process = subprocess.Popen(
-            words,
+            ["/bin/sh", "-c", _GATE, "sh", *words],
             env=env,
             cwd=self._command.folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        reaper.tell("+", self._process.pid)
+        _reaper().tell("+", self._process.pid)
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
         self.starts += 1
 
     @property
@@ -147,7 +179,7 @@ class _Reaper:
     def __init__(self) -> None:
         script = Path(reaper_module.__file__)
         self._process = subprocess.Popen(
-            [sys.executable, "-E", "-S", str(script)], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
+            [sys.executable, "-I", "-S", str(script)], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
         )
         self._lock = threading.Lock()
 

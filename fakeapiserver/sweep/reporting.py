@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -16,6 +16,9 @@ from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
 
 _SHOWN: Final = 8
 
+# Returns the command that repeats a finding.
+Repeat = Callable[[Finding], str]
+
 
 class _Header(Struct):
     """The first line of a file of results: what was swept."""
@@ -24,11 +27,11 @@ class _Header(Struct):
     target: str
 
 
-def text_of(report: Report, command: str) -> str:
-    """The findings, each with its symptoms, its causes and the command that repeats it. `command`: the one that made this report."""
+def text_of(report: Report, again: Repeat) -> str:
+    """The findings, each with its symptoms, its causes and how it is repeated."""
     lines: list[str] = []
     for number, finding in enumerate(report.findings, 1):
-        lines += [f"{number}. {finding.title}", *_details(finding, command), ""]
+        lines += [f"{number}. {finding.title}", *_details(finding, again), ""]
     reached = sum(result.reached for result in report.results)
     left = report.planned - len(report.results)
     summary = (
@@ -48,7 +51,7 @@ def text_of(report: Report, command: str) -> str:
     return "\n".join([*lines, "; ".join(parts)])
 
 
-def document_of(report: Report, command: str) -> dict[str, Any]:
+def document_of(report: Report, again: Repeat) -> dict[str, Any]:
     """The same as data."""
     return {
         "findings": [
@@ -58,7 +61,7 @@ def document_of(report: Report, command: str) -> dict[str, Any]:
                     {"kind": each.kind, "subject": each.subject, "text": each.text} for each in finding.symptoms
                 ],
                 "perturbations": list(finding.causes),
-                "repeat": _repeat(command, finding),
+                "repeat": again(finding),
                 "seconds": round(finding.seconds, 2),
             }
             for finding in report.findings
@@ -71,7 +74,7 @@ def document_of(report: Report, command: str) -> dict[str, Any]:
     }
 
 
-def junit_of(report: Report, command: str) -> bytes:
+def junit_of(report: Report, again: Repeat) -> bytes:
     """JUnit XML: a test for each case, which fails with the finding that it belongs to."""
     failed = {cause: finding for finding in report.findings for cause in finding.causes}
     suite = ElementTree.Element(
@@ -87,7 +90,7 @@ def junit_of(report: Report, command: str) -> bytes:
         test = ElementTree.SubElement(suite, "testcase", classname="sweep", name=name, time=f"{result.seconds:.2f}")
         if name in failed:
             failure = ElementTree.SubElement(test, "failure", message=failed[name].title)
-            failure.text = "\n".join(_details(failed[name], command))
+            failure.text = "\n".join(_details(failed[name], again))
         elif result.error:
             ElementTree.SubElement(test, "error", message=result.error)
         elif not result.reached:
@@ -115,7 +118,7 @@ def estimate(cases: int, learnt: Learnt, jobs: int) -> str:
 
 def fingerprint(target: Target) -> str:
     """A digest of the command and the steps."""
-    words = [*target.command.words, *(step.title for step in target.scenario.steps)]
+    words = [*target.operator.words, *target.scenario.words]
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
 
@@ -147,7 +150,7 @@ class Results:
 _result: Final = msgspec.json.Decoder(CaseResult)
 
 
-def _details(finding: Finding, command: str) -> list[str]:
+def _details(finding: Finding, again: Repeat) -> list[str]:
     shown = finding.symptoms[:_SHOWN]
     more = len(finding.symptoms) - len(shown)
     causes = finding.causes[1:]
@@ -160,12 +163,8 @@ def _details(finding: Finding, command: str) -> list[str]:
             if causes
             else []
         ),
-        f"   again: {_repeat(command, finding)}",
+        f"   again: {again(finding)}",
     ]
-
-
-def _repeat(command: str, finding: Finding) -> str:
-    return f"{command} --only={shlex.quote(finding.causes[0])}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ steps:
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -22,7 +22,10 @@ from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.server.projects import manifests
+from fakeapiserver.sweep import invariants
+from fakeapiserver.sweep.invariants import Invariant
 
 _WAIT_SECONDS: Final = 30.0
 
@@ -34,18 +37,44 @@ class Step(Struct, frozen=True):
     run: Callable[[Cluster], object]
 
 
-class Scenario(Struct, frozen=True):
-    """The steps. `objects` are applied before the operator starts; `crds` are definitions; `nodes` are simulated.
+class Stage(Protocol):
+    """The cluster in which a scenario plays, and where its steps begin and end."""
 
-    `namespace`: of objects that name none. `ignore`: fields that may differ, such as `configmaps.data.time`.
+    @property
+    def cluster(self) -> Cluster: ...
+
+    def begin(self, title: str) -> None:
+        """A step begins."""
+
+    def end(self) -> None:
+        """A step has ended: returns when the operator has come to rest. Does nothing outside of a step."""
+
+
+class Scenario(Struct, frozen=True):
+    """The steps. `objects` are applied before the operator starts; `options` are those of Cluster.
+
+    `namespace`: of objects that name none. `ignore`: fields that may differ, such as `configmaps.data.time`. `invariants` hold at every
+    moment.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[Step] = ()
     objects: Sequence[Object] = ()
-    crds: Sequence[str] = ()
-    nodes: int = 0
+    options: ClusterOptions = ClusterOptions()
     namespace: str = "default"
     ignore: Sequence[str] = ()
+    invariants: Sequence[Invariant] = ()
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Name the scenario: the same scenario has the same."""
+        return [step.title for step in self.steps]
+
+    def play(self, stage: Stage) -> None:
+        """Does everything. Raises what the steps raise."""
+        for step in self.steps:
+            stage.begin(step.title)
+            step.run(stage.cluster)
+            stage.end()
 
 
 def read(path: Path) -> Scenario:
@@ -76,14 +105,15 @@ def of_document(document: Any, folder: Path, name: str) -> Scenario:
     return Scenario(
         [_step(step, f"{name}: step {number}", folder, namespace) for number, step in enumerate(steps, 1)],
         _objects(document.get("objects") or [], folder, name),
-        [str(folder / each) for each in _texts(document, "crds", name)],
-        nodes,
+        ClusterOptions(nodes=nodes, crds=[str(folder / each) for each in _texts(document, "crds", name)]),
         namespace,
         _texts(document, "ignore", name),
+        [_invariant(each, name) for each in _list(document, "invariants", name)],
     )
 
 
-_FIELDS: Final = frozenset(("steps", "objects", "crds", "nodes", "namespace", "ignore"))
+_FIELDS: Final = frozenset(("steps", "objects", "crds", "nodes", "namespace", "ignore", "invariants"))
+_INVARIANT: Final = ("name", "resource", "that")
 # Each step by its first word, with the other fields that it takes.
 _STEPS: Final[Mapping[str, frozenset[str]]] = {
     "apply": frozenset(),
@@ -93,6 +123,26 @@ _STEPS: Final[Mapping[str, frozenset[str]]] = {
     "wait": frozenset(("for", "timeout")),
     "advance": frozenset(),
 }
+
+
+def _invariant(document: Any, name: str) -> Invariant:
+    if not isinstance(document, Mapping) or document.keys() != {*_INVARIANT}:
+        raise ValueError(
+            f"{name}: an invariant has a name, a resource such as pods, and `that`, an expression over `objects`"
+        )
+    title, resource, expression = (_text(document, field, name) for field in _INVARIANT)
+    try:
+        return invariants.of_cel(title, resource, expression)
+    except ValueError as error:
+        problem = str(error).splitlines()[0].removeprefix("compilation failed: ERROR: ")
+        raise ValueError(f"{name}: the invariant {title!r} is no CEL expression over `objects`: {problem}") from None
+
+
+def _list(mapping: Mapping[str, Any], field: str, name: str) -> list[Any]:
+    value = mapping.get(field) or []
+    if not isinstance(value, list):
+        raise ValueError(f"{name}: {field} is a list, not {value!r}")
+    return value
 
 
 def _step(step: Any, name: str, folder: Path, default: str) -> Step:

@@ -1,14 +1,14 @@
 """Learns a scenario, plans what to try, runs each case, and judges it."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from msgspec import Struct, field
 
-from fakeapiserver.sweep import case, planning, states
+from fakeapiserver.sweep import case, invariants, planning, states
 from fakeapiserver.sweep.case import Expected, Run, Target
-from fakeapiserver.sweep.judging import Finding, Invariant, Symptom, group, judge
+from fakeapiserver.sweep.judging import Finding, Symptom, group, judge
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 
 
@@ -61,9 +61,13 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS) -> Learnt:
             raise ValueError(f"the operator fails without any perturbation: {run.problems[0]}")
         if found := case.panics(run.output):
             raise ValueError(f"the operator crashes without any perturbation: {found[0]}")
+        for broken in invariants.violations(run.changes, target.scenario.invariants):
+            raise ValueError(f"an invariant doesn't hold without any perturbation: {broken.invariant}")
+    if len(first.states) != len(second.states):
+        raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
     expected = Expected(first.states, noise)
-    return Learnt(first, second, expected, planning.plan(first, second, len(target.scenario.steps), kinds))
+    return Learnt(first, second, expected, planning.plan(first, second, kinds))
 
 
 def sweep(
@@ -73,7 +77,6 @@ def sweep(
     *,
     jobs: int = 2,
     budget: float = float("inf"),
-    invariants: Mapping[str, Invariant] = {},
     progress: Progress = lambda done, total, result: None,
     known: Sequence[CaseResult] = (),
 ) -> Report:
@@ -84,9 +87,9 @@ def sweep(
     left = [each for each in perturbations if each not in done]
 
     def tried(perturbation: Perturbation) -> CaseResult:
-        result = _try(target, perturbation, learnt, invariants)
+        result = _try(target, perturbation, learnt)
         if result.symptoms and not result.error:
-            again = _try(target, perturbation, learnt, invariants)
+            again = _try(target, perturbation, learnt)
             subjects = {(each.kind, each.subject) for each in again.symptoms}
             result.symptoms = [each for each in result.symptoms if (each.kind, each.subject) in subjects]
             result.repeats = bool(result.symptoms)
@@ -101,13 +104,13 @@ def sweep(
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 
 
-def _try(target: Target, perturbation: Perturbation, learnt: Learnt, invariants: Mapping[str, Invariant]) -> CaseResult:
+def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResult:
     began = time.monotonic()
     try:
         run = case.run(target, perturbation, learnt.expected)
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
-    symptoms = judge(run, learnt.first, learnt.expected, target.scenario.ignore, invariants) if run.reached else []
+    symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
     return CaseResult(perturbation, symptoms, run.seconds, run.reached)
 
 

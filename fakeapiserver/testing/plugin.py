@@ -14,6 +14,7 @@ from ast import literal_eval
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from hashlib import blake2b
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
@@ -87,6 +88,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
+        "sweep(operator=…): run the test again for each crash, refusal and outdated state that the operator may meet (docs/sweeps.md)",
+    )
+    config.addinivalue_line(
+        "markers",
         "real_cluster: this test keeps the environment of the run, and so reaches the cluster that this names",
     )
     if config.option.fake_cluster_seed is None:  # workers of xdist get the number from their controller
@@ -131,6 +136,34 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         result = yield
     check()
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
+    """Runs a test with the marker `sweep` again and again. Returns None for other tests, which pytest calls then."""
+    marker = pyfuncitem.get_closest_marker("sweep")
+    if marker is None:
+        return None
+    _sweep(pyfuncitem, marker)
+    return True
+
+
+def _sweep(item: pytest.Function, marker: pytest.Mark) -> None:
+    __tracebackhide__ = True
+    from fakeapiserver.testing import sweeps
+    from fakeapiserver.testing.environment import pointed_at
+
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    if "fake_cluster" not in arguments or iscoroutinefunction(item.obj):
+        _refuse("the marker sweep is for tests that have the argument fake_cluster and are no coroutines")
+
+    def test(cluster: object) -> None:
+        item.obj(**{**arguments, "fake_cluster": cluster})
+
+    options: Any = {"seed": _seed(item.config, item.nodeid, 0), **_options(item.config, item)}
+    problem = sweeps.run(item.nodeid, marker.args, marker.kwargs, options, test, pointed_at)
+    if problem:
+        _refuse(problem)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

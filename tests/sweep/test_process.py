@@ -34,7 +34,7 @@ def is_alive(pid: int) -> bool:
 
 def test_placeholders_and_the_environment() -> None:
     process = OperatorProcess(Command([sys.executable, "-c", SHOW, "{kubeconfig}", "{port:a}", "{port:a}", "{port:b}"]))
-    process.start("/tmp/config")
+    process.launch("/tmp/config")
     assert wait_until_ended(process, 20)
     environment, arguments = process.output().strip().split(" ", 1)
     path, first, again, second = eval(arguments)
@@ -46,7 +46,7 @@ def test_placeholders_and_the_environment() -> None:
 def test_a_killed_operator_takes_its_children_along() -> None:
     script = "sleep 1000 & echo $!; wait"
     process = OperatorProcess(Command(["sh", "-c", script]))
-    process.start("config")
+    process.launch("config")
     until(process.output)
     child = int(process.output())
     assert is_alive(child)
@@ -62,7 +62,7 @@ def test_nothing_is_left_when_the_sweep_is_killed(tmp_path: Path) -> None:
 import time
 from fakeapiserver.sweep.process import Command, OperatorProcess
 process = OperatorProcess(Command(["sh", "-c", "echo $$ > {told}; sleep 1000"]))
-process.start("config")
+process.launch("config")
 time.sleep(1000)
 """
     sweep = subprocess.Popen([sys.executable, "-c", code])

@@ -46,7 +46,7 @@ def test_the_steps_do_what_users_do(tmp_path: Path) -> None:
     assert titles == [
         "apply Deployment web", "wait deploy/web", "scale deploy/web", "patch deploy/web", "advance 1h", "delete deploy/web",
     ]  # fmt: skip
-    with Cluster(nodes=read_one.nodes) as cluster:
+    with Cluster(**read_one.options) as cluster:
         for step in read_one.steps[:4]:
             step.run(cluster)
         web = cluster.get("deploy/web")
@@ -70,6 +70,11 @@ def test_the_steps_do_what_users_do(tmp_path: Path) -> None:
         ({"steps": [{"delete": "x/y", "force": True}]}, "step 1: delete takes no 'force'"),
         ({"steps": [{"delete": "web"}]}, "delete needs an object such as widgets/web"),
         ({"steps": [{"delete": 3}]}, "delete is a text"),
+        ({"steps": [{"delete": "x/y"}], "invariants": [{"that": "true"}]}, "an invariant has a name, a resource"),
+        (
+            {"steps": [{"delete": "x/y"}], "invariants": [{"name": "a", "resource": "pods", "that": "1 +"}]},
+            "the invariant 'a' is no CEL expression over `objects`",
+        ),
         ({"steps": [{"patch": "x/y"}]}, "patch needs `with`"),
         ({"steps": [{"patch": "x/y", "with": 3}]}, "patch needs the fields to change"),
         ({"steps": [{"scale": "x/y", "to": -1}]}, "scale needs a number of replicas"),

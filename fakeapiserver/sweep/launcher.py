@@ -1,0 +1,47 @@
+"""The operator under test, as a sweep sees it: started as a user of its own, killed, and started again."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
+
+
+class OperatorUnderTest(Protocol):
+    """An operator in one cluster. `quiet`: real seconds without a request after which it is at rest."""
+
+    quiet: float
+
+    @property
+    def starts(self) -> int:
+        """The number of its starts."""
+
+    @property
+    def ended(self) -> int | None:
+        """The exit status if it has ended by itself, negative for a signal."""
+
+    def start(self, cluster: Cluster, user: str) -> None:
+        """Starts it as a user who may do everything. Raises OSError if that is impossible."""
+
+    def kill(self) -> None:
+        """Ends it at once, without a goodbye. Does nothing if it doesn't run."""
+
+    def output(self) -> str:
+        """The end of its output, of all its starts."""
+
+    def close(self) -> None:
+        """Kills it and forgets its output."""
+
+
+class Launcher(Protocol):
+    """Makes the operator of each case. `words` name it: sweeps of the same operator have the same."""
+
+    @property
+    def words(self) -> Sequence[str]: ...
+
+    @property
+    def options(self) -> ClusterOptions:
+        """The options of its clusters."""
+
+    def new(self, quiet: float) -> OperatorUnderTest:
+        """An operator that isn't running yet."""

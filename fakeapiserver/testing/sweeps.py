@@ -1,0 +1,152 @@
+"""`@pytest.mark.sweep`: a test is the scenario of a sweep, and runs once for each surprise that a legal cluster may have for the operator.
+
+@pytest.mark.sweep(operator=setup)
+def test_a_database(fake_cluster):
+    fake_cluster.apply(DATABASE)                       # a step begins
+    fake_cluster.wait("statefulset", "db", "Available")  # has ended: the operator is at rest
+    fake_cluster.delete("databases/db")
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.sweep import reporting, sweep
+from fakeapiserver.sweep.case import StepFailed, Target, Timing
+from fakeapiserver.sweep.in_process import InProcess
+from fakeapiserver.sweep.invariants import Invariant, Moment
+from fakeapiserver.sweep.launcher import Launcher
+from fakeapiserver.sweep.perturbation import KINDS, Kind
+from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.scenario import Scenario, Stage
+
+# What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
+_ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
+_FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "only")
+
+
+class Plan(Struct, frozen=True):
+    """The marker's arguments. Durations are in seconds."""
+
+    operator: Launcher
+    kinds: Sequence[Kind] = KINDS
+    budget: float = 300.0
+    ignore: Sequence[str] = ()
+    invariants: Sequence[Invariant] = ()
+    timing: Timing = Timing()
+    only: str = ""
+
+
+def read(arguments: Sequence[object], fields: Mapping[str, Any]) -> Plan:
+    """The marker's arguments. Raises ValueError with a sentence about the first mistake."""
+    unknown = [name for name in fields if name not in _FIELDS]
+    if arguments or unknown:
+        raise ValueError(f"takes {', '.join(_FIELDS)} by name, not {(arguments or unknown)[0]!r}")
+    if "operator" not in fields:
+        raise ValueError("needs operator=: a command, or a function that adds controllers to a Manager")
+    kinds = [fields["kinds"]] if isinstance(fields.get("kinds"), str) else fields.get("kinds", KINDS)
+    if bad := [kind for kind in kinds if kind not in KINDS]:
+        raise ValueError(f"has no kind {bad[0]!r}: kinds are {', '.join(KINDS)}")
+    ignore = fields.get("ignore", ())
+    invariants: Mapping[str, Callable[[Moment], object]] = fields.get("invariants", {})
+    seconds = {name: _seconds(fields[name]) for name in ("budget", "quiet", "patience") if name in fields}
+    return Plan(
+        _launcher(fields["operator"]),
+        [kind for kind in KINDS if kind in kinds],
+        seconds.pop("budget", 300.0),
+        [ignore] if isinstance(ignore, str) else ignore,
+        [Invariant(name, holds) for name, holds in invariants.items()],
+        Timing(**seconds),
+        fields.get("only", ""),
+    )
+
+
+def _launcher(operator: object) -> Launcher:
+    if isinstance(operator, str | Sequence):
+        return Command(operator)
+    if callable(operator):
+        return InProcess(operator)
+    raise ValueError(f"needs a command or a function as operator, not {operator!r}")
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError(f"takes durations in seconds or such as '5m', not {value!r}")
+
+
+class TestScenario(Scenario, frozen=True, kw_only=True):
+    """A test as a scenario. `test` is called with the cluster; `pointed_at` points all clients at it meanwhile."""
+
+    __test__ = False
+
+    name: str
+    test: Callable[[Any], object]
+    pointed_at: Callable[[str], AbstractContextManager[None]]
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The test's name."""
+        return (self.name,)
+
+    def play(self, stage: Stage) -> None:
+        """Calls the test. Its calls of the cluster begin and end the steps."""
+        with self.pointed_at(stage.cluster.kubeconfig):
+            self.test(SteppedCluster(stage))
+
+
+class SteppedCluster:
+    """A Cluster for a test: what the test does begins a step, and what it looks at ends one."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._is_acting = False
+
+    def __getattr__(self, name: str) -> Any:
+        stage = self._stage
+        if name in _ACTS and not self._is_acting:
+            stage.begin(name)
+            self._is_acting = True
+        elif name not in _ACTS and self._is_acting:
+            stage.end()
+            self._is_acting = False
+        return getattr(stage.cluster, name)
+
+
+def run(
+    name: str,
+    arguments: Sequence[object],
+    fields: Mapping[str, Any],
+    options: ClusterOptions,
+    test: Callable[[Any], object],
+    pointed_at: Callable[[str], AbstractContextManager[None]],
+) -> str:
+    """Sweeps the test as the marker's arguments say. Returns a report of the findings, or the reason for which it can't be swept; "" if all
+    is well. Raises what the test raises without a perturbation."""
+    try:
+        plan = read(arguments, fields)
+    except ValueError as error:
+        return f"the marker sweep {error}"
+    scenario = TestScenario(
+        options=options, ignore=plan.ignore, invariants=plan.invariants, name=name, test=test, pointed_at=pointed_at
+    )
+    target = Target(plan.operator, scenario, plan.timing)
+    try:
+        learnt = sweep.learn(target, plan.kinds)
+    except StepFailed as failed:
+        raise (failed.__cause__ or failed) from None
+    except (OSError, ValueError) as error:
+        return f"sweep: {error}"
+    chosen = [each for each in learnt.plan if plan.only in ("", each.id)]
+    if not chosen and plan.only:
+        return f"sweep: there is no perturbation {plan.only!r} in this test"
+    report = sweep.sweep(target, learnt, chosen, jobs=1, budget=plan.budget)
+    text = reporting.text_of(report, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})")
+    print(text)
+    return text if report.findings else ""

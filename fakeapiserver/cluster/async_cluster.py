@@ -373,18 +373,7 @@ class AsyncCluster(AsyncVerbs, Configured):
           time to the next, unless a client outside of this process has a watch or a request open: then these are real seconds.
 
         Raises what the last call has raised when the time is up, any other error at once, and ValueError for an unreadable timeout."""
-        seconds = eventually.seconds_of(timeout)
-        changes = eventually.Changes(self._server, seconds, self.settle)
-        await changes.begin()
-        try:
-            while True:
-                try:
-                    return await eventually.run_async(check)
-                except eventually.Failed as failed:
-                    if not await changes.wait():
-                        raise failed.after(seconds, changes) from None
-        finally:
-            await changes.end()
+        return await eventually.until_it_holds(check, self._server, timeout, self.settle)
 
     # ----------------------------------------------------------- start and stop
 

@@ -160,3 +160,24 @@ class Changes:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+
+
+async def until_it_holds(
+    check: Callable[[], T | Awaitable[T]],
+    server: LocalServer,
+    timeout: float | str,
+    settle: Callable[[], Awaitable[None]],
+) -> T:
+    """Calls the check in the server's event loop until it holds."""
+    seconds = seconds_of(timeout)
+    changes = Changes(server, seconds, settle)
+    await changes.begin()
+    try:
+        while True:
+            try:
+                return await run_async(check)
+            except Failed as failed:
+                if not await changes.wait():
+                    raise failed.after(seconds, changes) from None
+    finally:
+        await changes.end()

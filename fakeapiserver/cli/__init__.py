@@ -28,6 +28,7 @@ _MODULES: Final = {
     "clock": "control.clock",
     "clone": "clone",
     "sweep": "sweep",
+    "explore": "explore",
     "controller-manager": "controller_manager.command",
     "nodes": "nodes",
     "envtest-assets": "envtest_assets",

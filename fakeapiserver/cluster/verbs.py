@@ -64,17 +64,20 @@ class AsyncVerbs(ABC):
         namespace: str | None = None,
         *,
         subresource: str = "",
+        dry_run: bool = False,
     ) -> Object:
         """Changes an object by a merge patch, or by a JSON patch if `patch` is a list, and returns it:
-        `patch("deploy/web", {"spec": {"replicas": 3}})`. The namespace is `default` by default.
+        `patch("deploy/web", {"spec": {"replicas": 3}})`. The namespace is `default` by default. `dry_run`: nothing is stored.
 
         Raises StatusError for an unknown object or a change that is refused, LookupError for an unknown resource."""
         reference = await self._opened().reference(resource, "", namespace)
         parts = (subresource,) if subresource else ()
         if isinstance(patch, Mapping):
-            return await reference.client.patch(reference.name, dict(patch), *parts, patch_type=MERGE_PATCH)
+            return await reference.client.patch(
+                reference.name, dict(patch), *parts, patch_type=MERGE_PATCH, dry_run=dry_run
+            )
         changes = [dict(each) for each in patch]
-        return await reference.client.patch(reference.name, changes, *parts, patch_type=JSON_PATCH)
+        return await reference.client.patch(reference.name, changes, *parts, patch_type=JSON_PATCH, dry_run=dry_run)
 
     async def get(self, resource: Resource, name: str = "", namespace: str | None = None) -> Object:
         """Returns an object: `get("deployment", "web")` or `get("deploy/web")`. The namespace is `default` by default.

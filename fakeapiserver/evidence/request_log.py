@@ -73,13 +73,12 @@ class RequestLog:
 
     @property
     def entries(self) -> list[RequestEntry]:
-        """The requests in the order of their answers."""
-        return [record.entry() for record in self._records]
+        """The requests in the order of their answers. It may be asked in any thread."""
+        return [record.entry() for record in list(self._records)]
 
     def after(self, seq: int) -> list[RequestEntry]:
         """The requests that were answered after the entry with this `seq`."""
-        new = min(self._seq - seq, len(self._records))
-        return [self._records[-index].entry() for index in range(new, 0, -1)]
+        return [record.entry() for record in list(self._records) if record.seq > seq]
 
     @property
     def last(self) -> int:

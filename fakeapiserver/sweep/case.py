@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from msgspec import Struct, field
@@ -52,15 +52,15 @@ class Target(Struct, frozen=True):
 
 
 class Expected(Struct, frozen=True):
-    """The state after each step without a perturbation, and the fields that differ by chance."""
+    """The state after each step without a perturbation, None where it isn't known, and the fields that differ by chance."""
 
-    states: Sequence[State]
+    states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
 
 
 class Run(Struct):
-    """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have, `changes` all
-    writes of the run.
+    """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have, `restless` what
+    didn't come to rest after each step, or "", `changes` all writes of the run.
 
     - `known`: whether the operator could know the state after each step. `reached`: whether the perturbation took place.
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
@@ -75,6 +75,7 @@ class Run(Struct):
     uids: list[dict[str, str]] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}))
     problems: list[str] = field(default_factory=list)
+    restless: list[str] = field(default_factory=list)
     output: str = ""
     reached: bool = True
     seconds: float = 0.0
@@ -89,25 +90,58 @@ class StepFailed(ValueError):
     """A step fails in a run without perturbation. Its cause is the error."""
 
 
-def run(target: Target, perturbation: Perturbation | None = None, expected: Expected | None = None) -> Run:
-    """Runs the scenario once. Raises what the cluster raises if it can't be started, OSError if there is no such program,
-    and StepFailed."""
+class Base(Struct, frozen=True):
+    """A cluster at rest, whose operator is gone, for forks. `fresh`: the keys of the objects that it had before the scenario."""
+
+    cluster: Cluster
+    fresh: Set[str]
+
+
+def run(
+    target: Target,
+    perturbation: Perturbation | None = None,
+    expected: Expected | None = None,
+    base: Base | None = None,
+) -> Run:
+    """Runs the scenario once, in a new cluster or in a fork of `base`. Raises what the cluster raises if it can't be started, OSError if
+    there is no such program, and StepFailed."""
+    with _played(target, perturbation, expected, base) as (case, began):
+        return case.result(time.monotonic() - began)
+
+
+@contextmanager
+def at_rest(target: Target) -> Iterator[tuple[Run, Base]]:
+    """Runs the scenario, and keeps the cluster for forks. Raises as `run` does."""
+    with _played(target, None, None, None) as (case, began):
+        run = case.result(time.monotonic() - began)
+        yield run, Base(case.cluster, case.fresh)
+
+
+@contextmanager
+def _played(
+    target: Target, perturbation: Perturbation | None, expected: Expected | None, base: Base | None
+) -> Iterator[tuple["_Case", float]]:
+    """The case after its scenario, and when it began."""
     began = time.monotonic()
     operator = target.operator.new(target.timing.quiet)
-    options = ClusterOptions(
-        **{"seed": _SEED, "kept_requests": _KEPT_REQUESTS, **target.operator.options, **target.scenario.options}
-    )
     try:
-        with Cluster(**options) as cluster:
-            case = _Case(target, cluster, operator, perturbation, expected)
+        with _new_cluster(target) if base is None else base.cluster.fork() as cluster:
+            fresh = base.fresh if base is not None else {each[1].key for each in states.objects_of(cluster.snapshot())}
+            case = _Case(target, cluster, operator, perturbation, expected, fresh)
             try:
                 case.play()
             finally:
-                case.conductor.stop()
-                operator.kill()
-            return case.result(time.monotonic() - began)
+                case.end_operator()
+            yield case, began
     finally:
         operator.close()
+
+
+def _new_cluster(target: Target) -> Cluster:
+    options = ClusterOptions(
+        **{"seed": _SEED, "kept_requests": _KEPT_REQUESTS, **target.operator.options, **target.scenario.options}
+    )
+    return Cluster(**options)
 
 
 class _Case:
@@ -120,6 +154,7 @@ class _Case:
         operator: OperatorUnderTest,
         perturbation: Perturbation | None,
         expected: Expected | None,
+        fresh: Set[str],
     ) -> None:
         self._target = target
         self._timing = target.timing
@@ -130,8 +165,7 @@ class _Case:
         self._incarnations = 0
         self._names = Names({})
         self._lock = threading.Lock()
-        # The keys of the objects in a fresh cluster.
-        self._fresh = {stored.key for _, stored, _ in states.objects_of(cluster.snapshot())}
+        self.fresh = fresh
         self._step = -1
         self._title = ""
         self._restless = ""
@@ -173,18 +207,23 @@ class _Case:
         if len(run.states) > number:
             return
         self._rest()
-        run.uids.append(states.uids_of(self.cluster.snapshot(), self._fresh))
+        run.uids.append(states.uids_of(self.cluster.snapshot(), self.fresh))
         if conductor.after_step(number):
             self._rest()
         if conductor.catch_up():
             self._rest()
         run.states.append(self._state())
+        run.restless.append(self._restless)
         run.known.append(not conductor.holds)
-        run.uids.append(states.uids_of(self.cluster.snapshot(), self._fresh))
+        run.uids.append(states.uids_of(self.cluster.snapshot(), self.fresh))
         run.marks.append(self.cluster.requests.mark())
         self._keep_changes()
         if not self._operator_is_well():
             raise _GivesUp
+
+    def end_operator(self) -> None:
+        self.conductor.stop()
+        self._stop()
 
     def result(self, seconds: float) -> Run:
         run = self._run
@@ -270,7 +309,7 @@ class _Case:
                 continue
             self._learn_names()
             is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
-            if (is_there and not problem) or self._now() > deadline:
+            if problem or is_there or self._now() > deadline:
                 break
             self._pause()
 
@@ -317,7 +356,7 @@ class _Case:
         return self._expected.noise if self._expected is not None else frozenset()
 
     def _state(self) -> State:
-        return states.state_of(self.cluster.snapshot(), self._names, self._fresh)
+        return states.state_of(self.cluster.snapshot(), self._names, self.fresh)
 
     def _learn_names(self) -> None:
         self._names.by_text.update(states.names_of(states.objects_of(self.cluster.snapshot())).by_text)

@@ -1,18 +1,19 @@
 """Compares a perturbed run with the unperturbed one."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
 from fakeapiserver.sweep import states
 from fakeapiserver.sweep.case import Expected, Run, panics
 from fakeapiserver.sweep.invariants import violations
-from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Difference
 
-SymptomKind = Literal["panic", "lost", "state", "restless", "step", "invariant"]
+SymptomKind = Literal[
+    "panic", "lost", "state", "restless", "step", "invariant", "back", "fresh", "ready",
+]  # fmt: skip
 
 
 class Symptom(Struct, frozen=True, order=True):
@@ -24,7 +25,7 @@ class Symptom(Struct, frozen=True, order=True):
 
 
 class Finding(Struct):
-    """A bug of the operator, with the perturbations that bring it about, the simplest first."""
+    """A bug of the operator, with the names of the cases that show it, the simplest first."""
 
     symptoms: Sequence[Symptom]
     causes: list[str]
@@ -51,28 +52,50 @@ def judge(run: Run, learnt: Run, expected: Expected, scenario: Scenario) -> list
     return symptoms
 
 
-def group(results: Sequence[tuple[Perturbation, Sequence[Symptom], float]]) -> list[Finding]:
+class Judged(Protocol):
+    """The result of a case. `repeats`: the symptoms were seen a second time."""
+
+    symptoms: Sequence[Symptom]
+    repeats: bool
+
+
+J = TypeVar("J", bound=Judged)
+
+
+def certain(result: J, again: Callable[[], Sequence[Symptom]], seen: set[tuple[str, str]]) -> J:
+    """The result with those symptoms that are `seen` again: what doesn't repeat is no finding. A case whose symptoms other cases have
+    shown twice isn't run a second time."""
+    subjects = {(each.kind, each.subject) for each in result.symptoms}
+    if subjects <= seen:
+        return result
+    both = subjects & {(each.kind, each.subject) for each in again()}
+    seen |= both
+    result.symptoms = [each for each in result.symptoms if (each.kind, each.subject) in both]
+    result.repeats = bool(both)
+    return result
+
+
+def group(results: Sequence[tuple[str, Sequence[Symptom], float]]) -> list[Finding]:
     """The findings: cases with the same symptoms have one cause."""
     findings: dict[frozenset[tuple[str, str]], Finding] = {}
-    for perturbation, symptoms, seconds in results:
+    for cause, symptoms, seconds in results:
         if not symptoms:
             continue
         key = frozenset((each.kind, each.subject) for each in symptoms)
         if key in findings:
-            findings[key].causes.append(perturbation.id)
+            findings[key].causes.append(cause)
         else:
-            findings[key] = Finding(symptoms, [perturbation.id], seconds)
+            findings[key] = Finding(symptoms, [cause], seconds)
     return [*findings.values()]
 
 
 def _differences(run: Run, expected: Expected, ignore: Sequence[str]) -> list[Symptom]:
     """The differences of the last state, or, if that is right, of the first step whose state isn't."""
     for step in range(len(run.states) - 1, -1, -1):
-        found = (
-            states.differences(expected.states[step], run.states[step], expected.noise, ignore)
-            if run.known[step]
-            else []
-        )
+        wanted = expected.states[step] if run.known[step] else None
+        if wanted is None:
+            continue
+        found = states.differences(wanted, run.states[step], expected.noise, ignore)
         when = "" if step == len(expected.states) - 1 else f"after step {step + 1}, "
         if found:
             return [Symptom("state", f"{when}{_subject(each)}", f"{when}{each.shown}") for each in found]

@@ -4,13 +4,14 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from xml.etree import ElementTree
 
 import msgspec
 from msgspec import Struct
 
 from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.exploring.explore import SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
 
@@ -31,11 +32,11 @@ def text_of(report: Report, again: Repeat) -> str:
     """The findings, each with its symptoms, its causes and how it is repeated."""
     lines: list[str] = []
     for number, finding in enumerate(report.findings, 1):
-        lines += [f"{number}. {finding.title}", *_details(finding, again), ""]
+        lines += [f"{number}. {finding.title}", *details(finding, again), ""]
     reached = sum(result.reached for result in report.results)
     left = report.planned - len(report.results)
     summary = (
-        f"{_count(len(report.findings), 'finding')} in {_count(len(report.results), 'case')}, {report.seconds:.0f} s"
+        f"{counted(len(report.findings), 'finding')} in {counted(len(report.results), 'case')}, {report.seconds:.0f} s"
     )
     parts = [summary]
     if left:
@@ -44,10 +45,10 @@ def text_of(report: Report, again: Repeat) -> str:
         parts.append(f"{len(report.results) - reached} points didn't come again")
     unsure = [result for result in report.unsure if not result.repeats]
     if unsure:
-        parts.append(f"{_count(len(unsure), 'case')} showed something once and not again: {unsure[0].perturbation.id}")
+        parts.append(f"{counted(len(unsure), 'case')} showed something once and not again: {unsure[0].perturbation.id}")
     errors = [result for result in report.unsure if result.error]
     if errors:
-        parts.append(f"{_count(len(errors), 'case')} could not be run: {errors[0].error}")
+        parts.append(f"{counted(len(errors), 'case')} could not be run: {errors[0].error}")
     return "\n".join([*lines, "; ".join(parts)])
 
 
@@ -90,7 +91,7 @@ def junit_of(report: Report, again: Repeat) -> bytes:
         test = ElementTree.SubElement(suite, "testcase", classname="sweep", name=name, time=f"{result.seconds:.2f}")
         if name in failed:
             failure = ElementTree.SubElement(test, "failure", message=failed[name].title)
-            failure.text = "\n".join(_details(failed[name], again))
+            failure.text = "\n".join(details(failed[name], again))
         elif result.error:
             ElementTree.SubElement(test, "error", message=result.error)
         elif not result.reached:
@@ -102,15 +103,14 @@ def junit_of(report: Report, again: Repeat) -> bytes:
 def plan_of(learnt: Learnt, jobs: int) -> str:
     """The cases, and how long they are going to take."""
     lines = [each.id for each in learnt.plan]
-    return "\n".join([*lines, estimate(len(learnt.plan), learnt, jobs)])
+    return "\n".join([*lines, estimate(len(learnt.plan), learnt.seconds, jobs)])
 
 
-def estimate(cases: int, learnt: Learnt, jobs: int) -> str:
-    """`119 cases of about 3 s, 2 at a time: 3 min`"""
-    at_once = min(jobs, os.cpu_count() or 1)
-    seconds = cases * learnt.seconds / at_once
-    total = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-    return f"{_count(cases, 'case')} of about {learnt.seconds:.0f} s, {jobs} at a time: {total}"
+def estimate(cases: int, seconds: float, jobs: int) -> str:
+    """`119 cases of about 3 s, 2 at a time: 3 min`. `seconds` is the duration of a case."""
+    whole = cases * seconds / min(jobs, os.cpu_count() or 1)
+    total = f"{whole / 60:.0f} min" if whole >= 90 else f"{whole:.0f} s"
+    return f"{counted(cases, 'case')} of about {seconds:.0f} s, {jobs} at a time: {total}"
 
 
 # ---------------------------------------------------------------- results
@@ -122,13 +122,17 @@ def fingerprint(target: Target) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
 
-class Results:
-    """A file with a line for each case that was run, which a sweep that was interrupted goes on with."""
+T = TypeVar("T", CaseResult, SpecResult)
 
-    def __init__(self, path: Path, target: Target) -> None:
+
+class Results(Generic[T]):
+    """A file with a line for each case that was run, which a sweep or exploration that was interrupted goes on with."""
+
+    def __init__(self, path: Path, target: Target, of: type[T]) -> None:
         """Raises OSError, and ValueError if the file is of another operator or scenario."""
-        self._path = path
-        self.known: list[CaseResult] = []
+        self._path: Path = path
+        self.known: list[T] = []
+        decoder = msgspec.json.Decoder(of)
         header = msgspec.json.encode(_Header(1, fingerprint(target)))
         if not path.exists():
             path.write_bytes(header + b"\n")
@@ -138,19 +142,17 @@ class Results:
             raise ValueError(f"{path} has the results of another operator or scenario: name another file, or remove it")
         for line in lines:
             try:
-                self.known.append(_result.decode(line))
+                self.known.append(decoder.decode(line))
             except msgspec.DecodeError:  # the line was being written when the sweep was killed
                 break
 
-    def add(self, result: CaseResult) -> None:
+    def add(self, result: T) -> None:
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(result) + b"\n")
 
 
-_result: Final = msgspec.json.Decoder(CaseResult)
-
-
-def _details(finding: Finding, again: Repeat) -> list[str]:
+def details(finding: Finding, again: Repeat) -> list[str]:
+    """The lines about a finding below its title."""
     shown = finding.symptoms[:_SHOWN]
     more = len(finding.symptoms) - len(shown)
     causes = finding.causes[1:]
@@ -167,5 +169,6 @@ def _details(finding: Finding, again: Repeat) -> list[str]:
     ]
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """`3 cases`"""
     return f"{number} {noun}{'' if number == 1 else 's'}"

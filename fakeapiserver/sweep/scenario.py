@@ -31,10 +31,11 @@ _WAIT_SECONDS: Final = 30.0
 
 
 class Step(Struct, frozen=True):
-    """A step: `title` for reports, and `run`, which raises what Cluster's methods raise."""
+    """A step: `title` for reports, and `run`, which raises what Cluster's methods raise. `applied`: the objects of a step that applies."""
 
     title: str
     run: Callable[[Cluster], object]
+    applied: Sequence[Object] = ()
 
 
 class Stage(Protocol):
@@ -159,7 +160,7 @@ def _step(step: Any, name: str, folder: Path, default: str) -> Step:
     namespace = _text(step, "namespace", name) or default
     if verb == "apply":
         objects = _objects(step[verb], folder, name)
-        return Step(f"apply {', '.join(map(manifests.title, objects))}", _applying(objects, namespace))
+        return applying(objects, namespace)
     target = _text(step, verb, name)
     if verb == "advance":
         seconds = _seconds(target, name)
@@ -194,8 +195,10 @@ def _delete(cluster: Cluster, target: str, namespace: str) -> None:
     cluster.wait(target, "delete", namespace=namespace, timeout=_WAIT_SECONDS)
 
 
-def _applying(objects: Sequence[Object], namespace: str) -> Callable[[Cluster], object]:
-    return lambda cluster: cluster.apply(objects, namespace=namespace, force=True)
+def applying(objects: Sequence[Object], namespace: str) -> Step:
+    """A step that applies objects."""
+    title = f"apply {', '.join(map(manifests.title, objects))}"
+    return Step(title, lambda cluster: cluster.apply(objects, namespace=namespace, force=True), objects)
 
 
 def _objects(sources: Any, folder: Path, name: str) -> list[Object]:

@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.state import diff
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.mvcc import Snapshot
+from fakeapiserver.sweep import history
 
 # Objects that the server, nodes and leader election write all the time.
 _OTHERS: Final = frozenset((
@@ -31,8 +32,8 @@ _DROPPED: Final = (
     "uid",
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-# Fields that the server chooses, otherwise in every run.
-_CHOSEN: Final = frozenset(("nodePort", "healthCheckNodePort", "containerID"))
+# Fields that the server, the scheduler and nodes choose, otherwise in every run.
+_CHOSEN: Final = frozenset(("nodePort", "healthCheckNodePort", "containerID", "nodeName"))
 # The volume that the admission plugin ServiceAccount adds to pods.
 _TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
 _ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
@@ -101,10 +102,12 @@ def state_of(snapshot: Snapshot, former: Names | None = None, without: Collectio
     objects = [each for each in objects_of(snapshot) if each[1].key not in without]
     names = names_of(objects)
     known = {**(former.by_text if former is not None else {}), **names.by_text}
-    return {
-        names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(obj, known)
-        for resource, _, obj in objects
-    }
+    return history.left_out(
+        {
+            names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(obj, known)
+            for resource, _, obj in objects
+        }
+    )
 
 
 def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]:
@@ -126,7 +129,7 @@ def differences(wanted: State, found: State, noise: Collection[str], ignore: Seq
         if title not in found:
             result.append(Difference(title, "", "is missing"))
         elif title not in wanted:
-            result.append(Difference(title, "", "is there, and is not without the perturbation"))
+            result.append(Difference(title, "", "is one too many"))
         else:
             result += _fields(title, resource, wanted[title], found[title], noise, ignore)
     return result

@@ -1,14 +1,14 @@
 """Learns a scenario, plans what to try, runs each case, and judges it."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
 from fakeapiserver.sweep import case, invariants, planning, states
 from fakeapiserver.sweep.case import Expected, Run, Target
-from fakeapiserver.sweep.judging import Finding, Symptom, group, judge
+from fakeapiserver.sweep.judging import Finding, Symptom, certain, group, judge
+from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 
 
@@ -56,6 +56,8 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS) -> Learnt:
     first = case.run(target)
     # compared with itself, the second run gets the patience that a perturbed one has
     second = case.run(target)
+    if not first.writes:
+        raise ValueError("the operator writes nothing during the scenario: there is nothing to disturb")
     for run in (first, second):
         if run.problems:
             raise ValueError(f"the operator fails without any perturbation: {run.problems[0]}")
@@ -85,21 +87,16 @@ def sweep(
     began = time.monotonic()
     done = {result.perturbation: result for result in known if result.perturbation in set(perturbations)}
     left = [each for each in perturbations if each not in done]
+    seen = set[tuple[str, str]]()
 
     def tried(perturbation: Perturbation) -> CaseResult:
-        result = _try(target, perturbation, learnt)
-        if result.symptoms and not result.error:
-            again = _try(target, perturbation, learnt)
-            subjects = {(each.kind, each.subject) for each in again.symptoms}
-            result.symptoms = [each for each in result.symptoms if (each.kind, each.subject) in subjects]
-            result.repeats = bool(result.symptoms)
-        return result
+        return certain(_try(target, perturbation, learnt), lambda: _try(target, perturbation, learnt).symptoms, seen)
 
-    for result in _in_parallel(tried, left, jobs, began + budget):
+    for result in in_parallel(tried, left, jobs, began + budget):
         done[result.perturbation] = result
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
-    findings = group([(each.perturbation, each.symptoms, each.seconds) for each in results])
+    findings = group([(each.perturbation.id, each.symptoms, each.seconds) for each in results])
     unsure = [each for each in results if not each.repeats or each.error]
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 
@@ -112,20 +109,3 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
     symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
     return CaseResult(perturbation, symptoms, run.seconds, run.reached)
-
-
-def _in_parallel(
-    work: Callable[[Perturbation], CaseResult], items: Iterable[Perturbation], jobs: int, deadline: float
-) -> Iterator[CaseResult]:
-    """The results as they come. Nothing is begun after the deadline."""
-    waiting = iter(items)
-    with ThreadPoolExecutor(jobs) as pool:
-        running: set[Future[CaseResult]] = set()
-        while True:
-            while len(running) < jobs and time.monotonic() < deadline and (item := next(waiting, None)) is not None:
-                running.add(pool.submit(work, item))
-            if not running:
-                return
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield future.result()

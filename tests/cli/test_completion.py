@@ -18,6 +18,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 # the words up to the cursor, and what bash offers; bash takes = for a word of its own
 LINES = [
+    ("ex", {"explore"}),
     ("s", {"serve", "state", "status", "stop", "sweep"}),
     ("co", {"controller-manager", "completion"}),
     ("create ", {"api", "webhook"}),

@@ -12,7 +12,7 @@ import pytest
 
 from fakeapiserver import cli
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli import clone, envtest_assets, flags, nodes, scaffold, sweep
+from fakeapiserver.cli import clone, envtest_assets, explore, flags, nodes, scaffold, sweep
 from fakeapiserver.cli.control import clock, faults, requests, state
 from fakeapiserver.cli.controller_manager import command as controller_manager
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
@@ -36,6 +36,7 @@ ACCEPTED = {
     "clock": {*clock.FLAGS, *ALWAYS},
     "clone": {*clone.FLAGS, *ALWAYS},
     "sweep": {*sweep.FLAGS, *ALWAYS},
+    "explore": {*explore.FLAGS, *ALWAYS},
     "controller-manager": set(controller_manager.flag_types()),
     "nodes": {*nodes.FLAGS, *ALWAYS},
     "envtest-assets": {*envtest_assets.FLAGS, *ALWAYS},

@@ -55,7 +55,7 @@ def test_differences_are_named() -> None:
     other = {**WEB, "spec": {**WEB["spec"], "paused": True}}
     found = states.differences(state(WEB, CLAIM), state(other, SERVICE), frozenset())
     assert "persistentvolumeclaims default/data: is missing" in texts(found)
-    assert "services default/web: is there, and is not without the perturbation" in texts(found)
+    assert "services default/web: is one too many" in texts(found)
     assert "deployments default/web: spec.paused is true in place of (absent)" in texts(found)
 
 

@@ -29,7 +29,7 @@ BUGS = {
     ),
     "unobserved": (
         "crash after delete persistentvolumeclaims default/data-db-1",
-        "after step 2, persistentvolumeclaims default/data-db-2 is there, and is not without the perturbation",
+        "after step 2, persistentvolumeclaims default/data-db-2 is one too many",
     ),
     "conflict": (
         "conflict at update configmaps default/db-config",
@@ -37,7 +37,7 @@ BUGS = {
     ),
     "duplicate": (
         "refuse create secrets default/* with 504 once it is stored",
-        "secrets default/db-login-*2 is there, and is not without the perturbation",
+        "secrets default/db-login-*2 is one too many",
     ),
 }
 pytestmark = pytest.mark.slow

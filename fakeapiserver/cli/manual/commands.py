@@ -223,6 +223,49 @@ _ELSEWHERE: Final = (
         },
     ),
     Command(
+        "explore",
+        "explore --operator COMMAND --scenario FILE [FLAG ...]",
+        "Tries the specs that users might write: from the schema of a CustomResourceDefinition and the object that the scenario applies "
+        "first, fields are set and unset, raised and lowered, lists and maps grow and shrink. Each spec is judged by what an operator "
+        "makes of it: changing to it must lead to the same objects as beginning with it, and changing back to those of before. "
+        "The operator must come to rest, must not crash, and must not say Ready too early. "
+        "The exit status is 3 if there are findings.",
+        {
+            "Explore": {
+                "operator": Flag(
+                    "The command that runs the operator; {port} and {port:NAME} in it are free ports. KUBECONFIG leads to the server.",
+                    "",
+                    "COMMAND",
+                    "--operator='./bin/manager --metrics-bind-address=:{port}'",
+                ),
+                "scenario": Flag(
+                    "The YAML file whose first steps apply the custom resource.", "", "FILE", "--scenario=scenario.yaml"
+                ),
+                "object": Flag(
+                    "The custom resource to change, if there are several.",
+                    "none",
+                    "RESOURCE/NAME",
+                    "--object=databases/db",
+                ),
+                "cases": Flag("Tries at most so many specs.", "100", "N", "--cases=500"),
+                "depth": Flag("Changes so many fields at once, 1 or 2.", "2", "N", "--depth=1"),
+                "jobs": Flag("Runs so many cases at a time.", "2", "N", "--jobs=4"),
+                "budget": Flag("Begins no case after this time.", "none", "DURATION", "--budget=5m"),
+                "only": Flag("The one change of this name.", "none", "NAME"),
+                "plan": Flag("Prints the changes and ends.", "false"),
+                "results": Flag("Keeps the results in this file, and goes on from it.", "none", "FILE"),
+                "patience": Flag(
+                    "The time until the right state must be reached.", "10s", "DURATION", "--patience=30s"
+                ),
+                "quiet": Flag(
+                    "The time for which an operator at rest sends no request.", "300ms", "DURATION", "--quiet=1s"
+                ),
+                "output": Flag("Prints text, JSON or JUnit XML.", "text", "FORMAT", "--output=junit"),
+                **HELP,
+            }
+        },
+    ),
+    Command(
         "controller-manager",
         "controller-manager --kubeconfig FILE [FLAG ...]",
         "Runs kube-controller-manager's controllers for the API server of --kubeconfig or --master. KUBECONFIG, ~/.kube/config and a "

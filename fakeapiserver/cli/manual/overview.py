@@ -18,6 +18,7 @@ SUMMARIES: Final = {
     "clock": "shows, stops, advances and sets the clock of a server",
     "clone": "copies the objects of a live cluster into a file",
     "sweep": "finds the bugs of an operator by running it through a scenario with surprises",
+    "explore": "finds the bugs of an operator by trying the specs that users might write",
     "controller-manager": "runs the bundled controllers for any API server",
     "nodes": "simulates nodes and a scheduler for any API server",
     "envtest-assets": "writes kube-apiserver, etcd and kubectl for Go's envtest",

@@ -10,13 +10,14 @@ import ssl
 import tempfile
 import weakref
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from uvicorn.config import Config
 
 from fakeapiserver.server.http.protocol import EdgeProtocol, EdgeState, Limits
 
 # What Go's crypto/tls signs with and asks clients for; pyOpenSSL has no method of its own to say so.
+_BACKLOG: Final = 1024
 _SIGNATURES = (
     b"rsa_pss_rsae_sha256:ecdsa_secp256r1_sha256:ed25519:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:"
     b"rsa_pkcs1_sha256:rsa_pkcs1_sha384:rsa_pkcs1_sha512:ecdsa_secp384r1_sha384:ecdsa_secp521r1_sha512"
@@ -270,7 +271,7 @@ class Server:
             timeouts = {"ssl_handshake_timeout": self.limits.header_timeout, "ssl_shutdown_timeout": 2.0}
         self._server = await loop.create_server(
             lambda: EdgeProtocol(config, self._state, loop),
-            sock=listener, ssl=self._ssl_context, backlog=1024, **timeouts,
+            sock=listener, ssl=self._ssl_context, backlog=_BACKLOG, **timeouts,
         )  # fmt: skip
         self._listener = listener
         self.port = listener.getsockname()[1]
@@ -292,6 +293,9 @@ class Server:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.setblocking(False)
             listener.bind(address)
+            # Two sockets can be bound to a port until one listens. If the loop's listen() failed, uvloop would close the descriptor
+            # twice, and the second time it may be that of another thread.
+            listener.listen(_BACKLOG)
         except OSError:
             listener.close()
             raise

@@ -210,6 +210,31 @@ def test_a_taken_port_is_an_os_error() -> None:
     asyncio.run(main())
 
 
+def test_the_loop_gets_a_socket_that_listens(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the loop's own listen() fails, because two sockets are bound to one port, uvloop closes the descriptor twice."""
+    listening = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        class Loop:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(loop, name)
+
+            async def create_server(self, *arguments: Any, sock: socket.socket, **options: Any) -> asyncio.Server:
+                listening.append(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+                return await loop.create_server(*arguments, sock=sock, **options)
+
+        monkeypatch.setattr("fakeapiserver.server.http.serving.asyncio.get_running_loop", Loop)
+        server = Server(remember)
+        await server.start()
+        monkeypatch.undo()
+        await server.stop()
+
+    run(main())
+    assert listening == [1]
+
+
 def test_certificate_and_key_must_fit() -> None:
     with pytest.raises(ValueError, match="serving certificate and key cannot be used"):
         server_context(SERVING.certificate, AUTHORITY.key)

@@ -1,0 +1,92 @@
+"""`fakeapiserver explore`: tries the specs that a CustomResourceDefinition allows, and reports the operator's bugs."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from fakeapiserver.cli import cases
+from fakeapiserver.cli.arguments import UsageError, count, read_into, text
+from fakeapiserver.sweep import scenario
+from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.exploring import explore, reporting
+from fakeapiserver.sweep.exploring.explore import Case, Exploration, Learnt, SpecResult
+from fakeapiserver.sweep.judging import Finding
+from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.reporting import Results, estimate
+
+_MOST_CASES: Final = 100_000
+FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
+    **cases.FLAGS,
+    "object": text("object"),
+    "cases": count("cases", _MOST_CASES),
+    "depth": count("depth", 2),
+}
+
+
+class Options(cases.CaseOptions):
+    """The command line."""
+
+    object: str = ""
+    cases: int = 100
+    depth: int = 2
+
+    def repeat(self, finding: Finding) -> str:
+        """The command that runs the first case of a finding again."""
+        chosen = [f"--object={self.object}"] if self.object else []
+        return shlex.join([*self.words("explore"), *chosen, f"--only={finding.causes[0]}"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 without findings, 3 with some; 1 if the operator can't be run; 2 for a wrong command line."""
+    options = Options()
+
+    def prepare() -> Target:
+        if others := read_into(options, arguments, FLAGS):
+            raise UsageError(f"unexpected argument {others[0]!r}")
+        options.check()
+        if options.cases < 1 or options.depth < 1:
+            raise UsageError("--cases and --depth must be 1 or more")
+        timing = Timing(quiet=options.quiet, patience=options.patience)
+        return Target(Command(options.operator), scenario.read(Path(options.scenario)), timing)
+
+    return cases.run("explore", prepare, lambda target: _explore(options, target))
+
+
+def _explore(options: Options, target: Target) -> int:
+    results = Results(Path(options.results), target, SpecResult) if options.results else None
+    cases.tell("learning: the custom resource is created twice as it is")
+    with explore.learn(target, options.object) as learnt:
+        planned = explore.named(learnt, options.only) if options.only else _planned(options, learnt)
+        if options.plan:
+            print(reporting.plan_of(learnt, planned, options.jobs))
+            return 0
+        report = _run(options, learnt, planned, results)
+    if options.output == "json":
+        print(json.dumps(reporting.document_of(report, options.repeat), indent=2, ensure_ascii=False))
+    elif options.output == "junit":
+        sys.stdout.buffer.write(reporting.junit_of(report, options.repeat) + b"\n")
+    else:
+        print(reporting.text_of(report, options.repeat))
+    return 3 if report.findings else 0
+
+
+def _planned(options: Options, learnt: Learnt) -> Sequence[Case]:
+    return explore.plan(learnt, options.cases, options.depth)
+
+
+def _run(options: Options, learnt: Learnt, planned: Sequence[Case], results: Results[SpecResult] | None) -> Exploration:
+    known = results.known if results is not None else []
+    cases.tell(estimate(len(planned), learnt.seconds, options.jobs))
+
+    def progress(done: int, total: int, result: SpecResult) -> None:
+        if results is not None:
+            results.add(result)
+        verdict = f": {result.symptoms[0].text}" if result.symptoms else ""
+        cases.tell(f"{done}/{total} {result.id}{verdict}", is_passing=not verdict)
+
+    report = explore.explore(learnt, planned, jobs=options.jobs, budget=options.budget, progress=progress, known=known)
+    cases.clear_line()
+    return report

@@ -1,0 +1,1 @@
+"""Tries the specs that a CustomResourceDefinition allows: `fakeapiserver explore`."""

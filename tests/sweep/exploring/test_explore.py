@@ -1,0 +1,126 @@
+"""`explore` finds operators' bugs that show with some specs only, and has nothing to say about the operator without one."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fakeapiserver.sweep import scenario
+from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.exploring import explore
+from fakeapiserver.sweep.exploring.explore import Exploration
+from fakeapiserver.sweep.in_process import InProcess
+from tests.sweep.exploring import sites
+
+HERE = Path(__file__).parent
+SITE = yaml.safe_load((HERE / "site.yaml").read_text())
+SCENARIO = {"crds": "site-crd.yaml", "nodes": 4, "steps": [{"apply": "site.yaml"}]}
+
+
+def target(bug: str = "", document: dict[str, Any] = SCENARIO) -> Target:
+    return Target(InProcess(partial(sites.setup, bug=bug)), scenario.of_document(document, HERE, "scenario"))
+
+
+def explored(bug: str, names: list[str]) -> Exploration:
+    with explore.learn(target(bug)) as learnt:
+        return explore.explore(learnt, [explore.named(learnt, name)[0] for name in names], jobs=1)
+
+
+NOT_CHANGED = ["no change", 'spec.comment = "example"']
+WRONG = {
+    "back": (
+        ['spec.mirrors = [{"name": "a1"}, {"name": "a2"}]', "spec.mirrors unset"],
+        'after spec.mirrors = [{"name": "a1"}, {"name": "a2"}] and back, configmaps default/shop-a2 is one too many',
+    ),
+    "fresh": (
+        ['spec.title = "Shop2"'],
+        'changed to spec.title = "Shop2", configmaps default/shop-a1: data.title is "Shop" in place of "Shop2", unlike one that is '
+        "created so",
+    ),
+    "crash": (
+        ['spec.login = {"user": "example"}'],
+        'with spec.login = {"user": "example"}, sites.example.com default/shop is never taken note of: '
+        "status.observedGeneration stays behind",
+    ),
+    "loop": (
+        ["spec.size = 8"],
+        "created with spec.size = 8, the operator doesn't come to rest: still moving after 10 s: somebody goes on writing",
+    ),
+    "ready": (
+        ["spec.size = 8"],
+        "with spec.size = 8, sites.example.com default/shop says that it is Ready, but deployments default/shop has 4 of 8 replicas",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", [pytest.param(bug, marks=pytest.mark.slow if bug == "loop" else ()) for bug in WRONG])
+def test_a_bug_is_found(bug: str) -> None:
+    names, text = WRONG[bug]
+    report = explored(bug, [*NOT_CHANGED, *names])
+    [finding] = report.findings
+    assert text in [each.text for each in finding.symptoms]
+    assert finding.causes == names
+    assert not report.unsure
+
+
+def test_the_right_operator_passes() -> None:
+    names = list(dict.fromkeys(name for names, _ in WRONG.values() for name in names))
+    report = explored("", [*NOT_CHANGED, *names, 'spec.storage = "2Gi"', 'spec.theme = "dark", then spec.size = 2'])
+    assert (report.findings, report.unsure) == ([], [])
+    assert report.without_effect == ["spec.comment"]
+    assert [each.id for each in report.results if not each.way_back] == ['spec.storage = "2Gi"']
+    assert report.states == len(names) + 2
+
+
+def test_the_plan() -> None:
+    site = {**SITE, "spec": {**SITE["spec"], "theme": "dark"}}
+    with explore.learn(target(document={**SCENARIO, "steps": [{"apply": site}]})) as learnt:
+        names = [explore.id_of(each) for each in explore.plan(learnt, 40)]
+        assert learnt.refused == 1  # no size for a dark site
+        assert names[0] == "no change"
+        assert len(names) == 40
+        assert all(", then " in name for name in names[1 + len(learnt.singles) :])
+        assert not [explore.id_of(each) for each in explore.plan(learnt, 500, 1) if len(each) > 1]
+
+
+@pytest.mark.parametrize(
+    ("document", "wanted", "message"),
+    [
+        ({"steps": [{"delete": "sites/shop"}]}, "", "the scenario's first steps must apply the custom resource"),
+        (
+            {"crds": "site-crd.yaml", "steps": [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}}]},
+            "",
+            "the operator writes nothing when the custom resource is created",
+        ),
+        (SCENARIO, "sites/other", "the scenario applies no sites/other; it applies sites/shop"),
+        (
+            {**SCENARIO, "steps": [{"apply": ["site.yaml", {**SITE, "metadata": {"name": "b"}}]}]},
+            "",
+            "several custom resources: choose one with --object: sites/shop, sites/b",
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes(document: dict[str, Any], wanted: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message), explore.learn(target(document=document), wanted):
+        pass
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(
+        yaml.safe_dump({**SCENARIO, "crds": str(HERE / "site-crd.yaml"), "steps": [{"apply": str(HERE / "site.yaml")}]})
+    )
+    arguments = ["--scenario=scenario.yaml", "--only=spec.mirrors unset", "--patience=1s", "--results=results"]
+    operator = f"--operator=env BUG=back {sys.executable} {HERE / 'sites.py'}"
+    command = [sys.executable, "-m", "fakeapiserver", "explore", operator, *arguments]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 3, ran.stderr
+    assert ran.stdout.startswith(
+        "1. changed to spec.mirrors unset, configmaps default/shop-a1 is one too many, unlike one that is created so\n"
+    )
+    assert "1 finding in 1 case, " in ran.stdout
+    again = subprocess.run([*command, "--output=junit"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert '<testsuite name="explore" tests="1" failures="1" errors="0"' in again.stdout

@@ -226,5 +226,6 @@ class RequestScopes(Struct, kw_only=True, dict=True):
                 find=self.store_for,
                 guard=self.services.guard_for(group_resource),
                 allocation=self.services.allocations.get(group_resource),
+                authorizer=self.services.authorizer,
             )
         )

@@ -27,6 +27,7 @@ from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
 from fakeapiserver.registry.generic import canonical
@@ -56,7 +57,8 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     """A stored resource, and what its store works with (upstream: generic.StoreOptions).
 
     `versions` are the versions in which it is served, `prefix` is where its keys begin (`/registry/pods/`). `find` returns the
-    store of another resource, for companions. `guard` may refuse writes, `allocation` hands out addresses and ports."""
+    store of another resource, for companions. `guard` may refuse writes, `allocation` hands out addresses and ports. `authorizer` is asked
+    whether a user who may update or patch an object may also create it; None: each may."""
 
     gvr: GroupVersionResource
     versions: Versions
@@ -71,6 +73,7 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     find: "Callable[[GroupResource], Store | None]" = lambda resource: None
     guard: Guard | None = None
     allocation: Allocation | None = None
+    authorizer: Authorizer | None = None
 
 
 class Store:
@@ -90,6 +93,7 @@ class Store:
         self.chance = options.chance
         self.guard = options.guard
         self.allocation = options.allocation
+        self.authorizer = options.authorizer
         self.deleter = GracefulDeleter(self)
         self._find = options.find
 
@@ -176,6 +180,7 @@ class Store:
                     attempt.prepare()
                     await attempt.validate()
                     self.strategy.canonicalize(attempt.new)
+                    await attempt.authorize_creation()
                     await self.admission.validate(attempt.changed(attributes))
                     return await (attempt.insert() if attempt.current is None else attempt.replace())
             except KeyExists as error:

@@ -26,6 +26,9 @@ from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.auth.attributes import forbidden_error
+from fakeapiserver.auth.interfaces import Attributes as AccessAttributes
+from fakeapiserver.auth.interfaces import Decision
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors, worded
@@ -221,6 +224,31 @@ class WriteAttempt(Struct):
         else:
             warnings = strategy.warnings_on_update(new, old) if request.subresource in ("", "scale") else []
         request.warnings += [worded(warning, strategy.features.version) for warning in warnings]
+
+    async def authorize_creation(self) -> None:
+        """Raises StatusError 403 if the write creates an object for a user who may update or patch it, but not create it.
+
+        Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go (withAuthorization)."""
+        store, request = self.store, self.request
+        if self.current is not None or not request.name or store.authorizer is None:
+            return
+        wanted = AccessAttributes(
+            request.user,
+            "create",
+            resource_request=True,
+            api_group=request.kind.gvk.group,
+            api_version=request.kind.gvk.version,
+            resource=store.gvr.resource,
+            subresource=request.subresource,
+            # A namespace is in itself, as in the rights of its other requests.
+            namespace=request.name if store.gvr.resource == "namespaces" else request.namespace,
+            name=request.name,
+        )
+        decision, reason = await store.authorizer.authorize(wanted)
+        if decision is not Decision.ALLOW:
+            error = forbidden_error(wanted, reason)
+            error.headers = ()
+            raise error
 
     def changed(self, attributes: Attributes) -> Attributes:
         """The attributes for validating admission: the object as it is going to be stored, in the client's version."""

@@ -221,6 +221,7 @@ class ServedResources:
                 clock=self._scopes.clock,
                 name_generator=self._scopes.generate_name,
                 chance=self._scopes.chance,
+                authorizer=self._scopes.services.authorizer,
             )
         )
         if view is not None:

@@ -385,6 +385,7 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
         parsed.output = choice("output", *OUTPUTS)(value)
     elif name == "v":
         parsed.verbosity = level(value)
+        parsed.config.prints_requests = parsed.verbosity >= 2
     elif name in HEEDED:
         place, read = HEEDED[name]
         try:

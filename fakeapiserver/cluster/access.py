@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fakeapiserver.cluster.faces import Blocking, blocking
-from fakeapiserver.server.filters.access_log import AccessLog, Denied, write
+from fakeapiserver.evidence.least_rights import write
+from fakeapiserver.server.filters.access_log import AccessLog, Denied
 
 
 class AsyncAccess:

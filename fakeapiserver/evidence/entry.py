@@ -7,7 +7,8 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.serializer import cbor, yaml
+from fakeapiserver.apimachinery.serializer import cbor, protobuf, yaml
+from fakeapiserver.apis import protobuf as messages
 from fakeapiserver.storage.interface import Compacted, StoredObject
 
 
@@ -24,9 +25,10 @@ class RequestEntry(Struct, frozen=True):
     - `time`: when it began, in seconds since the Unix epoch by the cluster's clock. `duration`: seconds until the answer began.
     - `verb`: the API verb (get, list, watch, create, update, patch, delete, deletecollection), or the method in lower case if the
       path names no resource.
-    - `name`: the name of the object; for a create that of the created object.
+    - `name`: the name of the object; for a create that of the created object. `generate_name`: its part that was not
+      generated; else empty.
     - `patch_type`: the media type of a patch, e.g. application/apply-patch+yaml; else empty.
-    - `user`: the authenticated user, after impersonation; system:anonymous if authentication failed.
+    - `user`, `groups`: the authenticated user, after impersonation; system:anonymous if authentication failed.
     - `status`: the HTTP status; 0 if the connection ended before there was an answer.
     - `fault`: the faults that struck the request (`cluster.faults`); else empty.
     - `seq`: the number of the entry in its log; later answers have higher ones.
@@ -35,7 +37,7 @@ class RequestEntry(Struct, frozen=True):
     - `revision`: the resourceVersion of the object or list in the answer; 0 without one.
     - `changed`: whether a write changed the object; False for reads, dry runs and refusals.
     - `connection`: the client's `address:port`.
-    - `request_bytes`, `response_bytes`: the sizes of the bodies; of a watch's answer and of refusals 0.
+    - `request_bytes`, `response_bytes`: the sizes of the bodies, of refusals as JSON; of a watch's answer 0.
     - `events`: how many events a watch has sent, bookmarks included. `ended`: how it ended: `time` (its own), `client`, `server`
       (an outage, a fault, or it fell behind), `error` (its last event is an error), `cut`; empty while it is open.
     """
@@ -68,6 +70,8 @@ class RequestEntry(Struct, frozen=True):
     response_bytes: int = 0
     events: int = 0
     ended: str = ""
+    generate_name: str = ""
+    groups: tuple[str, ...] = ()
     content: "Content | None" = None
 
     @property
@@ -77,7 +81,7 @@ class RequestEntry(Struct, frozen=True):
 
     @property
     def body(self) -> Any:
-        """The decoded body of the request; None without one, for secrets, for protobuf, and for a body that is no longer kept."""
+        """The decoded body of the request; None without one, for secrets, and for a body that is no longer kept."""
         return _decoded(self.content.request, self.content.request_type) if self.content is not None else None
 
     @property
@@ -138,9 +142,11 @@ def _state(stored: StoredObject | None) -> Any:
 
 def _decoded(data: bytes, content_type: str) -> Any:
     media_type = content_type.partition(";")[0].strip()
-    if not data or media_type.endswith("protobuf"):
+    if not data:
         return None
     try:
+        if data.startswith(_PROTOBUF):
+            return protobuf.decode(data, messages.message_finder(), messages.messages())
         if media_type.endswith("yaml"):
             return yaml.decode(data)
         return cbor.decode_map(data) if media_type.endswith("cbor") else msgspec.json.decode(data)
@@ -153,6 +159,7 @@ def _decoded(data: bytes, content_type: str) -> Any:
 
 class _Meta(Struct):
     name: str = ""
+    generateName: str = ""  # noqa: N815
     resourceVersion: str = ""  # noqa: N815
     uid: str = ""
     deletionTimestamp: str | None = None  # noqa: N815
@@ -173,11 +180,13 @@ class _Head(Struct):
 
 
 class Head(Struct, frozen=True):
-    """The first facts of an answer: the object's name and resourceVersion, a refusal's reason and message, a deleted object's uid.
+    """The first facts of an answer: the object's name, generateName and resourceVersion, a refusal's reason and message, a deleted
+    object's uid.
 
     `gone`: nothing holds the object any more, so that the write has deleted it."""
 
     name: str = ""
+    generate_name: str = ""
     revision: int = 0
     reason: str = ""
     message: str = ""
@@ -208,11 +217,19 @@ def head(data: bytes) -> Head:
     is_status = found.kind == "Status"
     gone = bool(meta.deletionTimestamp) and not meta.finalizers and not meta.deletionGracePeriodSeconds
     uid = details.uid or meta.uid * gone
-    return Head(meta.name, revision, found.reason if is_status else "", found.message if is_status else "", uid, gone)
+    return Head(
+        meta.name,
+        meta.generateName,
+        revision,
+        found.reason if is_status else "",
+        found.message if is_status else "",
+        uid,
+        gone,
+    )
 
 
 def _protobuf_head(data: bytes) -> Head:
-    """Reads ObjectMeta (name 1, resourceVersion 6), or ListMeta (resourceVersion 2), which is field 1 of each object."""
+    """Reads ObjectMeta (name 1, generateName 2, resourceVersion 6), or ListMeta (resourceVersion 2), which is field 1 of each object."""
     unknown = dict(_fields(data[len(_PROTOBUF) :]))
     kind = dict(_fields(unknown.get(1, b""))).get(2, b"").decode()
     meta = dict(_fields(dict(_fields(unknown.get(2, b""))).get(1, b"")))
@@ -222,7 +239,8 @@ def _protobuf_head(data: bytes) -> Head:
     if is_list:
         return Head(revision=number)
     gone = _DELETION_TIMESTAMP in meta and _FINALIZERS not in meta and not meta.get(_GRACE)
-    return Head(meta.get(1, b"").decode(), number, uid=meta.get(_UID, b"").decode() if gone else "", gone=gone)
+    name, generate_name = (meta.get(field, b"").decode() for field in (1, 2))
+    return Head(name, generate_name, number, uid=meta.get(_UID, b"").decode() if gone else "", gone=gone)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:

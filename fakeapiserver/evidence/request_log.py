@@ -6,15 +6,19 @@ their requests within the process; these are left out.
 """
 
 import asyncio
+import logging
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.clock import Clock
 from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Answered, Request
 from fakeapiserver.evidence.entry import Content, Head, History, RequestEntry, head
+from fakeapiserver.evidence.table import printed_line
 
 KEPT: Final = 1000
 KEPT_BYTES: Final = 32 << 20
@@ -30,6 +34,7 @@ _SECRET_SUBRESOURCES: Final = frozenset(("token", "exec", "attach", "proxy", "po
 _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _DELETES: Final = frozenset(("delete", "deletecollection"))
 _CHANGING_SUBRESOURCES: Final = frozenset(("binding", "eviction"))
+log = logging.getLogger("fakeapiserver.requests")
 _NOTHING: Final = nullcontext()
 _NO_HEAD: Final = Head()
 
@@ -53,14 +58,23 @@ class NoRequestLog:
 
 
 class RequestLog:
-    """Keeps the last requests: at most `most` of them, which take at most about `most_bytes`."""
+    """Keeps the last requests: at most `most` of them, which take at most about `most_bytes`. `on_entry` is called
+    with each."""
 
-    def __init__(self, clock: Clock, storage: Revisions, most: int = KEPT, most_bytes: int = KEPT_BYTES) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        storage: Revisions,
+        most: int = KEPT,
+        most_bytes: int = KEPT_BYTES,
+        on_entry: "Callable[[RequestEntry], None] | None" = None,
+    ) -> None:
         self.clock = clock
         self.storage = storage
         self._records: deque[_Record] = deque()
         self._most = most
         self._most_bytes = most_bytes
+        self._on_entry = on_entry
         self._bytes = 0
         self._seq = 0
         self._changed: asyncio.Future[None] | None = None
@@ -119,9 +133,16 @@ class RequestLog:
         self._bytes += record.size
         while len(records) > self._most or (self._bytes > self._most_bytes and records):
             self._bytes -= records.popleft().size
+        if self._on_entry is not None:
+            self._on_entry(record.entry())
         if self._changed is not None:
             self._changed.set_result(None)
             self._changed = None
+
+
+def print_entry(entry: RequestEntry) -> None:
+    """Prints a request as a line of the log."""
+    log.info("%s", printed_line(entry))
 
 
 class _Record:
@@ -164,7 +185,8 @@ class _Record:
         elif not self.reason:
             self.status, self.response, self.response_type = 0, b"", ""
         else:
-            self.response, self.response_type = b"", ""
+            self.response = json.encode(status)
+            self.response_type = "application/json"
         self._take(request)
         self._log.keep(self, request)
 
@@ -172,7 +194,7 @@ class _Record:
         """Takes over what is kept of the request."""
         info, headers, scope = request.info, request.first_headers, request.scope
         self.info, self.method, self.path, self.fault = info, request.method, request.path, request.fault
-        self.user, self.watch = request.user.name, request.watch
+        self.user, self.watch = request.user, request.watch
         self.agent, self.body_type = headers.get(b"user-agent", b""), headers.get(b"content-type", b"")
         self.connection, self.query, self.body = scope.get("client"), scope.get("query_string", b""), request.content
         self.request_bytes, self.response_bytes = len(self.body), len(self.response)
@@ -209,7 +231,7 @@ class _Record:
             info.namespace,
             info.name or (self._created(found) if info.verb == "create" else ""),
             self.body_type.decode("latin-1") if self.method == "PATCH" else "",
-            self.user,
+            self.user.name,
             self.agent.decode("latin-1"),
             self.status,
             self.reason or found.reason * refused,
@@ -225,6 +247,8 @@ class _Record:
             self.response_bytes,
             watch.events if watch is not None else 0,
             watch.ended if watch is not None else "",
+            found.generate_name * (not refused),
+            self.user.groups,
             self._content(found),
         )
 

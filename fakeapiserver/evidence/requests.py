@@ -1,9 +1,15 @@
 """Requests that a test asks about, as an immutable sequence that shows itself as a table."""
 
+import os
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TypedDict, Unpack, overload
 
+import msgspec
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.evidence import audit_events, har, least_rights
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.findings import Finding, Limits, findings
 from fakeapiserver.evidence.query import READS, WRITES, parse
@@ -82,6 +88,34 @@ class RequestList:
     def transcript(self) -> str:
         """A line for each request, without times and uids: `my-operator patch pods/status default/web -> 200`."""
         return transcript(self._entries)
+
+    def har(self, path: str | os.PathLike[str] | None = None) -> Object:
+        """The requests as an HTTP Archive, which browsers show; also written to `path` as JSON. Raises OSError."""
+        archive = har.archive(self._entries)
+        if path is not None:
+            Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(archive)))
+        return archive
+
+    def audit_events(self, path: str | os.PathLike[str] | None = None) -> list[Object]:
+        """The requests as events of audit.k8s.io/v1; also written to `path`, a line of JSON for each, as audit logs are. Raises OSError."""
+        events = audit_events.events(self._entries)
+        if path is not None:
+            Path(path).write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+        return events
+
+    def roles(
+        self, name: str = "used", *, names: bool = False, path: str | os.PathLike[str] | None = None
+    ) -> list[Object]:
+        """The least roles that allow these requests: a ClusterRole and a Role for each namespace, all called `name`. `cluster.rbac.used()`
+        also counts older requests.
+
+        - `names`: restrict rules to the names of the objects.
+        - `path`: also write the roles there, as YAML. Raises OSError.
+        """
+        roles = list(least_rights.roles(least_rights.accesses(self._entries), name, names=names))
+        if path is not None:
+            least_rights.write(Path(path), roles)
+        return roles
 
     def assert_count(self, expected: int) -> None:
         """Raises AssertionError with the table of requests if they are more or fewer."""

@@ -14,18 +14,35 @@ def table(entries: Iterable[RequestEntry]) -> str:
 def line(entry: RequestEntry) -> str:
     """The time, client, verb, path, status and duration of a request, with what else there is to say."""
     time = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S.%f")[:-3]
-    agent = entry.user_agent.partition(" ")[0] or "no user agent"
-    text = f"{time} {agent} {entry.verb} {entry.path} {entry.status or 'no answer'} {1000 * entry.duration:.1f} ms"
-    return " ".join(f"{text} {entry.reason} {_watched(entry)} {entry.fault}".split())
+    return _joined(time, _agent(entry), entry.verb, entry.path, _answer(entry), _watched(entry), entry.fault)
 
 
-def object_of(entry: RequestEntry) -> str:
-    """The resource and the object of a request, as in `deployments.apps/status shop/web`; the path of other requests."""
+def printed_line(entry: RequestEntry) -> str:
+    """A line of a server's log: without the time, which each of its lines has, but with the query."""
+    address = f"{entry.path}{'?' * bool(entry.query)}{entry.query}"
+    return _joined(_agent(entry), entry.verb, address, _answer(entry), entry.fault)
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+def _agent(entry: RequestEntry) -> str:
+    return entry.user_agent.partition(" ")[0] or "no user agent"
+
+
+def _answer(entry: RequestEntry) -> str:
+    return f"{entry.status or 'no answer'} {1000 * entry.duration:.1f} ms {entry.reason}".rstrip()
+
+
+def object_of(entry: RequestEntry, shown_name: str = "") -> str:
+    """The resource and the object of a request, as in `deployments.apps/status shop/web`; the path of other requests. `shown_name`: what
+    stands for the object's name."""
     if not entry.resource:
         return entry.path
     group = f".{entry.group}" if entry.group else ""
     subresource = f"/{entry.subresource}" if entry.subresource else ""
-    name = f"{entry.namespace}{'/' * bool(entry.namespace and entry.name)}{entry.name}"
+    name = f"{entry.namespace}{'/' * bool(entry.namespace and entry.name)}{shown_name or entry.name}"
     return f"{entry.resource}{group}{subresource} {name}".strip()
 
 

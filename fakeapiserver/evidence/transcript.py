@@ -12,12 +12,27 @@ _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 
 def transcript(entries: Iterable[RequestEntry]) -> str:
     """A line for each request: the client without its version, verb, resource, object and status. Times, durations, and addresses are left
-    out, and uids in names are replaced."""
-    return "".join(f"{_line(entry)}\n" for entry in entries)
+    out, uids in names are replaced, and generated names are numbered: `web-<1>`."""
+    requests = tuple(entries)
+    generated = _generated(requests)
+    return "".join(f"{_line(entry, generated)}\n" for entry in requests)
 
 
-def _line(entry: RequestEntry) -> str:
+def _generated(entries: Iterable[RequestEntry]) -> dict[str, str]:
+    """Returns what stands for each generated name, numbered in the order in which they appear."""
+    numbers: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for entry in entries:
+        prefix = entry.generate_name
+        if prefix and entry.name not in names and entry.name.startswith(prefix):
+            numbers[prefix] = numbers.get(prefix, 0) + 1
+            names[entry.name] = f"{prefix}<{numbers[prefix]}>"
+    return names
+
+
+def _line(entry: RequestEntry, generated: dict[str, str]) -> str:
     agent = entry.user_agent.partition(" ")[0].partition("/")[0] or "(no user agent)"
     status = f"{entry.status or 'no answer'} {entry.reason}".strip()
     fault = f"by {entry.fault}" if entry.fault else ""
-    return _UID.sub("<uid>", " ".join(filter(None, (agent, f"{entry.verb} {object_of(entry)}", "->", status, fault))))
+    shown = object_of(entry, generated.get(entry.name, entry.name))
+    return _UID.sub("<uid>", " ".join(filter(None, (agent, f"{entry.verb} {shown}", "->", status, fault))))

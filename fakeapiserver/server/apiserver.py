@@ -17,6 +17,7 @@ from fakeapiserver.endpoints.request import ASGIApplication
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
+from fakeapiserver.evidence import request_log
 from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
@@ -117,10 +118,11 @@ class APIServer:
         self.faults = FaultInjection(
             self._timers, self.storage, self.scopes, config.request_timeout, self.chance, self._to_webhooks
         )
-        self.request_log = (
-            RequestLog(self.clock, self.storage, config.kept_requests, config.kept_request_bytes)
-            if config.kept_requests
-            else None
+        printing = request_log.print_entry if config.prints_requests else None
+        self._request_logging = (
+            RequestLog(self.clock, self.storage, config.kept_requests, config.kept_request_bytes, printing)
+            if config.kept_requests or printing
+            else NoRequestLog()
         )
         self.application = Application(self._new_chain())
 
@@ -184,10 +186,16 @@ class APIServer:
             self.config.request_timeout,
             self.aggregator,
             self._auditor or NoAuditing(),
-            self.request_log or NoRequestLog(),
+            self._request_logging,
             self.faults,
             self.table.scheme.features.enabled("APIResponseCompression"),
         )
+
+    @property
+    def request_log(self) -> RequestLog | None:
+        """The log of clients' requests; None if it keeps none."""
+        log = self._request_logging
+        return log if isinstance(log, RequestLog) and self.config.kept_requests else None
 
     @property
     def _timers(self) -> Timers:

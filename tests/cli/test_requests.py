@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
+import yaml
 
 from fakeapiserver import Cluster
 from fakeapiserver.cli.control import remote
@@ -47,6 +48,25 @@ def test_requests_are_shown(run: Run, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("output", "read", "said"),
+    [
+        ("har", json.loads, "HTTP/1.1"),
+        ("audit", lambda text: [*map(json.loads, text.splitlines())], "ResponseComplete"),
+        ("roles", lambda text: [*yaml.safe_load_all(text)], "configmaps"),
+    ],
+)
+def test_requests_are_written_as_documents(
+    output: str, read: Callable[[str], object], said: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"--output={output}", "--user-agent=Python-urllib*", "*", "configmaps") == 0
+    text = capsys.readouterr().out
+    assert said in text
+    assert read(text)
+    assert run(f"--output={output}", "--user-agent=other") == 0
+    assert said not in capsys.readouterr().out.replace('"log"', "")
+
+
 def test_new_requests_are_followed(
     cluster: Cluster, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +95,8 @@ def test_new_requests_are_followed(
     [
         (["pods"], 2, "a query is a verb, a resource"),
         (["updat", "leases"], 2, "did you mean update?"),
-        (["--output=har"], 2, "har"),
+        (["--output=xml"], 2, "xml"),
+        (["--output=har", "--follow"], 2, "a whole document"),
         (["--since=x"], 2, "x"),
         (["--server=other"], 1, "no server 'other' runs"),
     ],

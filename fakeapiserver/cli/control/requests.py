@@ -1,6 +1,7 @@
 """`fakeapiserver requests`: shows the last requests of the clients of a server in the background."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,11 +16,14 @@ from fakeapiserver.evidence import query
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
 
-_OUTPUTS: Final = ("text", "json", "transcript")
+_OUTPUTS: Final = ("text", "json", "transcript", "har", "audit", "roles")
+# Those that the server writes, which has the bodies.
+_DOCUMENTS: Final = frozenset({"har", "audit", "roles"})
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "server": text("server"),
     "since": read_integer,
     "follow": read_boolean,
+    "user-agent": text("user-agent"),
     "output": choice("output", *_OUTPUTS),
 }
 # The longest time, in seconds, that the server waits for a request.
@@ -27,11 +31,12 @@ _WAIT: Final = 50
 
 
 class Options(Struct):
-    """The command line. `since` is the seq after which requests are shown."""
+    """The command line. `since` is the seq after which requests are shown, `user_agent` a shell pattern."""
 
     server: str = ""
     since: int = 0
     follow: bool = False
+    user_agent: str = "*"
     output: str = "text"
 
 
@@ -42,6 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         words = " ".join(read_into(options, arguments, FLAGS))
         if words:
             query.parse(words)
+        if options.output in _DOCUMENTS:
+            return _print_document(options, words)
         for rows in _read(options, words):
             _show(rows, options.output)
     except (UsageError, ValueError) as error:
@@ -51,16 +58,26 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _print_document(options: Options, words: str) -> int:
+    if options.follow:
+        raise UsageError(f"--output={options.output} is a whole document, and can't be written with --follow")
+    asked = _parameters(options, words, options.since, output=options.output)
+    sys.stdout.write(remote.ask_bytes(options.server, "GET", f"/requests?{asked}").decode())
+    return 0
+
+
+def _parameters(options: Options, words: str, since: int, **more: int | str) -> str:
+    return urlencode({"query": words, "since": since, "agent": options.user_agent, **more})
+
+
 def _read(options: Options, words: str) -> Iterator[list[dict[str, Any]]]:
     """Yields the requests there are, and then, with --follow, each new one. Raises RemoteError."""
     since = options.since
-    rows: list[dict[str, Any]] = remote.ask(
-        options.server, "GET", f"/requests?{urlencode({'query': words, 'since': since})}"
-    )
+    rows: list[dict[str, Any]] = remote.ask(options.server, "GET", f"/requests?{_parameters(options, words, since)}")
     yield rows
     while options.follow:
         since = max((row["seq"] for row in rows), default=since)
-        asked = urlencode({"query": words, "since": since, "wait": _WAIT})
+        asked = _parameters(options, words, since, wait=_WAIT)
         try:
             rows = remote.ask(options.server, "GET", f"/requests?{asked}")
         except remote.RemoteTimeout:

@@ -126,12 +126,16 @@ _IN_THE_BACKGROUND: Final = (
             "Requests": {
                 "server": _SERVER,
                 "since": Flag("The number (seq) after which requests are shown.", "0", "N", "--since=120"),
+                "user-agent": Flag(
+                    "The clients to show, as a shell pattern.", "*", "PATTERN", "--user-agent='my-operator*'"
+                ),
                 "follow": Flag("Goes on with each new request until it is interrupted.", "false"),
                 "output": Flag(
-                    "Prints a table, JSON, or a transcript without times and uids.",
+                    "Prints a table, JSON, a transcript without times and uids, an HTTP Archive (har), events of an audit log (audit), "
+                    "or the least roles that allow the requests (roles).",
                     "text",
                     "FORMAT",
-                    "--output=transcript",
+                    "--output=roles",
                 ),
                 **HELP,
             }

@@ -39,7 +39,9 @@ METRICS: Final = {
     "show-hidden-metrics-for-version": Flag("Shows metrics that this older version has deprecated.", "", "VERSION"),
 }
 LOGS: Final = {
-    "v": Flag("How much is logged: 0 warnings, 1 information, 4 and more everything.", "0", "LEVEL", "--v=4"),
+    "v": Flag(
+        "How much is logged: 0 warnings, 1 information, 2 each request, 4 and more everything.", "0", "LEVEL", "--v=4"
+    ),
     "vmodule": Flag("Levels for single source files.", "", "FILE=LEVEL,..."),
     "logging-format": Flag("The format of log lines.", "text", "FORMAT"),
     "log-flush-frequency": Flag("How often buffered log lines are written.", "5s"),

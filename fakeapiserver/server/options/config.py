@@ -212,6 +212,7 @@ class Config(Struct, kw_only=True):
     runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
     kept_requests: int = 0  # so many of the last requests of clients are kept (evidence/request_log.py)
     kept_request_bytes: int = 32 << 20  # and at most about so many bytes of them
+    prints_requests: bool = False  # each request of a client is a line of the log
     records_access: bool = False  # allowed and denied requests are recorded (server/filters/access_log.py)
     crds: Sources = ()  # CustomResourceDefinitions, and webhook configurations, to install before the server is ready
     webhooks: Sources = ()

@@ -111,6 +111,7 @@ LAZY: Final = {
     "Faults are injected when a test adds some.": (
         "fakeapiserver.faults.files",
         "fakeapiserver.faults.injector",
+        "fakeapiserver.faults.readers",
         "fakeapiserver.faults.rule",
     ),
     "States are saved, loaded and compared when a caller asks for it.": (

@@ -17,7 +17,8 @@ from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
-from fakeapiserver.faults.rule import WRITES, Fault
+from fakeapiserver.faults.readers import WRITES
+from fakeapiserver.faults.rule import Fault
 
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 _NO_SPACE: Final = "etcdserver: mvcc: database space exceeded"

@@ -22,7 +22,8 @@ from fakeapiserver.faults import answers, contention, rule, webhooks
 from fakeapiserver.faults.bodies import cut
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
 from fakeapiserver.faults.matching import Matcher, Subject
-from fakeapiserver.faults.rule import WRITES, Fault
+from fakeapiserver.faults.readers import WRITES
+from fakeapiserver.faults.rule import Fault
 from fakeapiserver.faults.schedule import Turns
 from fakeapiserver.faults.watching import FaultyWatcher
 from fakeapiserver.storage.interface import Storage, Watcher

@@ -10,7 +10,8 @@ from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.cel import typed
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Request
-from fakeapiserver.faults.rule import LEASE_VERBS, READS, WRITES, Fault
+from fakeapiserver.faults.readers import READS, WRITES
+from fakeapiserver.faults.rule import LEASE_VERBS, Fault
 from fakeapiserver.languages.cel import types
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.program import Program

@@ -2,47 +2,21 @@
 
     fault({"verb": "update", "resource": "leases", "status": 409, "times": 3})
 
-`FIELDS` has a reader for each field, which accepts what YAML, JSON and Python callers write and refuses everything else in one
-sentence. `check` refuses combinations that make no sense.
+`readers.py` reads each field. `check` refuses combinations that make no sense, and parts that do nothing.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from fakeapiserver.apimachinery import labels
-from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.faults.readers import FIELDS, READS, WRITES, Cause
 from fakeapiserver.faults.schedule import Schedule
 from fakeapiserver.spelling import did_you_mean
 
-READS: Final = ("get", "list", "watch")
-WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
-# Words for several verbs.
-_VERBS: Final[Mapping[str, Sequence[str]]] = {"read": READS, "write": WRITES, "*": ()}
-# The statuses that a fault can answer with, and the form of each: answers.py.
-STATUSES: Final = (400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504)
 # The verbs with which a candidate of an election meets the holder of the lease.
 LEASE_VERBS: Final = ("get", "update", "patch")
-_WHEN: Final = ("before", "after")
-_RESETS: Final = ("before", "body", "after")
-_ENDS: Final = ("clean", "cut")
-_EXPIRIES: Final = ("now", "resume")
-_CERTIFICATES: Final = ("unknown", "expired", "name")
-_MAX_COUNT: Final = 1_000_000_000
-_MAX_SECONDS: Final = 1e9
-_PATTERN: Final = re.compile(r"[^\s]+")
-_RESOURCE: Final = re.compile(r"[a-z0-9*?\[\]-]+(\.[a-z0-9.*?-]+)?(/[a-z*]+)?")
-
-
-class Cause(Struct, frozen=True):
-    """A cause in a Status's details."""
-
-    field: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -183,23 +157,6 @@ def fault(fields: Mapping[str, Any]) -> Fault:
     return made
 
 
-def from_text(name: str, text: str) -> Any:
-    """Returns the value of a field that a command line gives as text: a list at commas, a number, true or false, or the text itself."""
-    reader = FIELDS.get(name, _text)
-    if reader in (_patterns, _verbs, _resources):
-        return text.split(",")
-    if reader in (_text, _selector):
-        return text
-    if reader is _range and "," in text:
-        return [from_text("delay", part) for part in text.split(",")]
-    if text in ("true", "false"):
-        return text == "true"
-    for number in (int, float):
-        with suppress(ValueError):
-            return number(text)
-    return text
-
-
 def check(made: Fault) -> None:
     """Raises ValueError with one sentence if parts of the fault exclude or need each other."""
     effects = [name for name in _EFFECTS if getattr(made, name) != _DEFAULTS[name]]
@@ -232,7 +189,21 @@ def check(made: Fault) -> None:
     unreal = [name for name in ("duplicate", "reorder", "lose") if name in effects]
     if unreal and not made.unreal:
         raise ValueError(f"{unreal[0]} is what no API server does: add unreal=True to test what your client does then")
+    if made.unreal and not unreal:
+        raise ValueError("unreal allows duplicate, reorder and lose: add one of them, or leave it out")
+    _check_answer(made)
     made.schedule.check()
+
+
+def _check_answer(made: Fault) -> None:
+    """Raises ValueError with one sentence if an effect is on an answer that the request doesn't get."""
+    ended = made.hang or made.quota or made.reset == "before" or (made.status and made.when == "before")
+    for name in ("rate", "stale", "expire_continue"):
+        if ended and getattr(made, name) != _DEFAULTS[name]:
+            end = _named(made, ("status", "hang", "reset", "quota"))
+            raise ValueError(
+                f"{name} changes an answer, which there is not after {end}: use two faults, or leave it out"
+            )
 
 
 def _check_verbs(made: Fault) -> None:
@@ -240,10 +211,14 @@ def _check_verbs(made: Fault) -> None:
     for name in ("reset", "when"):
         if getattr(made, name) == "after" and made.verb and not set(made.verb) & set(WRITES):
             raise ValueError(f'{name}="after" is for writes: leave verb out, or name {", ".join(WRITES)}')
-    if made.path and (made.resource or made.group or made.version or made.subresource or made.name or made.namespace):
-        raise ValueError(
-            "path chooses requests that aren't for resources: leave resource, group, name and namespace out"
-        )
+    others = [name for name in _OF_RESOURCES if getattr(made, name)]
+    if made.path and others:
+        raise ValueError(f"path chooses requests that aren't for resources: leave {' and '.join(others)} out")
+    for path in made.path:
+        if not path.startswith(("/", "*")):
+            raise ValueError(f"path begins with / or *, such as /version or /apis/*, not {path!r}")
+    if made.subresource and any("/" in resource for resource in made.resource):
+        raise ValueError("resource names the subresource already: leave subresource out")
     if made.stale is not None and made.verb and not set(made.verb) & set(READS):
         raise ValueError("stale is for reads: leave verb out, or name get, list or watch")
     if made.holder and not (
@@ -280,202 +255,9 @@ def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     text = str(value)
-    return text if _PATTERN.fullmatch(text) else repr(text)
+    return repr(text) if not text or re.search(r"\s", text) else text
 
 
-# ------------------------------------------------------------------- readers
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} is true or false, not {value!r}")
-    return value
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is a text, not {value!r}")
-    return value
-
-
-def _name(name: str, value: object) -> str:
-    if not isinstance(value, str) or not _PATTERN.fullmatch(value):
-        raise ValueError(f"{name} is a name without white space, not {value!r}")
-    return value
-
-
-def _one_of(*choices: str) -> Callable[[str, object], str]:
-    def read(name: str, value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
-        return str(value)
-
-    return read
-
-
-def _count(least: int) -> Callable[[str, object], int]:
-    def read(name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MAX_COUNT:
-            raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
-        return value
-
-    return read
-
-
-def _seconds(name: str, value: object) -> float:
-    """Seconds, or a duration such as `1m30s`."""
-    seconds = value
-    if isinstance(value, str):
-        try:
-            seconds = parse_duration(value)
-        except ValueError:
-            seconds = None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MAX_SECONDS:
-        raise ValueError(f"{name} is a number of seconds, or a duration such as 500ms or 1m30s, not {value!r}")
-    return float(seconds)
-
-
-def _range(name: str, value: object) -> tuple[float, float]:
-    if isinstance(value, list | tuple):
-        if len(value) != 2:
-            raise ValueError(f"{name} is a number of seconds or the least and the most, not {value!r}")
-        least, most = (_seconds(name, item) for item in value)
-        if least > most:
-            raise ValueError(f"{name}: the least, {least:g} s, is more than the most, {most:g} s")
-        return least, most
-    seconds = _seconds(name, value)
-    return seconds, seconds
-
-
-def _patterns(name: str, value: object) -> tuple[str, ...]:
-    patterns = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
-    if not patterns:
-        raise ValueError(f"{name} is an empty list, which chooses nothing: leave it out to choose all")
-    for pattern in patterns:
-        if not isinstance(pattern, str):
-            raise ValueError(f"{name} is a text or several, with * for any part, not {pattern!r}")
-        if not pattern and name != "group":
-            raise ValueError(f"{name} is empty: leave it out to choose all")
-        if pattern and not _PATTERN.fullmatch(pattern) and name != "user_agent":
-            raise ValueError(f"{name} can't match {pattern!r}, which contains white space")
-    return patterns
-
-
-def _verbs(name: str, value: object) -> tuple[str, ...]:
-    verbs: list[str] = []
-    for verb in _patterns(name, value):
-        if verb not in _VERBS and verb not in READS and verb not in WRITES:
-            known = (*READS, *WRITES, *(word for word in _VERBS if word != "*"))
-            raise ValueError(f"there is no verb {verb!r}{did_you_mean(verb, known)}: the verbs are {', '.join(known)}")
-        verbs += _VERBS.get(verb, (verb,))
-    return tuple(dict.fromkeys(verbs))
-
-
-def _resources(name: str, value: object) -> tuple[str, ...]:
-    resources = _patterns(name, value)
-    for resource in resources:
-        if not _RESOURCE.fullmatch(resource):
-            raise ValueError(
-                f"{name} is a plural name in lower case: leases, deployments/status or leases.coordination.k8s.io, not {resource!r}"
-            )
-    return resources
-
-
-def _selector(name: str, value: object) -> str:
-    text = _text(name, value)
-    try:
-        labels.parse(text)
-    except ValueError as error:
-        raise ValueError(f"{name} is a label selector such as app=web,tier!=cache, not {text!r}: {error}") from None
-    return text
-
-
-def _status(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in STATUSES:
-        raise ValueError(f"{name} is one of {', '.join(map(str, STATUSES))}, not {value!r}")
-    return value
-
-
-def _causes(name: str, value: object) -> tuple[Cause, ...]:
-    causes = []
-    for item in value if isinstance(value, list | tuple) else (value,):
-        if not isinstance(item, Mapping) or not item or item.keys() - set(Cause.__struct_fields__):
-            raise ValueError(f"{name} are objects with field, reason and message, not {item!r}")
-        causes.append(Cause(**{key: _text(f"{name}.{key}", text) for key, text in item.items()}))
-    return tuple(causes)
-
-
-def _lagging(name: str, value: object) -> int:
-    if value is True:
-        return 0
-    if value is False:
-        raise ValueError(
-            f"{name} is a number of revisions, or true for the state of now: leave it out instead of false"
-        )
-    return _count(1)(name, value)
-
-
-def _probability(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ValueError(f"{name} is more than 0 and at most 1, not {value!r}")
-    return float(value)
-
-
-# How each field is read, in the order in which they are listed.
-FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
-    "verb": _verbs,
-    "group": _patterns,
-    "version": _patterns,
-    "resource": _resources,
-    "subresource": _patterns,
-    "namespace": _patterns,
-    "name": _patterns,
-    "labels": _selector,
-    "object": _text,
-    "user": _patterns,
-    "user_group": _patterns,
-    "user_agent": _patterns,
-    "connection": _patterns,
-    "path": _patterns,
-    "bundled": _flag,
-    "holder": _name,
-    "quota": _name,
-    "webhook": _patterns,
-    "malformed": _flag,
-    "certificate": _one_of(*_CERTIFICATES),
-    "status": _status,
-    "reason": _text,
-    "message": _text,
-    "causes": _causes,
-    "retry_after": _count(1),
-    "when": _one_of(*_WHEN),
-    "latency": _range,
-    "hang": _flag,
-    "reset": _one_of(*_RESETS),
-    "truncate": _count(0),
-    "rate": _count(1),
-    "delay": _seconds,
-    "lag": _count(1),
-    "coalesce": _seconds,
-    "stop_after": _count(0),
-    "end": _one_of(*_ENDS),
-    "expire": _one_of(*_EXPIRIES),
-    "bookmarks": _flag,
-    "watch_list": _flag,
-    "stale": _lagging,
-    "expire_continue": _flag,
-    "unreal": _flag,
-    "duplicate": _flag,
-    "reorder": _flag,
-    "lose": _count(2),
-    "times": _count(1),
-    "nth": _count(1),
-    "every": _count(1),
-    "probability": _probability,
-    "seed": _count(0),
-    "after": _seconds,
-    "until": _seconds,
-}
 _WATCHING: Final = (
     *("delay", "lag", "coalesce", "stop_after", "end", "expire", "bookmarks", "watch_list"),
     *("duplicate", "reorder", "lose"),
@@ -491,4 +273,5 @@ _OF_WEBHOOKS: Final = frozenset(
         *("schedule", "text"),
     )
 )
+_OF_RESOURCES: Final = ("resource", "group", "version", "subresource", "name", "namespace", "labels", "object")
 _DEFAULTS: Final = {name: getattr(Fault(), name) for name in Fault.__struct_fields__}

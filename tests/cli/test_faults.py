@@ -16,7 +16,8 @@ import pytest
 from fakeapiserver import Cluster
 from fakeapiserver.cli.control import remote
 from fakeapiserver.cli.control.faults import main
-from fakeapiserver.faults.rule import fault, from_text
+from fakeapiserver.faults.readers import from_text
+from fakeapiserver.faults.rule import fault
 
 Run = Callable[..., int]
 

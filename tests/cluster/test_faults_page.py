@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fakeapiserver.faults.rule import FIELDS, STATUSES
+from fakeapiserver.faults.readers import FIELDS, STATUSES
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs/faults.md").read_text()

@@ -6,7 +6,8 @@ import pytest
 
 from fakeapiserver.faults.fields import Fields
 from fakeapiserver.faults.matching import Matcher
-from fakeapiserver.faults.rule import FIELDS, Cause, Fault, fault
+from fakeapiserver.faults.readers import FIELDS, Cause
+from fakeapiserver.faults.rule import Fault, fault
 from fakeapiserver.faults.schedule import Schedule
 
 
@@ -66,6 +67,26 @@ def test_what_is_read(fields: dict[str, Any], expected: dict[str, Any]) -> None:
             "a request ends in one way: choose one of hang and holder",
         ),
         ({"path": "/version", "resource": "pods", "status": 500}, "path chooses requests that aren't for resources"),
+        (
+            {"path": "/version", "labels": "a=b", "status": 500},
+            "path chooses requests that aren't for resources: leave",
+        ),
+        (
+            {"path": "/version", "object": "true", "name": "a", "status": 500},
+            "path chooses requests that aren't for re",
+        ),
+        ({"path": "version", "status": 500}, "path begins with / or *, such as /version or /apis/*, not 'version'"),
+        ({"resource": "pods/status", "subresource": "scale", "status": 409}, "resource names the subresource already"),
+        ({"latency": 0}, "latency is more than 0 seconds: leave it out instead"),
+        ({"latency": [0, "0s"]}, "latency is more than 0 seconds"),
+        ({"delay": 0}, "this fault does nothing"),
+        ({"hang": False, "bookmarks": True}, "this fault does nothing"),
+        ({"status": 409, "until": 0}, "until is more than 0 seconds, since the fault would never strike"),
+        ({"unreal": True}, "this fault does nothing"),
+        ({"unreal": True, "status": 409}, "unreal allows duplicate, reorder and lose: add one of them"),
+        ({"rate": 5, "hang": True}, "rate changes an answer, which there is not after hang: use two faults"),
+        ({"stale": 5, "status": 409}, "stale changes an answer, which there is not after status"),
+        ({"expire_continue": True, "reset": "before"}, "expire_continue changes an answer, which there is not after"),
         ({"holder": "me"}, 'holder takes leases: add resource="leases"'),
         ({"holder": "me too", "resource": "leases"}, "holder is a name without white space, not 'me too'"),
         ({"holder": "me", "resource": "leases", "verb": "list"}, "holder is for reads and writes of one lease"),

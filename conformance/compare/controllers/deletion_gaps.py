@@ -198,12 +198,15 @@ class Gaps:
             (f"{_CORE}/serviceaccounts", account),
         ):
             self._client.send({"method": "POST", "path": path, "body": body}, [])
-        others = multiprocessing.Process(target=_trouble, args=(self._url, self._token, load, watchers), daemon=True)
+        # A fork would have the sockets, threads and signal handlers of this process.
+        context = multiprocessing.get_context("spawn")
+        others = context.Process(target=_trouble, args=(self._url, self._token, load, watchers), daemon=True)
         others.start()
         try:
             yield
         finally:
-            others.terminate()
+            others.kill()
+            others.join()
 
 
 def _trouble(url: str, token: str, load: int, watchers: int) -> None:

@@ -22,7 +22,7 @@ from fakeapiserver.cli.arguments import (
 from fakeapiserver.cli.checks import check_file
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.control import remote
-from fakeapiserver.faults import files, rule
+from fakeapiserver.faults import files, readers, rule
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "server": text("server"),
@@ -110,7 +110,7 @@ def _described(words: Sequence[str], file: str) -> list[Mapping[str, Any]]:
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError(f"a field is written as name=value, not {word!r}")
-        fields[name] = rule.from_text(name, value)
+        fields[name] = readers.from_text(name, value)
     try:
         rule.fault(fields)
     except ValueError as error:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, HTTPException, Path
 from pydantic import BaseModel, Field
 
 from fakeapiserver.faults.injector import ActiveFault
-from fakeapiserver.faults.rule import FIELDS
+from fakeapiserver.faults.readers import FIELDS
 from fakeapiserver.server.control.errors import Body as Fields
 from fakeapiserver.server.filters.fault_injection import FaultInjection
 

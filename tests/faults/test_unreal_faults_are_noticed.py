@@ -31,7 +31,7 @@ def write(cluster: Cluster) -> None:
 
 
 def log_of(cluster: Cluster, after: int) -> list[Write]:
-    """The writes of config maps after a revision, of which there were none before."""
+    """The writes of config maps after a revision at which no config map existed."""
     writes = []
     for change in cluster.changes(after=after):
         obj = change.after or change.before
@@ -82,7 +82,7 @@ def test_a_watch_with_a_fault(fields: dict[str, Any], is_real: bool, cluster: Cl
 
 
 def test_a_watch_that_coalesces(cluster: Cluster) -> None:
-    """It is like a client that lists again: states are left out, but the order and the end are right."""
+    """States are left out as for a client that lists again, but the order and the end are right."""
     client = Client(cluster)
     client.status("DELETE", CONFIG_MAPS)
     start = int(client.ask("GET", CONFIG_MAPS)["metadata"]["resourceVersion"])

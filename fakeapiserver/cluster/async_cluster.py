@@ -187,8 +187,8 @@ class AsyncCluster(AsyncVerbs, Configured):
 
         It has its own port, the same options, and everything stored under the same uids and resourceVersions, with the history: a watch
         from an older resourceVersion works there, too. Its certificates, keys and tokens are the same, so the credentials of a kubeconfig
-        are valid at its url. The clock shows the same time, and controllers have the same modes; scripts of nodes and faults are not
-        copied. Both clusters go on independently; stop each."""
+        are valid at its url. The clock shows the same time, controllers have the same modes, nodes the same scripts and states; faults
+        are not copied. Both clusters go on independently; stop each."""
         return await (await self._prepare_fork()).start()
 
     async def save(self, path: str | os.PathLike[str], *, keys: bool = False) -> None:

@@ -190,8 +190,8 @@ class Cluster(Blocking[AsyncCluster]):
 
         It has its own port, the same options, and everything stored under the same uids and resourceVersions, with the history: a watch
         from an older resourceVersion works there, too. Its certificates, keys and tokens are the same, so the credentials of a kubeconfig
-        are valid at its url. The clock shows the same time, and controllers have the same modes; scripts of nodes and faults are not
-        copied. Both clusters go on independently; stop each."""
+        are valid at its url. The clock shows the same time, controllers have the same modes, nodes the same scripts and states; faults
+        are not copied. Both clusters go on independently; stop each."""
         other = Cluster()
         other._core = self._run(self._core._prepare_fork)
         return other.start()

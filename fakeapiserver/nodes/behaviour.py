@@ -249,6 +249,13 @@ class Behaviours:
         self._rules.clear()
         self._finished.clear()
 
+    def copy(self) -> "Behaviours":
+        """Returns the same scripts, to be changed independently."""
+        other = Behaviours()
+        other._rules = [*self._rules]
+        other._finished = {uid: dict(containers) for uid, containers in self._finished.items()}
+        return other
+
     def of(self, pod: Object, container: str, *, main: bool) -> ContainerBehaviour:
         """Returns the behaviour of a container; `main`: it is no init container.
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import deepcopy
 
 from msgspec import Struct, field
 
@@ -51,6 +52,13 @@ class Shutdown(Struct):
     until: float = 0.0
 
 
+class NodesState(Struct, frozen=True):
+    """The scripts of containers, and the state of each simulated node by its name."""
+
+    nodes: Mapping[str, NodeState]
+    behaviours: Behaviours
+
+
 class Simulation:
     """Simulates `count` nodes, node-1 and so on; 0 if stages drive other nodes. Belongs to one event loop.
 
@@ -84,6 +92,20 @@ class Simulation:
         self.read_objects: Callable[[Object, Iterable[Key]], Awaitable[Objects]] = _no_objects
         self._uids: dict[Request, str] = {}
         self._followers: dict[Request, set[asyncio.Event]] = {}
+
+    @property
+    def running(self) -> list[str]:
+        """The names of the nodes that run, and are not to end."""
+        return [name for name, node in self.nodes.items() if node.runs and node.shutdown is None]
+
+    def fork(self) -> NodesState:
+        """The state of this moment, for the simulation of another cluster."""
+        return NodesState(deepcopy(self.nodes), self.behaviours.copy())
+
+    def take_over(self, state: NodesState) -> None:
+        """Goes on from the state of another cluster's nodes. To be called before the nodes run."""
+        self.nodes |= deepcopy({name: node for name, node in state.nodes.items() if name in self.nodes})
+        self.behaviours = state.behaviours.copy()
 
     def script(self, **rule: object) -> None:
         """`Behaviours.add`; pods that are there already follow it from now on."""

@@ -116,6 +116,7 @@ class LocalServer:
             admin_token=self.admin_token,
             keys=self.api.access.issuer.keys,
             modes=dict(self.controllers.modes) if self.controllers is not None else {},
+            nodes=self.simulation.fork() if self.simulation is not None else None,
             metrics=self.api.metrics_apis.served,
         )
 
@@ -203,6 +204,8 @@ class LocalServer:
         extra: Mapping[str, Extra] = {}
         if self._simulates:
             self.simulation = components.simulate(api, self.clock, self._stages)
+            if self.origin is not None and self.origin.nodes is not None:
+                self.simulation.take_over(self.origin.nodes)
         if self._simulates or self.config.local_storage or self.config.load_balancers:
             extra = components.local(self.config, self.simulation, self._stages)
         if not selected(self.config.controllers) and not extra:
@@ -232,9 +235,9 @@ class LocalServer:
         await self.controllers.begin()
         self._controllers = asyncio.create_task(self.controllers.run())
         self._controllers.add_done_callback(_tell_failure)
-        if self.simulation is not None and self.simulation.nodes and "Node" not in self.simulation.staged:
+        if self.simulation is not None and self.simulation.running and "Node" not in self.simulation.staged:
             untainted = self.controllers.mode(_NODE_LIFECYCLE) == "run"
-            await node_readiness.wait_for_nodes(api, [*self.simulation.nodes], self._controllers, untainted=untainted)
+            await node_readiness.wait_for_nodes(api, self.simulation.running, self._controllers, untainted=untainted)
 
     @property
     def _simulates(self) -> bool:

@@ -16,6 +16,7 @@ from fakeapiserver.transport.key_pair import KeyPair
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import Mode
+    from fakeapiserver.nodes.simulation import NodesState
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     `storage`: None for that of a fresh server. `gathered`: objects from elsewhere, which are taken over then.
 
     `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
-    `modes`: of controllers. `metrics`: the metrics APIs that are served.
+    `modes`: of controllers. `nodes`: of the simulated nodes. `metrics`: the metrics APIs that are served.
     """
 
     storage: MVCC | None = None
@@ -34,6 +35,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     admin_token: str = ""
     keys: ServiceAccountKeys | None = None
     modes: "Mapping[str, Mode]" = field(default_factory=dict)
+    nodes: "NodesState | None" = None
     metrics: Collection[str] = ()
     gathered: "found.Gathered | None" = None
 

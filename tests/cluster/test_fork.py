@@ -114,3 +114,36 @@ async def fork_and_stop() -> None:
         other = await cluster.fork()
     async with other:
         assert (await other.get("cm/a"))["metadata"]["name"] == "a"
+
+
+def pod(name: str) -> dict[str, Any]:
+    spec = {"nodeName": "node-1", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def is_ready(cluster: Cluster, node: str) -> str:
+    conditions = cluster.get("nodes", node)["status"]["conditions"]
+    return str(next(row["status"] for row in conditions if row["type"] == "Ready"))
+
+
+def test_nodes_keep_their_scripts_and_states() -> None:
+    with Cluster(nodes=2) as cluster:
+        cluster.settle()
+        cluster.clock.stop()
+        cluster.nodes.script(runs_for=1, exit_codes=[3])
+        cluster.nodes.stop("node-2")
+        with cluster.fork() as other:
+            other.apply(pod("fails-there"))
+            other.clock.advance("2m")
+            other.settle()
+            ended = other.get("pods", "fails-there")["status"]["containerStatuses"][0]["state"]["terminated"]
+            assert ended["exitCode"] == 3
+            assert (is_ready(other, "node-1"), is_ready(other, "node-2")) == ("True", "Unknown")
+            other.nodes.clear_scripts()
+            other.nodes.start("node-2")
+        assert is_ready(cluster, "node-2") == "True"  # no time has passed here
+        cluster.apply(pod("fails-here"))
+        cluster.clock.advance("2m")
+        cluster.settle()
+        assert cluster.get("pods", "fails-here")["status"]["phase"] == "Failed"
+        assert (is_ready(cluster, "node-1"), is_ready(cluster, "node-2")) == ("True", "Unknown")

@@ -24,7 +24,9 @@ def printed_line(entry: RequestEntry) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return " ".join(filter(None, parts))
+    """A line is a line, whatever a client has written into its path or user agent."""
+    text = " ".join(filter(None, parts))
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _agent(entry: RequestEntry) -> str:

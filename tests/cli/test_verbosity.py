@@ -23,9 +23,11 @@ def test_requests_are_printed(kept: int, caplog: pytest.LogCaptureFixture) -> No
         client = Client(cluster)
         client.status("GET", "/api/v1/namespaces/default/configmaps?limit=5")
         client.status("GET", "/api/v1/namespaces/default/secrets/none?x=hidden")
+        client.status("GET", "/api/v1/namespaces/a%0Ab%1B")
         assert (cluster._server.api.request_log is None) is (kept == 0)  # type: ignore[union-attr]
     lines = [record.getMessage() for record in caplog.records if record.name == "fakeapiserver.requests"]
     assert [re.sub(r"[0-9.]+ ms", "0 ms", line.partition(" ")[2]) for line in lines] == [
         "list /api/v1/namespaces/default/configmaps?limit=5 200 0 ms",
         "get /api/v1/namespaces/default/secrets/none 404 0 ms NotFound",
+        "get /api/v1/namespaces/a\\nb\\x1b 404 0 ms NotFound",
     ]

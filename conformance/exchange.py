@@ -11,9 +11,10 @@ where they are not what every answer has.
 `show`, `digest` and `metrics` ask for the summaries that `summary.py` describes; `${N.headers.ETag}` is a shown header.
 Protobuf is written in the form of `wire.py`: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
-A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
+A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`), for which `fault` is there, too.
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all
 answers of the webhook faulty from then on, in the way that it names, and "" correct again.
+`"state"` and `"faults"` in a request bring the servers into another state (`server_states.py`).
 A scenario with `"keyOrder": true` is recorded with the keys of its answers in their order, which is compared as well.
 A scenario with `"audit": true` keeps the audit events of each request (`audit_log.py`).
 Rows that are like another one are written as the difference (`recordings.py`), in scenarios and in recordings.
@@ -31,6 +32,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,10 +42,14 @@ from conformance import cbor, recordings, wire
 from conformance.free_values import FREE_KEYS, UID, plain
 from conformance.players.audit_log import AuditLog
 from conformance.players.credentials import Credentials
+from conformance.players.server_states import InjectedFaults, ServerStates
 from conformance.summary import summarized
 
 if TYPE_CHECKING:
+    from conformance.players.aggregated import Aggregated
     from conformance.players.webhook import Webhook
+
+    Other = Aggregated | Webhook
 
 HERE: Final = Path(__file__).parent
 Answer = dict[str, Any]
@@ -79,13 +85,15 @@ _USUAL_HEADERS: Final = {
 @dataclass(slots=True)
 class Client:
     """A client of a server, with a connection for each certificate that it presents. TLS is not verified: the servers are on loopback.
-    `log` is the server's audit log, from which every scenario's events are read.
+    `log` is the server's audit log, from which every scenario's events are read. `states` brings the server into the states that requests
+    name.
     """
 
     url: str
     token: str
     credentials: Credentials | None = None
     log: Path | None = None
+    states: ServerStates | None = None
     _connections: dict[str, http.client.HTTPSConnection] = field(default_factory=dict)
 
     def send(self, request: Mapping[str, Any], answers: Sequence[Answer]) -> Answer:
@@ -109,7 +117,7 @@ class Client:
             return self._exchange(request, path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
             self._connections.pop(certificate, None)
-            raise
+            return {"status": 0, "type": "", "headers": {}}
 
     def audit_log(self, scenario: Mapping[str, Any]) -> AuditLog | None:
         """Returns the audit log if the scenario's events are compared, or None."""
@@ -261,7 +269,7 @@ def run(path: Path, client: Client, *, patient: bool = False) -> list[Answer]:
         from conformance.players.aggregated import Aggregated
 
         with Aggregated() as aggregated:
-            answers = _run(json.loads(aggregated.filled(text)), client, None, patient=patient)
+            answers = _run(json.loads(aggregated.filled(text)), client, aggregated, patient=patient)
             return [json.loads(aggregated.hidden(json.dumps(answer))) for answer in answers]
     if "${webhook}" not in text:
         return _run(scenario, client, None, patient=patient)
@@ -277,20 +285,36 @@ def run_requests(requests: Sequence[Mapping[str, Any]], client: Client) -> list[
     return _run({"requests": requests}, client, None, patient=False)
 
 
-def _run(scenario: Mapping[str, Any], client: Client, webhook: "Webhook | None", *, patient: bool) -> list[Answer]:
+def _run(scenario: Mapping[str, Any], client: Client, other: "Other | None", *, patient: bool) -> list[Answer]:
+    """`other`: the server beside the servers."""
+    states = client.states or InjectedFaults(client.url, client.token)
+    try:
+        return _run_in(states, scenario, client, other, patient=patient)
+    finally:
+        if any(request.get("state") for request in scenario["requests"]):
+            states.enter("", ())
+
+
+def _run_in(
+    states: ServerStates, scenario: Mapping[str, Any], client: Client, other: "Other | None", *, patient: bool
+) -> list[Answer]:
     answers: list[Answer] = []
     audit = client.audit_log(scenario)
     audit_ids: list[str] = []
     for request in scenario["requests"]:
         if patient:
             time.sleep(request.get("wait", 0))
-        if webhook is not None:
-            webhook.fault = request.get("fault", webhook.fault)
-        presenting = client.presenting(request, scenario, answers)
+        if other is not None and "fault" in request:
+            other.suffer(request["fault"])
+        if "state" in request:
+            states.enter(request["state"], request.get("faults", ()))
+        presenting = states.presented(client.presenting(request, scenario, answers))
         if audit is not None:
             audit_ids.append(str(uuid.uuid4()))
             presenting = {**presenting, "headers": {**presenting.get("headers", {}), "Audit-Id": audit_ids[-1]}}
-        answers.append(_awaited(presenting, client, answers, 40.0 if patient else 20.0))
+        seconds = request.get("lasts", 0)
+        with states.lasting(seconds) if seconds else nullcontext():
+            answers.append(_awaited(presenting, client, answers, 4.0 * seconds + (40.0 if patient else 20.0)))
     if audit is not None:
         for answer, events in zip(answers, audit.events(audit_ids), strict=True):
             answer["audit"] = events

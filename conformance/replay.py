@@ -20,6 +20,7 @@ from conformance.bench.servers import TOKEN, Ours
 from conformance.compare.key_order import answer_disorder
 from conformance.exchange import HERE, Client, difference, recorded, run, scenarios
 from conformance.players.credentials import Credentials, needs_credentials, started
+from conformance.players.server_states import injects_faults
 
 
 @dataclass(slots=True)
@@ -40,6 +41,8 @@ def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
     scores: dict[str, Score] = {}
     for area, path in scenarios(areas):
         if client.credentials is None and needs_credentials(area):
+            continue
+        if area == "faults" and not injects_faults(client.url, client.token):
             continue
         score = scores.setdefault(area, Score())
         scenario = recordings.scenario(path.read_text())

@@ -53,7 +53,7 @@ class Aggregated(TLSServer):
     """Runs in a thread, as a context manager."""
 
     def __init__(self) -> None:
-        super().__init__(_Handler)
+        super().__init__(_handler(self))
 
     def filled(self, text: str) -> str:
         """A request with `"${aggregated}"` (the port) and `${caBundle}` replaced."""
@@ -65,7 +65,12 @@ class Aggregated(TLSServer):
         return found.replace(f"127.0.0.1:{self.port}", "127.0.0.1:PORT")
 
 
+def _handler(aggregated: Aggregated) -> type[BaseHTTPRequestHandler]:
+    return type("Handler", (_Handler,), {"aggregated": aggregated})
+
+
 class _Handler(BaseHTTPRequestHandler):
+    aggregated: Aggregated
     protocol_version = "HTTP/1.1"
 
     def __getattr__(self, name: str) -> Any:
@@ -78,7 +83,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.partition("?")[0]
         last = path.rpartition("/")[2]
-        if path == ROOT:
+        if self.aggregated.fault == "closes":
+            self.close_connection = True
+        elif self.aggregated.fault:
+            self.wfile.write(b"HTTP/1.1 %d Faulty\r\nContent-Length: 6\r\n\r\nfaulty" % int(self.aggregated.fault))
+            self.close_connection = True
+        elif path == ROOT:
             self._say(200, _RESOURCES)
         elif not path.startswith(ROOT):
             self._say(404, {"nothing": path})

@@ -253,6 +253,7 @@ RAW: Final[dict[str, tuple[int, str, bytes]]] = {
     "nothing": (200, "application/json", b""),
     "words": (200, "text/plain", b"hello"),
     "html": (200, "text/html", b"<html></html>"),
+    "malformed": (200, "application/json", b"malformed"),
     "400": (400, "text/plain", b"bad"),
     "401": (401, "text/plain", b"who"),
     "403": (403, "text/plain", b"no"),
@@ -282,7 +283,6 @@ class Webhook(TLSServer):
     answered by it, and what it was asked is kept: (path, request)."""
 
     def __init__(self) -> None:
-        self.fault = ""
         self.calls = 0
         self.plans: dict[str, ReviewFault] = {}
         self.asked: list[tuple[str, Object]] = []

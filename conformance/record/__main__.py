@@ -11,6 +11,7 @@ from typing import Final
 from conformance import recordings
 from conformance.exchange import HERE, Client, recording_of, run, scenarios
 from conformance.players.credentials import Credentials
+from conformance.players.server_states import RealStates
 
 # Areas whose answers to the same requests are nearly the same.
 SIMILAR: Final = {"v1.35": ("discovery", "kinds"), "v1.34": ("v1.35",), "v1.33": ("v1.34",), "gates-off": ("gates-on",)}
@@ -32,9 +33,20 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, help="what conformance.players.credentials has made for the server's flags"
     )
+    parser.add_argument(
+        "--states", type=Path, help="a folder with `pids` (etcd's, the API server's) and `sa.key`, for the area faults"
+    )
+    parser.add_argument("--etcd", help="the URL of etcd's clients, with --states")
     arguments = parser.parse_args()
+    if bool(arguments.states) != bool(arguments.etcd):
+        parser.error("--states and --etcd belong together")
     credentials = Credentials(arguments.folder.absolute()) if arguments.folder else None
-    client = Client(arguments.server, arguments.token, credentials)
+    states = (
+        RealStates(arguments.server, arguments.token, arguments.states.absolute(), arguments.etcd)
+        if arguments.states
+        else None
+    )
+    client = Client(arguments.server, arguments.token, credentials, states=states)
     total = 0
     for _, path in scenarios(arguments.area):
         answers = run(path, client, patient=True)

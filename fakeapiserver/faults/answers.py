@@ -17,6 +17,7 @@ from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
+from fakeapiserver.endpoints.verbs import list as list_verb
 from fakeapiserver.faults.readers import WRITES
 from fakeapiserver.faults.rule import Fault
 
@@ -61,7 +62,8 @@ def refusal(request: Request, fault: Fault, name: str) -> StatusError | Answered
     elif status == 404:
         error = errors.new_not_found(named, name) if name else errors.new_generic_not_found()
     elif status == 410:
-        error = expired(request.param("resourceVersion"))
+        listed = request.info.verb == "list"
+        error = list_verb.revision_expired() if listed else expired(request.param("resourceVersion"))
     elif status == 422:
         error = status_error(
             422, "Invalid", f"{resource} {go_quote(name)} is invalid", errors.resource_details(named, name)

@@ -28,6 +28,7 @@ class Fields(TypedDict, total=False):
     holder: str
     quota: str
     webhook: Patterns
+    apiservice: Patterns
     malformed: bool
     certificate: Literal["unknown", "expired", "name"]
     status: int

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
@@ -18,7 +18,7 @@ from fakeapiserver.clock import Timers
 from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, Receive, Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.faults import answers, contention, rule, webhooks
+from fakeapiserver.faults import answers, contention, outgoing, rule
 from fakeapiserver.faults.bodies import cut
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
 from fakeapiserver.faults.matching import Matcher, Subject
@@ -28,9 +28,10 @@ from fakeapiserver.faults.schedule import Turns
 from fakeapiserver.faults.watching import FaultyWatcher
 from fakeapiserver.storage.interface import Storage, Watcher
 from fakeapiserver.transport import webhook as webhook_client
+from fakeapiserver.transport.round_trip import Target
 from fakeapiserver.transport.webhook import Endpoint
 
-# The request that is handled, for calls of webhooks.
+# The request that is handled, for calls of other servers.
 _HANDLED: ContextVar[Request | None] = ContextVar("handled", default=None)
 HEADER: Final = b"fakeapiserver-fault"
 # Upstream: requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers/rest.go.
@@ -188,14 +189,23 @@ class Faults:
 
     async def call_webhook(self, endpoint: Endpoint) -> webhook_client.Response | None:
         """Applies the faults of a webhook to a call. Returns the answer in place of the webhook's, or None; raises OSError."""
-        for active in self.active:
-            if not active.matcher.matches_webhook(endpoint.webhook) or not active.turns.take(self._clock.monotonic()):
+        chosen = (active for active in self.active if active.matcher.matches_webhook(endpoint.webhook))
+        return await self._call(chosen, endpoint.server_name or endpoint.host)
+
+    async def call_api_service(self, target: Target) -> webhook_client.Response | None:
+        """Applies the faults of an aggregated API server to a call, as `call_webhook` does."""
+        chosen = (active for active in self.active if active.matcher.matches_api_service(target.api_service))
+        return await self._call(chosen, target.server_name)
+
+    async def _call(self, chosen: Iterable[ActiveFault], server_name: str) -> webhook_client.Response | None:
+        for active in chosen:
+            if not active.turns.take(self._clock.monotonic()):
                 continue
             if (request := _HANDLED.get()) is not None:
                 self._mark(request, active)
             await active.strike()
             seconds = self._dice.uniform(*active.fault.latency) if active.fault.latency is not None else 0.0
-            given = await webhooks.answer(active.fault, endpoint, self._clock, seconds, active.removed)
+            given = await outgoing.answer(active.fault, server_name, self._clock, seconds, active.removed)
             if given is not None:
                 return given
         return None

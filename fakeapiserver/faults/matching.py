@@ -19,6 +19,7 @@ from fakeapiserver.languages.cel.values import BadField
 
 # Paths that no fault is for: a test must be able to remove it.
 _CONTROL: Final = "/fakeapiserver/"
+_APPLY: Final = "application/apply-patch"
 _VERBS: Final = (*READS, *WRITES)
 
 
@@ -48,9 +49,11 @@ class Matcher:
         """`read` returns the objects of the request, and is called only if the fault depends on them."""
         if not self._chooses(request) or not self._has_effect(request):
             return False
-        if self._program is None and self._selector is None:
+        if self._program is None and self._selector is None and not _applies(request, self._fault):
             return True
         subject = await read()
+        if _applies(request, self._fault) and subject.old is not None:
+            return False  # a quota counts new objects
         if subject.shown is None:
             return False
         if self._selector is not None and not self._selector.matches(metadata(subject.shown).get("labels") or {}):
@@ -61,10 +64,19 @@ class Matcher:
         """Reports whether the fault is for calls of the webhook."""
         return bool(self._fault.webhook) and _is_one_of(name, self._fault.webhook)
 
+    def matches_api_service(self, name: str) -> bool:
+        """Reports whether the fault is for calls of the APIService's server."""
+        return bool(self._fault.apiservice) and _is_one_of(name, self._fault.apiservice)
+
     def _chooses(self, request: Request) -> bool:
         """Reports whether the URL and the client are those of the fault."""
         fault, info, user = self._fault, request.info, request.user
-        if fault.webhook or request.path.startswith(_CONTROL) or (not fault.bundled and _is_bundled(request)):
+        if (
+            fault.webhook
+            or fault.apiservice
+            or request.path.startswith(_CONTROL)
+            or (not fault.bundled and _is_bundled(request))
+        ):
             return False
         if fault.path:
             return _is_one_of(request.path, fault.path)
@@ -92,7 +104,7 @@ class Matcher:
             or (fault.watches and verb == "watch" and (fault.expire != "resume" or _resumes(request)))
             or (fault.stale is not None and verb in READS)
             or (fault.holder and verb in LEASE_VERBS and request.info.resource == "leases")
-            or (fault.quota and verb == "create" and request.info.namespace and not request.info.subresource)
+            or (fault.quota and request.info.namespace and not request.info.subresource and _may_create(request))
             or (fault.expire_continue and verb == "list" and request.param("continue"))
         )
 
@@ -136,6 +148,14 @@ def _is_resource(group: str, resource: str, subresource: str, patterns: Sequence
         if below_fits and _is_one_of(resource, (plural,)) and (not of_group or _is_one_of(group, (of_group,))):
             return True
     return False
+
+
+def _may_create(request: Request) -> bool:
+    return request.info.verb == "create" or request.header(b"content-type").startswith(_APPLY)
+
+
+def _applies(request: Request, fault: Fault) -> bool:
+    return bool(fault.quota) and request.info.verb == "patch"
 
 
 def _resumes(request: Request) -> bool:

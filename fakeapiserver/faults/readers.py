@@ -218,6 +218,7 @@ FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "holder": _name,
     "quota": _name,
     "webhook": _patterns,
+    "apiservice": _patterns,
     "malformed": _flag,
     "certificate": _one_of(*_CERTIFICATES),
     "status": _status,

@@ -60,13 +60,16 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     - `holder`: a lease that the request reads or writes has just been taken and renewed by this other holder: the client's update is a
       conflict, and it has lost the election until it sees no renewal for the duration of the lease. For get, update and patch of leases.
-    - `quota`: the namespace already has as many objects as a quota of this name allows. For create.
+    - `quota`: the namespace already has as many objects as a quota of this name allows. For create, and for apply that creates.
 
     Calls of webhooks: `webhook` chooses them by the webhook's name (a conversion webhook has that of its CustomResourceDefinition), and no
     other field does. The webhook itself isn't called, after a `latency` excepted.
 
     - `status` (with `message`), `hang`, `latency`, `reset="before"`: as above. `malformed`: an answer that is no review.
     - `certificate`: the webhook's is of an `unknown` authority, `expired`, or for another `name`.
+
+    Calls of aggregated API servers: `apiservice` chooses them by the APIService's name, with the same effects but `malformed`. While they
+    fail, the APIService isn't available.
 
     What no API server does; needs `unreal=True`: `duplicate` (each event comes twice), `reorder` (events of different objects change
     places), `lose` (every so many'th event is lost).
@@ -92,6 +95,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     holder: str = ""
     quota: str = ""
     webhook: tuple[str, ...] = ()
+    apiservice: tuple[str, ...] = ()
     malformed: bool = False
     certificate: str = ""
     status: int = 0
@@ -227,24 +231,26 @@ def _check_verbs(made: Fault) -> None:
         raise ValueError('holder takes leases: add resource="leases", and perhaps name and namespace')
     if made.holder and made.verb and not set(made.verb) & set(LEASE_VERBS):
         raise ValueError("holder is for reads and writes of one lease: leave verb out, or name get, update or patch")
-    if made.quota and made.verb and "create" not in made.verb:
-        raise ValueError("quota refuses new objects: leave verb out, or add create to it")
+    if made.quota and made.verb and not set(made.verb) & {"create", "patch"}:
+        raise ValueError("quota refuses new objects: leave verb out, or name create or patch, with which apply creates")
     if made.expire_continue and made.verb and "list" not in made.verb:
         raise ValueError("expire_continue is for lists: leave verb out, or add list to it")
 
 
 def _check_webhook(made: Fault) -> None:
-    """Raises ValueError with one sentence if a fault for requests says what happens to calls of webhooks, or the other way round."""
-    if not made.webhook:
+    """Raises ValueError with one sentence if a fault for requests says what happens to calls of other servers, or the other way round."""
+    if not (made.webhook or made.apiservice):
         for name in ("malformed", "certificate"):
             if getattr(made, name):
                 raise ValueError(f'{name} is what a webhook\'s server does wrong: add webhook, for example webhook="*"')
         return
+    chooser, called = ("webhook", "webhooks") if made.webhook else ("apiservice", "aggregated API servers")
+    fitting = _OF_WEBHOOKS if made.webhook else _OF_API_SERVICES
     for name in Fault.__struct_fields__:
-        if getattr(made, name) != _DEFAULTS[name] and name not in _OF_WEBHOOKS:
-            raise ValueError(f"webhook chooses calls of webhooks, for which there is no {name}: leave it out")
+        if getattr(made, name) != _DEFAULTS[name] and name not in fitting:
+            raise ValueError(f"{chooser} chooses calls of {called}, for which there is no {name}: leave it out")
     if made.reset not in ("", "before"):
-        raise ValueError(f'a call of a webhook is reset before the answer: reset="before", not {made.reset!r}')
+        raise ValueError(f'a call of {called} is reset before the answer: reset="before", not {made.reset!r}')
 
 
 def _named(made: Fault, names: Sequence[str]) -> str:
@@ -273,5 +279,6 @@ _OF_WEBHOOKS: Final = frozenset(
         *("schedule", "text"),
     )
 )
+_OF_API_SERVICES: Final = _OF_WEBHOOKS - {"webhook", "malformed", "retry_after"} | {"apiservice"}
 _OF_RESOURCES: Final = ("resource", "group", "version", "subresource", "name", "namespace", "labels", "object")
 _DEFAULTS: Final = {name: getattr(Fault(), name) for name in Fault.__struct_fields__}

@@ -116,7 +116,13 @@ class APIServer:
         self.aggregator = self._new_aggregator()
         self._auditor = audit.build(config.audit, self.clock, AuditCounts(self.metrics.instruments))
         self.faults = FaultInjection(
-            self._timers, self.storage, self.scopes, config.request_timeout, self.chance, self._to_webhooks
+            self._timers,
+            self.storage,
+            self.scopes,
+            config.request_timeout,
+            self.chance,
+            self._to_webhooks,
+            self.aggregator.intercept_calls,
         )
         printing = request_log.print_entry if config.prints_requests else None
         self._request_logging = (

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.transport.tls_dial import open_tls
 from fakeapiserver.transport.webhook import Response, check_host, read_response, reason, trusting
 
 _PORTS: Final = {"https": 443, "http": 80}
@@ -67,8 +68,10 @@ class Fetcher:
             raise FetchError(f'Get "{shown}": {reason(error, host, port)}') from error
 
     async def _exchange(self, request: bytes, host: str, port: int, secure: bool) -> Response:
-        context, name = (self._context, host) if secure else (None, None)
-        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
+        if secure:
+            reader, writer = await open_tls(host, port, self._context, host)
+        else:
+            reader, writer = await asyncio.open_connection(host, port)
         try:
             if secure:
                 check_host(host, writer.get_extra_info("peercert") or {})

@@ -18,7 +18,7 @@ from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.proxy import tunnel
-from fakeapiserver.transport.webhook import check_host, reason, trusting
+from fakeapiserver.transport.webhook import Response, check_host, reason, trusting
 
 Headers = list[tuple[bytes, bytes]]
 # Connects in a way of its own. OSError.
@@ -46,7 +46,7 @@ class Target(Struct, frozen=True):
 
     The certificate must be for `server_name` and signed in `ca_bundle` (PEM). `plain` is without TLS. `proxy` is
     the URL of a proxy (http,
-    https or socks5), or empty. `dial`: opens the connection; None: by TCP.
+    https or socks5), or empty. `dial`: opens the connection; None: by TCP. `api_service`: the name of the APIService whose server it is.
     """
 
     host: str
@@ -57,11 +57,15 @@ class Target(Struct, frozen=True):
     plain: bool = False
     proxy: str = ""
     dial: Dial | None = None
+    api_service: str = ""
 
     @property
     def authority(self) -> str:
         """`127.0.0.1:443`"""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+Intercept = Callable[[Target], Awaitable[Response | None]]
 
 
 class Answer(Struct):
@@ -71,7 +75,7 @@ class Answer(Struct):
     reason: str
     headers: Headers
     _chunks: AsyncGenerator[bytes, None]
-    _connection: Connection
+    _connection: Connection | None = None
 
     def header(self, name: bytes) -> bytes:
         """Returns the first header of this (lower-case) name, or b""."""
@@ -90,7 +94,8 @@ class Answer(Struct):
 
     def close(self) -> None:
         """Drops the rest of the body."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
     async def finish(self) -> None:
         """Keeps the connection if the body was read to its end, closes it if not."""
@@ -104,6 +109,8 @@ class Transport:
         self._client = client
         self._contexts: dict[tuple[bytes, bool], ssl.SSLContext] = {}
         self._idle: IdleConnections[Target] = IdleConnections()
+        # Sees each call of an aggregated server before it is sent: returns the answer in its place, or None; raises OSError.
+        self.intercept: Intercept | None = None
 
     async def round_trip(
         self,
@@ -115,16 +122,31 @@ class Transport:
     ) -> Answer:
         """Sends `head` (with its blank line) and `body` (framed already), and answers as soon as the response's head is there.
         TransportError. Cancelling it closes the connection. `connected` is set when there is one."""
+        if (response := await self._intercepted(target)) is not None:
+            return Answer(response.status, "", _headers_of(response), _once(response.body))
         while (connection := self._idle.take(target)) is not None:
             with suppress(_Stale):
                 return await self._exchange(target, connection, head, method, body, reused=True)
-        connection = await self.connect(target)
+        connection = await self._connect(target)
         if connected is not None:
             connected.set()
         return await self._exchange(target, connection, head, method, body, reused=False)
 
     async def connect(self, target: Target) -> Connection:
         """A connection of one's own. TransportError."""
+        if (response := await self._intercepted(target)) is not None:
+            raise TransportError(f"the server answers {response.status}")
+        return await self._connect(target)
+
+    async def _intercepted(self, target: Target) -> Response | None:
+        if self.intercept is None or not target.api_service:
+            return None
+        try:
+            return await self.intercept(target)
+        except OSError as error:
+            raise TransportError(reason(error, target.host, target.port)) from error
+
+    async def _connect(self, target: Target) -> Connection:
         if target.port > _MAX_PORT:
             raise TransportError(f"dial tcp: address {target.port}: invalid port")
         try:
@@ -385,3 +407,12 @@ def _check(sending: "asyncio.Future[Any]") -> None:
 
 
 __all__: Sequence[str] = ("Answer", "Connection", "Target", "Transport", "TransportError")
+
+
+def _headers_of(response: Response) -> Headers:
+    length = (b"Content-Length", b"%d" % len(response.body))
+    return [*((name.encode(), value.encode()) for name, value in response.headers.items()), length]
+
+
+async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body

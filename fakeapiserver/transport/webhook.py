@@ -29,6 +29,7 @@ from fakeapiserver.transport.connections import Connection, IdleConnections
 from fakeapiserver.transport.proxy import tunnel
 from fakeapiserver.transport.resolver import lookup_failure
 from fakeapiserver.transport.service_resolver import Resolve
+from fakeapiserver.transport.tls_dial import CertificateOutsideItsTime, open_tls
 
 # Upstream reads whatever comes; this is far beyond what it can use.
 MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
@@ -233,7 +234,7 @@ async def _connect(endpoint: Endpoint, host: str, port: int) -> tuple[asyncio.St
         reader, writer = await _tunnel(endpoint, host, port)
         await writer.start_tls(context, server_hostname=name)
     else:
-        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
+        reader, writer = await open_tls(host, port, context, name)
     try:
         if not endpoint.insecure:
             check_host(name, writer.get_extra_info("peercert") or {})
@@ -395,6 +396,8 @@ def _matches(pattern: str, host: str) -> bool:
 
 def reason(error: Exception, host: str, port: int) -> str:
     """Returns Go's words for the error of a connection to `host` and `port`."""
+    if isinstance(error, CertificateOutsideItsTime):
+        return error.words
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _UNKNOWN_AUTHORITY:
             return "tls: failed to verify certificate: x509: certificate signed by unknown authority"

@@ -104,7 +104,10 @@ def _described(words: Sequence[str], file: str) -> list[Mapping[str, Any]]:
         if words:
             raise UsageError(f"unexpected argument {words[0]!r}: --faults names a file with all fields")
         check_file("faults", Path(file))
-        return files.read(Path(file))
+        try:
+            return files.read(Path(file))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     fields = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -51,8 +51,8 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
         ) from None
     except ResourceVersionTooLarge as error:
         raise too_large(position.revision, error.current, retry_after=retry_after) from None
-    except Compacted as error:
-        raise _expired(options, error.oldest, position.start, prefix) from None
+    except Compacted:
+        raise _expired(options, position.start, prefix) from None
     if position.minimum > result.revision:
         raise too_large(position.minimum, result.revision, retry_after=retry_after)
     return result
@@ -135,6 +135,11 @@ def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
     return Position(0, revision, "", limit)
 
 
+def revision_expired() -> StatusError:
+    """410 for a list at a revision that is too old (upstream: apiserver's pkg/storage/etcd3/errors.go)."""
+    return new_resource_expired("The resourceVersion for the provided list is too old.")
+
+
 def _list_meta(result: ListResult, prefix: str, options: ListOptions) -> Object:
     meta: Object = {"resourceVersion": str(result.revision)} if result.revision else {}
     if result.more:
@@ -145,7 +150,7 @@ def _list_meta(result: ListResult, prefix: str, options: ListOptions) -> Object:
     return meta
 
 
-def _expired(options: ListOptions, oldest: int, start: str, prefix: str) -> StatusError:
+def _expired(options: ListOptions, start: str, prefix: str) -> StatusError:
     """410; for a page that came too late with a token that goes on all the same, at the newest state."""
     if options.continue_:
         error = new_resource_expired(
@@ -157,4 +162,4 @@ def _expired(options: ListOptions, oldest: int, start: str, prefix: str) -> Stat
         )
         error.status["metadata"] = {"continue": continue_token.encode(start, prefix, continue_token.INCONSISTENT)}
         return error
-    return new_resource_expired(f"The resourceVersion for the provided list is too old. ({oldest})")
+    return revision_expired()

@@ -20,7 +20,7 @@ from fakeapiserver.server.metrics import UNAVAILABLE, Metrics
 from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.proxies.front_proxy import FrontProxy
-from fakeapiserver.transport.round_trip import Transport
+from fakeapiserver.transport.round_trip import Intercept, Transport
 from fakeapiserver.transport.service_resolver import cluster_resolver, endpoint_resolver, loopback_resolver
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Aggregator:
         self._own_address = own_address
         self._metrics = metrics
         self._publish_authorities = publish_authorities
+        self._intercept: Intercept | None = None
         metrics.api_services = lambda: self.api_services.available
 
     def for_path(self, path: str) -> RemoteService | MetricsAPIs | None:
@@ -76,6 +77,13 @@ class Aggregator:
                 request.response = await service.answer(request)
             return request.response
         return await self._proxy.serve(request, service)
+
+    def intercept_calls(self, intercept: Intercept | None) -> None:
+        """Lets faults see the calls of aggregated servers, and finds out at once which of these are still available."""
+        self._intercept = intercept
+        if self.api_services.remote:
+            self._proxy.transport.intercept = intercept
+            self._controllers.recheck()
 
     async def run(self) -> None:
         """Runs until cancelled.
@@ -102,8 +110,10 @@ class Aggregator:
     def _proxy(self) -> "Proxy":
         resolver = endpoint_resolver if self._config.enable_aggregator_routing else cluster_resolver
         resolve = loopback_resolver(resolver(self._objects), self._own_address)
+        transport = Transport(self._front_proxy.client)
+        transport.intercept = self._intercept
         return proxy.Proxy(
-            Transport(self._front_proxy.client),
+            transport,
             resolve,
             self._config.request_timeout,
             believed=self._front_proxy.headers,

@@ -64,6 +64,11 @@ class Controllers:
             tasks.create_task(self._follow(_SERVICES, self._service_changed))
             tasks.create_task(self._follow(_SLICES, self._slice_changed))
 
+    def recheck(self) -> None:
+        """Asks every aggregated server at once whether it is still there."""
+        for service in self._services.remote.values():
+            self._availability.add(service.name)
+
     def _api_service_changed(self, obj: Object) -> None:
         self._touch(metadata(obj)["name"])
 

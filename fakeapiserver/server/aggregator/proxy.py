@@ -88,7 +88,9 @@ class Proxy:
     def target(self, service: RemoteService) -> Target:
         """Returns the current address of its server. Raises LookupError."""
         host, port = self._resolve(service.service.namespace, service.service.name, service.service.port)
-        return Target(host, port, service.service.server_name, service.ca_bundle, service.insecure)
+        return Target(
+            host, port, service.service.server_name, service.ca_bundle, service.insecure, api_service=service.name
+        )
 
     async def fetch(
         self, service: RemoteService, path: str, user: UserInfo, headers: Headers, timeout: float

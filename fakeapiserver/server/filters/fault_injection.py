@@ -1,6 +1,6 @@
 """The filter that injects faults (fakeapiserver/faults). While `active` is empty, it costs one look at that."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.faults import files, injector
 from fakeapiserver.storage.interface import Storage
+from fakeapiserver.transport.round_trip import Intercept
 from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
@@ -27,12 +28,16 @@ class FaultInjection:
         request_timeout: float,
         chance: Chance,
         to_webhooks: WebhookConnections,
+        intercept_api_services: Callable[[Intercept | None], None],
     ) -> None:
+        """`intercept_api_services` lets a function see the calls of aggregated API servers, and tries these at once."""
         # The faults that exist, in the order in which they were added.
         self.active: Sequence[ActiveFault] = ()
         self._dependencies = (clock, storage, scopes, request_timeout, chance.source("faults"))
         self._faults: Faults | None = None
         self._to_webhooks = to_webhooks
+        self._intercept_api_services = intercept_api_services
+        self._has_api_services = False
 
     @property
     def faults(self) -> "Faults":
@@ -44,6 +49,10 @@ class FaultInjection:
         self.active = active
         has_webhooks = any(fault.fault.webhook for fault in active)
         self._to_webhooks.intercept = self.faults.call_webhook if has_webhooks else None
+        had_api_services = self._has_api_services
+        self._has_api_services = any(fault.fault.apiservice for fault in active)
+        if self._has_api_services or had_api_services:
+            self._intercept_api_services(self.faults.call_api_service if self._has_api_services else None)
 
     async def add(self, several: Sequence[Mapping[str, Any]]) -> "list[ActiveFault]":
         """Adds faults, for open watches as well, or none of them if one can't be read. Raises ValueError with one sentence."""

@@ -110,15 +110,20 @@ class ControllerContext:
         return self.shared.random
 
     def informer(
-        self, resource: GroupVersionResource, *, metadata_only: bool = False, optional: bool = False
+        self,
+        resource: GroupVersionResource,
+        *,
+        metadata_only: bool = False,
+        optional: bool = False,
+        object_name: str = "",
     ) -> SharedInformer:
         """Returns the resource's informer, which all controllers share; it has its first list before this controller's workers begin.
 
         Its objects must not be changed. `metadata_only`: PartialObjectMetadata. `optional`: the informer stays empty if the server is
-        too old to have the resource.
+        too old to have the resource. `object_name`: only objects with this name.
         """
         factory = self.shared.metadata_informers if metadata_only else self.shared.informers
-        informer = factory.for_resource(resource)
+        informer = factory.for_resource(resource, object_name=object_name)
         self._used[informer] = not optional or self._used.get(informer, False)
         return informer
 

@@ -33,7 +33,7 @@ class Publisher:
         )
         self._data = {"ca.crt": context.root_ca.decode()}
         self.namespaces = context.informer(NAMESPACES)
-        self.config_maps = context.informer(CONFIG_MAPS)
+        self.config_maps = context.informer(CONFIG_MAPS, object_name=_NAME)  # upstream keeps all, and looks at these
 
     def namespace_changed(self, event: Event, queue: Queue) -> None:
         """Added, or still active."""
@@ -44,9 +44,8 @@ class Publisher:
 
     def config_map_changed(self, event: Event, queue: Queue) -> None:
         """Queues the namespace of a changed or deleted config map, which is restored."""
-        obj = object_of(event)
-        if isinstance(event, UpdateEvent | DeleteEvent) and obj["metadata"]["name"] == _NAME:
-            queue.add(Request("", obj["metadata"]["namespace"]))
+        if isinstance(event, UpdateEvent | DeleteEvent):
+            queue.add(Request("", object_of(event)["metadata"]["namespace"]))
 
     async def reconcile(self, request: Request) -> None:
         start, code = perf_counter(), "500"

@@ -435,22 +435,26 @@ class SharedInformerFactory:
         self._since = since
         self._sleep_unserved = sleep_unserved
         self._chance = chance
-        self._informers: dict[GroupVersionResource, SharedInformer] = {}
-        self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
+        # By resource, and by the name of its objects where an informer has no others.
+        self._informers: dict[tuple[GroupVersionResource, str], SharedInformer] = {}
+        self._tasks: dict[tuple[GroupVersionResource, str], asyncio.Task[None]] = {}
         self._kept: set[GroupVersionResource] = set()
 
-    def for_resource(self, gvr: GroupVersionResource, *, keep: bool = True) -> SharedInformer:
+    def for_resource(self, gvr: GroupVersionResource, *, keep: bool = True, object_name: str = "") -> SharedInformer:
         """Returns the resource's informer, created on the first call; `start` starts it.
 
         `keep`: the informer stays whatever the server serves; `stop_unused` ignores it from now on.
+        `object_name`: only objects with this name, in an informer of their own.
         """
         if keep:
             self._kept.add(gvr)
-        if gvr not in self._informers:
-            self._informers[gvr] = SharedInformer(
+        key = (gvr, object_name)
+        if key not in self._informers:
+            named = ListOptions(field_selector=f"metadata.name={object_name}")
+            self._informers[key] = SharedInformer(
                 self._client.resource(gvr, self._namespace, metadata_only=self._metadata_only),
                 name=str(gvr.group_resource),
-                selection=self._selection,
+                selection=named if object_name else self._selection,
                 resync_period=self._resync_period,
                 transform=self._transform,
                 use_watch_list=self._use_watch_list,
@@ -458,13 +462,13 @@ class SharedInformerFactory:
                 sleep_unserved=self._sleep_unserved,
                 chance=self._chance,
             )
-        return self._informers[gvr]
+        return self._informers[key]
 
     def start(self) -> None:
         """Starts those that don't run yet, in the running event loop; more than once does no harm."""
-        for gvr, informer in self._informers.items():
-            if gvr not in self._tasks:
-                self._tasks[gvr] = asyncio.ensure_future(informer.run())
+        for key, informer in self._informers.items():
+            if key not in self._tasks:
+                self._tasks[key] = asyncio.ensure_future(informer.run())
 
     @property
     def informers(self) -> Iterable[SharedInformer]:
@@ -472,22 +476,22 @@ class SharedInformerFactory:
         return self._informers.values()
 
     def __contains__(self, gvr: GroupVersionResource) -> bool:
-        """Reports whether the resource's informer was created."""
-        return gvr in self._informers
+        """Reports whether the resource's informer, with all objects, was created."""
+        return (gvr, "") in self._informers
 
     def stop_unused(self, gvr: GroupVersionResource) -> None:
         """Ends the resource's informer unless it is kept or has handlers left: the resource is gone, and may come back as another."""
-        informer = self._informers.get(gvr)
+        informer = self._informers.get((gvr, ""))
         if informer is None or informer.has_handlers or gvr in self._kept:
             return
-        del self._informers[gvr]
-        task = self._tasks.pop(gvr, None)
+        del self._informers[gvr, ""]
+        task = self._tasks.pop((gvr, ""), None)
         if task is not None:
             task.cancel()
 
     async def wait_for_sync(self) -> None:
         """Waits until all that were started have their first list."""
-        await asyncio.gather(*(self._informers[gvr].wait_for_sync() for gvr in self._tasks))
+        await asyncio.gather(*(self._informers[key].wait_for_sync() for key in self._tasks))
 
     async def shutdown(self) -> None:
         """Ends them; they can't be started again."""

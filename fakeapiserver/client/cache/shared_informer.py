@@ -443,8 +443,7 @@ class SharedInformerFactory:
     def for_resource(self, gvr: GroupVersionResource, *, keep: bool = True, object_name: str = "") -> SharedInformer:
         """Returns the resource's informer, created on the first call; `start` starts it.
 
-        `keep`: the informer stays whatever the server serves; `stop_unused` ignores it from now on.
-        `object_name`: only objects with this name, in an informer of their own.
+        `keep`: it stays whatever the server serves; `stop_unused` ignores it. `object_name`: an informer for objects with this name alone.
         """
         if keep:
             self._kept.add(gvr)

@@ -25,11 +25,12 @@ class Symptom(Struct, frozen=True, order=True):
 
 
 class Finding(Struct):
-    """A bug of the operator, with the names of the cases that show it, the simplest first."""
+    """A bug of the operator, with the names of the cases that show it, the simplest first, and the time line of that one."""
 
     symptoms: Sequence[Symptom]
     causes: list[str]
     seconds: float = 0.0
+    timeline: Sequence[str] = ()
 
     @property
     def title(self) -> str:

@@ -14,6 +14,7 @@ from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.exploring.explore import SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
+from fakeapiserver.sweep.timeline import shown_lines
 
 _SHOWN: Final = 8
 
@@ -63,6 +64,7 @@ def document_of(report: Report, again: Repeat) -> dict[str, Any]:
                 ],
                 "perturbations": list(finding.causes),
                 "repeat": again(finding),
+                "timeline": list(finding.timeline),
                 "seconds": round(finding.seconds, 2),
             }
             for finding in report.findings
@@ -165,6 +167,7 @@ def details(finding: Finding, again: Repeat) -> list[str]:
             if causes
             else []
         ),
+        *shown_lines(finding.timeline),
         f"   again: {again(finding)}",
     ]
 

@@ -10,6 +10,7 @@ from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.judging import Finding, Symptom, certain, group, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
+from fakeapiserver.sweep.timeline import timeline
 
 
 class Learnt(Struct):
@@ -27,7 +28,8 @@ class Learnt(Struct):
 
 
 class CaseResult(Struct):
-    """A case. `reached` is False if the point of the perturbation didn't come; `repeats`: the symptoms were seen a second time."""
+    """A case. `reached` is False if the point of the perturbation didn't come; `repeats`: the symptoms were seen a second time.
+    `timeline`: what the operator did around it, if there are symptoms."""
 
     perturbation: Perturbation
     symptoms: Sequence[Symptom]
@@ -35,6 +37,7 @@ class CaseResult(Struct):
     reached: bool = True
     repeats: bool = True
     error: str = ""
+    timeline: Sequence[str] = ()
 
 
 class Report(Struct):
@@ -97,6 +100,9 @@ def sweep(
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
     findings = group([(each.perturbation.id, each.symptoms, each.seconds) for each in results])
+    timelines = {each.perturbation.id: each.timeline for each in results}
+    for finding in findings:
+        finding.timeline = timelines[finding.causes[0]]
     unsure = [each for each in results if not each.repeats or each.error]
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 
@@ -108,4 +114,4 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
     symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
-    return CaseResult(perturbation, symptoms, run.seconds, run.reached)
+    return CaseResult(perturbation, symptoms, run.seconds, run.reached, timeline=timeline(run) if symptoms else ())

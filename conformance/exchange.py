@@ -11,9 +11,9 @@ where they are not what every answer has.
 `show`, `digest` and `metrics` ask for the summaries that `summary.py` describes; `${N.headers.ETag}` is a shown header.
 Protobuf is written in the form of `wire.py`: `"protobuf"` in requests and answers, `"frames"` for a watch's. `"protobufOf": N` sends
 back the Nth answer. `"cbor"` is a body in the notation of `cbor.py`; answers in CBOR are bodies and events like JSON's.
-A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`), for which `fault` is there, too.
+A scenario that names `${aggregated}` has an aggregated API server while it runs (`aggregated.py`).
 A scenario that names `${webhook}` has a conversion webhook while it runs (`webhook.py`); `fault` in a request makes all
-answers of the webhook faulty from then on, in the way that it names, and "" correct again.
+answers of the webhook or aggregated server faulty from then on, in the way that it names, and "" correct again.
 `"state"` and `"faults"` in a request bring the servers into another state (`server_states.py`).
 A scenario with `"keyOrder": true` is recorded with the keys of its answers in their order, which is compared as well.
 A scenario with `"audit": true` keeps the audit events of each request (`audit_log.py`).
@@ -117,7 +117,7 @@ class Client:
             return self._exchange(request, path, data, headers)
         except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
             self._connections.pop(certificate, None)
-            return {"status": 0, "type": "", "headers": {}}
+            raise
 
     def audit_log(self, scenario: Mapping[str, Any]) -> AuditLog | None:
         """Returns the audit log if the scenario's events are compared, or None."""
@@ -286,7 +286,7 @@ def run_requests(requests: Sequence[Mapping[str, Any]], client: Client) -> list[
 
 
 def _run(scenario: Mapping[str, Any], client: Client, other: "Other | None", *, patient: bool) -> list[Answer]:
-    """`other`: the server beside the servers."""
+    """`other`: the webhook or aggregated API server that the scenario names."""
     states = client.states or InjectedFaults(client.url, client.token)
     try:
         return _run_in(states, scenario, client, other, patient=patient)
@@ -322,13 +322,20 @@ def _run_in(
 
 
 def _awaited(request: Mapping[str, Any], client: Client, answers: list[Answer], seconds: float) -> Answer:
-    """The first answer that has what the request's `until` asks for, or the last one in this time."""
+    """The first answer that has what the request's `until` asks for, or the last one in this time. Until then the server may also drop
+    connections, as it does by chance at a read's time-out."""
     end = time.monotonic() + seconds
-    answer = client.send(request, answers)
-    while request.get("until", "") not in json.dumps(answer) and time.monotonic() < end:
+    while True:
+        is_last = "until" not in request or time.monotonic() >= end
+        try:
+            answer = client.send(request, answers)
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+            if is_last:
+                raise
+        else:
+            if is_last or request["until"] in json.dumps(answer):
+                return answer
         time.sleep(0.02)
-        answer = client.send(request, answers)
-    return answer
 
 
 def recording_of(path: Path) -> Path:

@@ -103,11 +103,11 @@ class Credentials:
             chain = b""
             if spec.get("intermediate"):
                 between = ec.generate_private_key(ec.SECP256R1())
-                made = _certificate(_name("between"), between, issuer.subject, issuer_key, is_authority=True)
+                made = new_certificate(_name("between"), between, issuer.subject, issuer_key, is_authority=True)
                 issuer, issuer_key, chain = made, between, made.public_bytes(Encoding.PEM)
             key = ec.generate_private_key(ec.SECP256R1())
             usage = {"client": ExtendedKeyUsageOID.CLIENT_AUTH, "server": ExtendedKeyUsageOID.SERVER_AUTH}
-            found = _certificate(
+            found = new_certificate(
                 _name(spec.get("name", ""), spec.get("groups", [])),
                 key,
                 issuer.subject,
@@ -116,7 +116,7 @@ class Credentials:
                 start=spec.get("start", -2),
                 usage=usage.get(spec.get("usage", "client")),
             )
-            path.write_bytes(found.public_bytes(Encoding.PEM) + chain + _private(key))
+            path.write_bytes(found.public_bytes(Encoding.PEM) + chain + private_pem(key))
         return path
 
 
@@ -167,18 +167,18 @@ def make(folder: Path) -> None:
         return
     for name in ("ca", "other", "proxy"):
         key = ec.generate_private_key(ec.SECP256R1())
-        made = _certificate(_name(name), key, _name(name), key, is_authority=True)
-        (folder / f"{name}.key").write_bytes(_private(key))
+        made = new_certificate(_name(name), key, _name(name), key, is_authority=True)
+        (folder / f"{name}.key").write_bytes(private_pem(key))
         (folder / f"{name}.crt").write_bytes(made.public_bytes(Encoding.PEM))
     issuer, issuer_key = _authority(folder, "ca")
     key = ec.generate_private_key(ec.SECP256R1())
     names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    serving = _certificate(_name("127.0.0.1"), key, issuer.subject, issuer_key, names=names)
-    (folder / "serving.pem").write_bytes(serving.public_bytes(Encoding.PEM) + _private(key))
+    serving = new_certificate(_name("127.0.0.1"), key, issuer.subject, issuer_key, names=names)
+    (folder / "serving.pem").write_bytes(serving.public_bytes(Encoding.PEM) + private_pem(key))
     published = []
     for name, algorithm in KEYS.items():
         signing = _new_key(algorithm)
-        (folder / f"{name}.key").write_bytes(_private(signing))
+        (folder / f"{name}.key").write_bytes(private_pem(signing))
         public = signing.public_key()
         (folder / f"{name}.pub").write_bytes(public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
         if name in _PUBLISHED:
@@ -214,7 +214,7 @@ def _name(common_name: str, organizations: Any = ()) -> x509.Name:
     return x509.Name([*names, *([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])])
 
 
-def _certificate(
+def new_certificate(
     subject: x509.Name,
     key: Any,
     issuer: x509.Name,
@@ -239,7 +239,7 @@ def _certificate(
     return builder.sign(issuer_key, hashes.SHA256())
 
 
-def _private(key: Any) -> bytes:
+def private_pem(key: Any) -> bytes:
     pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return pem
 

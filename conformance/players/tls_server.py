@@ -1,7 +1,6 @@
 """An HTTPS server in a thread, with a certificate of its own: what the webhooks and aggregated servers of scenarios run on."""
 
 import base64
-import datetime
 import ipaddress
 import ssl
 import tempfile
@@ -10,12 +9,16 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509.oid import NameOID
+
+from conformance.players.credentials import new_certificate, private_pem
+
+_LOOPBACK: Final = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
 
 
 class _Server(ThreadingHTTPServer):
@@ -92,53 +95,24 @@ def self_signed(subject: str = "conversion webhook") -> tuple[bytes, bytes]:
     """(key, certificate) as PEM: self-signed, for 127.0.0.1, localhost and services called `hook` in namespace default."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)])
-    now = datetime.datetime.now(datetime.UTC)
-    names = [
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-        x509.DNSName("localhost"),
-        x509.DNSName("hook.default.svc"),
-    ]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return pem, certificate.public_bytes(serialization.Encoding.PEM)
+    names = x509.SubjectAlternativeName([_LOOPBACK, x509.DNSName("localhost"), x509.DNSName("hook.default.svc")])
+    certificate = new_certificate(name, key, name, key, is_authority=True, names=names)
+    return private_pem(key), certificate.public_bytes(Encoding.PEM)
 
 
 def issued(authority_key: bytes, authority: bytes, flaw: str) -> tuple[bytes, bytes]:
     """(key, certificate) as PEM, signed by the authority: `expired`, or for another `name`."""
     key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.now(datetime.UTC)
-    end = now - datetime.timedelta(hours=1) if flaw == "expired" else now + datetime.timedelta(days=1)
-    name = x509.DNSName("other.example.com" if flaw == "name" else "localhost")
-    names: list[x509.GeneralName] = [
-        name,
-        *([] if flaw == "name" else [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-    ]
-    signer = serialization.load_pem_private_key(authority_key, None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, flaw)]))
-        .issuer_name(x509.load_pem_x509_certificate(authority).subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=2))
-        .not_valid_after(end)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(signer, hashes.SHA256())
+    names = x509.SubjectAlternativeName([x509.DNSName("other.example.com") if flaw == "name" else _LOOPBACK])
+    certificate = new_certificate(
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, flaw)]),
+        key,
+        x509.load_pem_x509_certificate(authority).subject,
+        load_pem_private_key(authority_key, None),
+        days=-1 if flaw == "expired" else 1,
+        names=names,
     )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return pem, certificate.public_bytes(serialization.Encoding.PEM)
+    return private_pem(key), certificate.public_bytes(Encoding.PEM)
 
 
 def _context(key: bytes, certificate: bytes) -> ssl.SSLContext:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
+import msgspec
+
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
 from fakeapiserver.evidence.entry import RequestEntry
@@ -28,6 +30,11 @@ def events(entries: Iterable[RequestEntry]) -> list[Object]:
     return [_event(entry) for entry in entries if entry.status]
 
 
+def encoded(events: Iterable[Object]) -> bytes:
+    """Returns the events as an audit log has them: a line of JSON for each."""
+    return b"".join(msgspec.json.encode(event) + b"\n" for event in events)
+
+
 def _event(entry: RequestEntry) -> Object:
     body, answer = entry.body, entry.answer
     has_bodies = body is not None or answer is not None
@@ -38,7 +45,7 @@ def _event(entry: RequestEntry) -> Object:
         "level": "RequestResponse" if has_bodies else "Metadata",
         "auditID": str(UUID(int=entry.seq)),
         "stage": "ResponseStarted" if is_open else "ResponseComplete",
-        "requestURI": f"{entry.path}{'?' * bool(entry.query)}{entry.query}",
+        "requestURI": entry.uri,
         "verb": entry.verb,
         "user": {"username": entry.user, "groups": [*entry.groups]},
         "sourceIPs": [entry.connection.rpartition(":")[0]] if entry.connection else [],

@@ -75,6 +75,11 @@ class RequestEntry(Struct, frozen=True):
     content: "Content | None" = None
 
     @property
+    def uri(self) -> str:
+        """The path with the query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
     def refused(self) -> bool:
         """Reports whether the status is 400 or more."""
         return self.status >= 400

@@ -27,6 +27,11 @@ def archive(entries: Iterable[RequestEntry]) -> Object:
     return {"log": {"version": "1.2", "creator": creator, "entries": [*map(_entry, entries)]}}
 
 
+def encoded(archive: Object) -> bytes:
+    """Returns the archive as JSON that people can read."""
+    return msgspec.json.format(msgspec.json.encode(archive))
+
+
 def _entry(entry: RequestEntry) -> Object:
     milliseconds = 1000 * entry.duration
     return {
@@ -48,7 +53,7 @@ def _request(entry: RequestEntry) -> Object:
     content = entry.content
     request = {
         "method": entry.method,
-        "url": f"{_ORIGIN}{entry.path}{'?' * bool(entry.query)}{entry.query}",
+        "url": f"{_ORIGIN}{entry.uri}",
         "httpVersion": _HTTP,
         "cookies": [],
         "headers": _headers({"User-Agent": entry.user_agent, "Content-Type": content.request_type if content else ""}),

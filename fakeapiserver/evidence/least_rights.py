@@ -115,5 +115,10 @@ def _path_rules(wanted: Iterable[Access]) -> Iterable[Object]:
 
 
 def write(path: Path, objects: Iterable[Object]) -> None:
-    """Writes the objects as YAML, a document for each. Raises OSError."""
-    path.write_bytes(b"---\n".join(yaml.encode(obj) for obj in objects))
+    """Writes the objects as YAML. Raises OSError."""
+    path.write_bytes(encoded(objects))
+
+
+def encoded(objects: Iterable[Object]) -> bytes:
+    """Returns the objects as YAML, a document for each."""
+    return b"---\n".join(yaml.encode(obj) for obj in objects)

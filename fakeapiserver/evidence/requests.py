@@ -6,8 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypedDict, Unpack, overload
 
-import msgspec
-
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.evidence import audit_events, har, least_rights
 from fakeapiserver.evidence.entry import RequestEntry
@@ -93,14 +91,14 @@ class RequestList:
         """The requests as an HTTP Archive, which browsers show; also written to `path` as JSON. Raises OSError."""
         archive = har.archive(self._entries)
         if path is not None:
-            Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(archive)))
+            Path(path).write_bytes(har.encoded(archive))
         return archive
 
     def audit_events(self, path: str | os.PathLike[str] | None = None) -> list[Object]:
         """The requests as events of audit.k8s.io/v1; also written to `path`, a line of JSON for each, as audit logs are. Raises OSError."""
         events = audit_events.events(self._entries)
         if path is not None:
-            Path(path).write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+            Path(path).write_bytes(audit_events.encoded(events))
         return events
 
     def roles(

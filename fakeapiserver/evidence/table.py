@@ -19,8 +19,7 @@ def line(entry: RequestEntry) -> str:
 
 def printed_line(entry: RequestEntry) -> str:
     """A line of a server's log: without the time, which each of its lines has, but with the query."""
-    address = f"{entry.path}{'?' * bool(entry.query)}{entry.query}"
-    return _joined(_agent(entry), entry.verb, address, _answer(entry), entry.fault)
+    return _joined(_agent(entry), entry.verb, entry.uri, _answer(entry), entry.fault)
 
 
 def _joined(*parts: str) -> str:
@@ -35,6 +34,11 @@ def _agent(entry: RequestEntry) -> str:
 
 def _answer(entry: RequestEntry) -> str:
     return f"{entry.status or 'no answer'} {1000 * entry.duration:.1f} ms {entry.reason}".rstrip()
+
+
+def answer_of(entry: RequestEntry) -> str:
+    """`409 Conflict`"""
+    return f"{entry.status or 'no answer'} {entry.reason}".rstrip()
 
 
 def object_of(entry: RequestEntry, shown_name: str = "") -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fakeapiserver.evidence.entry import RequestEntry
-from fakeapiserver.evidence.table import object_of
+from fakeapiserver.evidence.table import answer_of, object_of
 
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -32,7 +32,6 @@ def _generated(entries: Iterable[RequestEntry]) -> dict[str, str]:
 
 def _line(entry: RequestEntry, generated: dict[str, str]) -> str:
     agent = entry.user_agent.partition(" ")[0].partition("/")[0] or "(no user agent)"
-    status = f"{entry.status or 'no answer'} {entry.reason}".strip()
     fault = f"by {entry.fault}" if entry.fault else ""
     shown = object_of(entry, generated.get(entry.name, entry.name))
-    return _UID.sub("<uid>", " ".join(filter(None, (agent, f"{entry.verb} {shown}", "->", status, fault))))
+    return _UID.sub("<uid>", " ".join(filter(None, (agent, f"{entry.verb} {shown}", "->", answer_of(entry), fault))))

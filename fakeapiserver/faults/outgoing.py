@@ -7,7 +7,7 @@ import asyncio
 import ssl
 from typing import Final
 
-from fakeapiserver.clock import Timers
+from fakeapiserver.clock import Timers, sleep
 from fakeapiserver.faults.rule import Fault
 from fakeapiserver.transport.tls_dial import CertificateOutsideItsTime
 from fakeapiserver.transport.webhook import Response, check_host
@@ -31,12 +31,7 @@ async def answer(
         await removed.wait()
         return None
     if seconds:
-        over = asyncio.Event()
-        timer = clock.call_later(seconds, over.set)
-        try:
-            await over.wait()
-        finally:
-            timer.cancel()
+        await sleep(clock, seconds)
     if fault.reset:
         raise ConnectionResetError
     if fault.certificate == "name":

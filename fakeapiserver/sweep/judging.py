@@ -76,17 +76,17 @@ def certain(result: J, again: Callable[[], Sequence[Symptom]], seen: set[tuple[s
     return result
 
 
-def group(results: Sequence[tuple[str, Sequence[Symptom], float]]) -> list[Finding]:
+def group(results: Sequence[tuple[str, Sequence[Symptom], float, Sequence[str]]]) -> list[Finding]:
     """The findings: cases with the same symptoms have one cause."""
     findings: dict[frozenset[tuple[str, str]], Finding] = {}
-    for cause, symptoms, seconds in results:
+    for cause, symptoms, seconds, timeline in results:
         if not symptoms:
             continue
         key = frozenset((each.kind, each.subject) for each in symptoms)
         if key in findings:
             findings[key].causes.append(cause)
         else:
-            findings[key] = Finding(symptoms, [cause], seconds)
+            findings[key] = Finding(symptoms, [cause], seconds, timeline)
     return [*findings.values()]
 
 

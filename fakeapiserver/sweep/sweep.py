@@ -99,10 +99,7 @@ def sweep(
         done[result.perturbation] = result
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
-    findings = group([(each.perturbation.id, each.symptoms, each.seconds) for each in results])
-    timelines = {each.perturbation.id: each.timeline for each in results}
-    for finding in findings:
-        finding.timeline = timelines[finding.causes[0]]
+    findings = group([(each.perturbation.id, each.symptoms, each.seconds, each.timeline) for each in results])
     unsure = [each for each in results if not each.repeats or each.error]
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 

@@ -5,10 +5,10 @@ from itertools import groupby
 from typing import Final
 
 from fakeapiserver.evidence.entry import RequestEntry
-from fakeapiserver.evidence.table import object_of
+from fakeapiserver.evidence.query import WRITES
+from fakeapiserver.evidence.table import answer_of, object_of
 from fakeapiserver.sweep.case import Run
 
-_WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _BEFORE: Final = 5
 _AFTER: Final = 9
 STARTED_AGAIN: Final = "the operator is started again"
@@ -19,7 +19,7 @@ def timeline(run: Run) -> list[str]:
 
     Times are in seconds since the perturbation: the first struck request, or else the first write of the operator's second start.
     """
-    entries = [each for each in run.requests if each.fault or (each.verb in _WRITES and each.resource != "leases")]
+    entries = [each for each in run.requests if each.fault or (each.verb in WRITES and each.resource != "leases")]
     if not entries:
         return []
     first = entries[0].user
@@ -44,5 +44,4 @@ def shown_lines(lines: Sequence[str]) -> list[str]:
 
 def _text(entry: RequestEntry) -> str:
     """`create secrets shop/db 504 Timeout`"""
-    answer = f"{entry.status} {entry.reason}".strip() if entry.status else "no answer"
-    return f"{entry.verb} {object_of(entry)} {answer}"
+    return f"{entry.verb} {object_of(entry)} {answer_of(entry)}"

@@ -406,9 +406,6 @@ def _check(sending: "asyncio.Future[Any]") -> None:
             raise error
 
 
-__all__: Sequence[str] = ("Answer", "Connection", "Target", "Transport", "TransportError")
-
-
 def _headers_of(response: Response) -> Headers:
     length = (b"Content-Length", b"%d" % len(response.body))
     return [*((name.encode(), value.encode()) for name, value in response.headers.items()), length]
@@ -416,3 +413,6 @@ def _headers_of(response: Response) -> Headers:
 
 async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
+
+
+__all__: Sequence[str] = ("Answer", "Connection", "Target", "Transport", "TransportError")

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import kubernetes
 import pytest
-from kubernetes.client.exceptions import ApiException
 
 from fakeapiserver import Cluster
 
+kubernetes: Any = pytest.importorskip("kubernetes", reason="pip install -e '.[clients]'")
+ApiException = kubernetes.client.exceptions.ApiException
 CoreV1Api = Any
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"size": "1"}}
 

@@ -80,6 +80,8 @@ class Aggregator:
 
     def intercept_calls(self, intercept: Intercept | None) -> None:
         """Lets faults see the calls of aggregated servers, and finds out at once which of these are still available."""
+        if intercept is None and self._intercept is None:
+            return
         self._intercept = intercept
         if self.api_services.remote:
             self._proxy.transport.intercept = intercept

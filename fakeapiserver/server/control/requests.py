@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
 from msgspec.structs import asdict
 
-from fakeapiserver.apimachinery.serializer import yaml
+from fakeapiserver.evidence import audit_events, har, least_rights
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.request_log import RequestLog
 from fakeapiserver.evidence.requests import RequestList
@@ -80,15 +80,15 @@ def _as_transcript(requests: RequestList) -> tuple[bytes, str]:
 
 
 def _as_archive(requests: RequestList) -> tuple[bytes, str]:
-    return msgspec.json.format(msgspec.json.encode(requests.har())), _JSON
+    return har.encoded(requests.har()), _JSON
 
 
 def _as_audit_log(requests: RequestList) -> tuple[bytes, str]:
-    return b"".join(msgspec.json.encode(event) + b"\n" for event in requests.audit_events()), "application/x-ndjson"
+    return audit_events.encoded(requests.audit_events()), "application/x-ndjson"
 
 
 def _as_roles(requests: RequestList) -> tuple[bytes, str]:
-    return b"---\n".join(map(yaml.encode, requests.roles())), "application/yaml"
+    return least_rights.encoded(requests.roles()), "application/yaml"
 
 
 _JSON: Final = "application/json"

@@ -37,7 +37,6 @@ class FaultInjection:
         self._faults: Faults | None = None
         self._to_webhooks = to_webhooks
         self._intercept_api_services = intercept_api_services
-        self._has_api_services = False
 
     @property
     def faults(self) -> "Faults":
@@ -49,10 +48,8 @@ class FaultInjection:
         self.active = active
         has_webhooks = any(fault.fault.webhook for fault in active)
         self._to_webhooks.intercept = self.faults.call_webhook if has_webhooks else None
-        had_api_services = self._has_api_services
-        self._has_api_services = any(fault.fault.apiservice for fault in active)
-        if self._has_api_services or had_api_services:
-            self._intercept_api_services(self.faults.call_api_service if self._has_api_services else None)
+        has_api_services = any(fault.fault.apiservice for fault in active)
+        self._intercept_api_services(self.faults.call_api_service if has_api_services else None)
 
     async def add(self, several: Sequence[Mapping[str, Any]]) -> "list[ActiveFault]":
         """Adds faults, for open watches as well, or none of them if one can't be read. Raises ValueError with one sentence."""

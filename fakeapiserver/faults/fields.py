@@ -45,6 +45,8 @@ class Fields(TypedDict, total=False):
     delay: Seconds
     lag: int
     coalesce: Seconds
+    unobserved: str
+    states: int | Sequence[int]
     stop_after: int
     end: Literal["clean", "cut"]
     expire: Literal["now", "resume"]

@@ -25,6 +25,7 @@ from fakeapiserver.faults.matching import Matcher, Subject
 from fakeapiserver.faults.readers import WRITES
 from fakeapiserver.faults.rule import Fault
 from fakeapiserver.faults.schedule import Turns
+from fakeapiserver.faults.unobserved import StateCounter, UnobservingWatcher
 from fakeapiserver.faults.watching import FaultyWatcher
 from fakeapiserver.storage.interface import Storage, Watcher
 from fakeapiserver.transport import webhook as webhook_client
@@ -50,6 +51,7 @@ class ActiveFault:
         self.removed = asyncio.Event()
         self.lag: Lag | None = None
         self.watchers: set[Watcher] = set()
+        self._states = StateCounter(fault.unobserved)
         self._struck = asyncio.Condition()
 
     @property
@@ -59,6 +61,12 @@ class ActiveFault:
 
     def __str__(self) -> str:
         return f"fault {self.id} ({self.fault.text})"
+
+    def watcher(self, source: Watcher, clock: Timers, sent: int) -> Watcher:
+        """Returns a watcher with what the fault does to the events of `source`, of which so many were sent already."""
+        if self.fault.unobserved:
+            return UnobservingWatcher(source, self._states, self.fault.states, self.removed, self.watchers)
+        return FaultyWatcher(source, self.fault, clock, self.removed, self.watchers, sent)
 
     async def strike(self) -> None:
         async with self._struck:
@@ -132,7 +140,7 @@ class Faults:
     def _faulty(self, active: ActiveFault, watcher: Watcher) -> Watcher:
         if active.lag is not None:
             watcher = active.lag.watcher(watcher)
-        return FaultyWatcher(watcher, active.fault, self._clock, active.removed, active.watchers, 0)
+        return active.watcher(watcher, self._clock, 0)
 
     def remove(self, added: ActiveFault) -> None:
         """Removes a fault: what hangs goes on, and watches get what was held back. A second call does nothing."""
@@ -328,7 +336,7 @@ class Injection:
         """Returns the watcher with what faults do to its events, of which so many were sent already."""
         for active in self.faults:
             if active.fault.watches:
-                watcher = FaultyWatcher(watcher, active.fault, self._clock, active.removed, active.watchers, sent)
+                watcher = active.watcher(watcher, self._clock, sent)
         return watcher
 
 

@@ -44,7 +44,7 @@ def from_text(name: str, text: str) -> Any:
         return text.split(",")
     if reader in (_text, _selector):
         return text
-    if reader is _range and "," in text:
+    if reader in (_range, _states) and "," in text:
         return [from_text("delay", part) for part in text.split(",")]
     if text in ("true", "false"):
         return text == "true"
@@ -192,6 +192,17 @@ def _lagging(name: str, value: object) -> int:
     return _count(1)(name, value)
 
 
+def _states(name: str, value: object) -> tuple[int, int]:
+    """The first and the last of several states, or one."""
+    bounds = tuple(value) if isinstance(value, list | tuple) else (value, value)
+    numbers = [each for each in bounds if isinstance(each, int) and not isinstance(each, bool)]
+    if len(bounds) != 2 or len(numbers) != 2 or not 1 <= numbers[0] <= numbers[1] <= _MAX_COUNT:
+        raise ValueError(
+            f"{name} is the number of a state from 1 on, or the first and the last of several, not {value!r}"
+        )
+    return numbers[0], numbers[1]
+
+
 def _probability(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         raise ValueError(f"{name} is more than 0 and at most 1, not {value!r}")
@@ -235,6 +246,8 @@ FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "delay": _seconds,
     "lag": _count(1),
     "coalesce": _seconds,
+    "unobserved": _name,
+    "states": _states,
     "stop_after": _count(0),
     "end": _one_of(*_ENDS),
     "expire": _one_of(*_EXPIRIES),

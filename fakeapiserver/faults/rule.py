@@ -46,6 +46,8 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     - `delay`: each event comes so many seconds later. `lag`: events come when so many newer revisions exist. `coalesce`: seconds for which
       events are held back and merged, so that only the last one of each object is sent.
+    - `unobserved`: an object (`web` or `default/web`, also as a pattern) of which some `states` are never seen: the first by default, or a
+      range such as (1, 3), counted from when the fault was added. It is as if the watch had broken off and was opened again.
     - `stop_after`: the watch ends after so many events; `end`: how: `clean`, or `cut` without a goodbye.
     - `expire`: 410 Gone: `now` (with `stop_after`: then), or `resume`: for watches that begin at a revision.
     - `bookmarks=False`: no bookmarks but the one after the initial events. `watch_list=False`: refuses watches with `sendInitialEvents`.
@@ -112,6 +114,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     delay: float = 0.0
     lag: int = 0
     coalesce: float = 0.0
+    unobserved: str = ""
+    states: tuple[int, int] = (1, 1)
     stop_after: int | None = None
     end: str = ""
     expire: str = ""
@@ -136,7 +140,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     def watches(self) -> bool:
         """Reports whether it changes watches."""
         return bool(
-            self.delay or self.lag or self.coalesce or self.stop_after is not None or self.end or self.expire
+            self.delay or self.lag or self.coalesce or self.unobserved or self.stop_after is not None or self.end or self.expire
             or not self.bookmarks or not self.watch_list or self.duplicate or self.reorder or self.lose
         )  # fmt: skip
 
@@ -185,6 +189,7 @@ def check(made: Fault) -> None:
         raise ValueError(f"retry_after is for the statuses 409, 429, 500, 503 and 504, not for {made.status}")
     if made.end and made.stop_after is None:
         raise ValueError(f'end="{made.end}" says how a watch ends: add stop_after, the number of events before')
+    _check_unobserved(made)
     if made.expire == "resume" and made.stop_after is not None:
         raise ValueError('expire="resume" refuses a watch before its first event: leave stop_after out')
     if made.watches and made.verb and "watch" not in made.verb:
@@ -197,6 +202,16 @@ def check(made: Fault) -> None:
         raise ValueError("unreal allows duplicate, reorder and lose: add one of them, or leave it out")
     _check_answer(made)
     made.schedule.check()
+
+
+def _check_unobserved(made: Fault) -> None:
+    """Raises ValueError with one sentence if the states of an object can't be left out."""
+    if not made.unobserved:
+        if made.states != _DEFAULTS["states"]:
+            raise ValueError('states are those of an object that are never seen: add unobserved, such as "default/web"')
+        return
+    if others := [name for name in _WATCHING if name != "unobserved" and getattr(made, name) != _DEFAULTS[name]]:
+        raise ValueError(f"unobserved decides alone which events are sent: leave {others[0]} out, or use two faults")
 
 
 def _check_answer(made: Fault) -> None:
@@ -265,7 +280,7 @@ def _shown(value: object) -> str:
 
 
 _WATCHING: Final = (
-    *("delay", "lag", "coalesce", "stop_after", "end", "expire", "bookmarks", "watch_list"),
+    *("delay", "lag", "coalesce", "unobserved", "stop_after", "end", "expire", "bookmarks", "watch_list"),
     *("duplicate", "reorder", "lose"),
 )
 _EFFECTS: Final = (

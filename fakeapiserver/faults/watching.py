@@ -116,7 +116,7 @@ class FaultyWatcher:
             ready = len(self._held)  # all of them belong to one window
         events = [event for _, event in self._held[:ready]]
         del self._held[:ready]
-        return _coalesced(events) if self._fault.coalesce else events
+        return coalesced(events) if self._fault.coalesce else events
 
     def _unreal(self, events: list[Event]) -> list[Event]:
         """Returns the events as no API server sends them."""
@@ -135,7 +135,7 @@ class FaultyWatcher:
         return events
 
 
-def _coalesced(events: list[Event]) -> list[Event]:
+def coalesced(events: list[Event]) -> list[Event]:
     """Returns the events with only the last one of each object, as a client sees them that lists again."""
     last: dict[str, Event] = {}
     for event in events:

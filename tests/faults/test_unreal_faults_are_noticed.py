@@ -99,3 +99,46 @@ def test_a_watch_that_coalesces(cluster: Cluster) -> None:
             cached[event["object"]["metadata"]["name"]] = event["object"]["data"]
     assert cached == {obj["metadata"]["name"]: obj["data"] for obj in client.ask("GET", CONFIG_MAPS)["items"]}
     assert len(events) < len(log_of(cluster, start))
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (1, ["ADDED a", "MODIFIED a", "DELETED a"]),
+        ((1, 3), []),
+        (2, ["ADDED a", "MODIFIED a", "DELETED a"]),
+        ((2, 3), ["ADDED a", "DELETED a"]),
+        ((1, 4), []),
+        ((1, 9), []),
+        ((3, 3), ["ADDED a", "MODIFIED a", "DELETED a"]),
+    ],
+)
+def test_states_that_are_never_seen(states: Any, expected: list[str], cluster: Cluster) -> None:
+    """Four writes of an object; the events of the other one come with them, in the order of their revisions."""
+    client = Client(cluster)
+    client.status("DELETE", CONFIG_MAPS)
+    start = int(client.ask("GET", CONFIG_MAPS)["metadata"]["resourceVersion"])
+    for turn in "123":
+        for name in "ab":
+            cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"turn": turn}})
+    for name in "ab":
+        cluster.delete("configmaps", name)
+    with cluster.faults.add(resource="configmaps", unobserved="default/a", states=states):
+        events = [event for event in seen(cluster, start) if event["type"] != "BOOKMARK"]
+    shown = [f"{event['type']} {event['object']['metadata']['name']}" for event in events]
+    assert [each for each in shown if each.endswith(" a")] == expected
+    revisions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert revisions == sorted(revisions)
+
+
+def test_states_are_held_back_until_the_fault_is_removed(cluster: Cluster) -> None:
+    client = Client(cluster)
+    client.status("DELETE", CONFIG_MAPS)
+    start = int(client.ask("GET", CONFIG_MAPS)["metadata"]["resourceVersion"])
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    fault = cluster.faults.add(resource="configmaps", unobserved="a")
+    query = f"watch=true&timeoutSeconds=5&resourceVersion={start}"
+    with Client(cluster).open("GET", f"{CONFIG_MAPS}?{query}") as answer:
+        fault.wait()
+        fault.remove()
+        assert json.loads(answer.readline())["type"] == "ADDED"

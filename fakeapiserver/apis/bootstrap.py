@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fakeapiserver.apis import removed_versions
 from fakeapiserver.apis.recorded import VERSIONS, read_table
 from fakeapiserver.apis.scheme import Scheme
 
@@ -25,6 +26,7 @@ def objects(scheme: Scheme) -> Iterator[dict[str, Any]]:
         ):
             continue
         yield gated.pop(_key(obj), obj)
+        yield from removed_versions.services_beside(obj, scheme.groups)
     yield from gated.values()
 
 

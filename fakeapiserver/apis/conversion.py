@@ -27,15 +27,22 @@ STORED_VERSIONS: Final[Mapping[GroupKind, str]] = {
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "v1",
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): "v1",
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): "v2",
+    GroupKind("batch", "CronJob"): "v1",
     GroupKind("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
     GroupKind("coordination.k8s.io", "LeaseCandidate"): "v1beta1",
     GroupKind("networking.k8s.io", "IPAddress"): "v1",
     GroupKind("networking.k8s.io", "ServiceCIDR"): "v1",
+    GroupKind("policy", "PodDisruptionBudget"): "v1",
+    **{
+        GroupKind("rbac.authorization.k8s.io", kind): "v1"
+        for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    },
     GroupKind(_RESOURCE, "DeviceClass"): "v1",
     GroupKind(_RESOURCE, "DeviceTaintRule"): "v1beta2",
     GroupKind(_RESOURCE, "ResourceClaim"): "v1",
     GroupKind(_RESOURCE, "ResourceClaimTemplate"): "v1",
     GroupKind(_RESOURCE, "ResourceSlice"): "v1",
+    GroupKind("scheduling.k8s.io", "PriorityClass"): "v1",
     GroupKind("storage.k8s.io", "VolumeAttributesClass"): "v1",
 }
 

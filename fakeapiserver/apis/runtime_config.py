@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import parse_bool
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionResource
+from fakeapiserver.apis import removed_versions
 
 # In this order, whatever the flag's: the later ones say more.
 _LEVELS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -20,8 +21,16 @@ _LEVELS: Final[Mapping[str, re.Pattern[str]]] = {
     "api/beta": re.compile(r"v\d+beta\d+$"),
     "api/alpha": re.compile(r"v\d+alpha\d+$"),
 }
+# Keys without an effect on which of the present versions are served.
+_OTHERS: Final = frozenset(("api/legacy", removed_versions.SWITCH))
 # The ways to say the legacy group, whose resources go together.
 _LEGACY: Final = re.compile(r"(api/)?v1($|/)")
+
+
+def serves_removed(switches: Mapping[str, str]) -> bool:
+    """Reports whether the versions that Kubernetes has removed are served again. Raises ValueError for an invalid value."""
+    key = removed_versions.SWITCH
+    return key in switches and _boolean(key, switches[key])
 
 
 class RuntimeConfig(Struct, frozen=True):
@@ -49,7 +58,7 @@ def runtime_config(switches: Mapping[str, str], versions: Collection[GroupVersio
         return DEFAULT_RESOURCES
     if switches == {"api/all": "false"}:
         raise ValueError("invalid runtime-config with only api/all=false")
-    switches = {"/v1" if _LEGACY.match(key) else key: value for key, value in switches.items() if key != "api/legacy"}
+    switches = {"/v1" if _LEGACY.match(key) else key: value for key, value in switches.items() if key not in _OTHERS}
     named = {key: _named(key) for key in switches if key not in _LEVELS}
     groups = {version.group for version in versions}
     if unknown := sorted({str(version) for version, _ in named.values() if version.group not in groups}):

@@ -19,10 +19,11 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.go_types import recorded_go_types
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
+from fakeapiserver.apis import removed_versions
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
 from fakeapiserver.apis.recorded import NEWEST, VERSIONS, minor_version, read_table
-from fakeapiserver.apis.runtime_config import RuntimeConfig, runtime_config
+from fakeapiserver.apis.runtime_config import RuntimeConfig, runtime_config, serves_removed
 
 FIRST: Final = 20000
 _REFERENCE: Final = re.compile(rb'"#/components/schemas/([^"]+)"')
@@ -198,6 +199,8 @@ def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: 
     version = minor_version(version)
     columns = read_table(version, "columns.json")
     discovery = read_table(version, "discovery.json")
+    if serves_removed(runtime_switches):
+        discovery = removed_versions.with_removed(discovery)
     features = feature_gates(version, feature_switches)
     config = runtime_config(runtime_switches, [gv for gv, _, _ in _group_versions(discovery)])
     resources: dict[GroupVersionResource, APIResource] = {}
@@ -240,7 +243,7 @@ def packages(version: str = NEWEST) -> Mapping[GroupVersion, str]:
     """The package of the definitions of each group version that there is, whether it is served or not: io.k8s.api.core.v1."""
     return {
         gv: resource["definition"].rpartition(".")[0]
-        for gv, _, row in _group_versions(read_table(version, "discovery.json"))
+        for gv, _, row in _group_versions(removed_versions.with_removed(read_table(version, "discovery.json")))
         for resource in row["resources"]
         if resource.get("definition")
     }

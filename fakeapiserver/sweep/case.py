@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apis import removed_versions
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_manager.manager import NotSettled
@@ -32,6 +33,8 @@ _VIRTUAL_PAUSE: Final = 2.0
 _LATE_ROUNDS: Final = 50
 # The same uids, generated names and addresses in every run.
 _SEED: Final = 1
+# Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
+_VERSIONS: Final = {removed_versions.SWITCH: "true"}
 
 
 class Timing(Struct, frozen=True):
@@ -138,9 +141,8 @@ def _played(
 
 
 def _new_cluster(target: Target) -> Cluster:
-    options = ClusterOptions(
-        **{"seed": _SEED, "kept_requests": _KEPT_REQUESTS, **target.operator.options, **target.scenario.options}
-    )
+    defaults = ClusterOptions(seed=_SEED, kept_requests=_KEPT_REQUESTS, runtime_config=_VERSIONS)
+    options = ClusterOptions(**{**defaults, **target.operator.options, **target.scenario.options})
     return Cluster(**options)
 
 

@@ -106,7 +106,12 @@ def of_document(document: Any, folder: Path, name: str) -> Scenario:
     return Scenario(
         [_step(step, f"{name}: step {number}", folder, namespace) for number, step in enumerate(steps, 1)],
         _objects(document.get("objects") or [], folder, name),
-        ClusterOptions(nodes=nodes, crds=[str(folder / each) for each in _texts(document, "crds", name)]),
+        ClusterOptions(
+            nodes=nodes,
+            local_storage=nodes > 0,
+            load_balancers=nodes > 0,
+            crds=[str(folder / each) for each in _texts(document, "crds", name)],
+        ),
         namespace,
         _texts(document, "ignore", name),
         [_invariant(each, name) for each in _list(document, "invariants", name)],

@@ -33,7 +33,13 @@ _DROPPED: Final = (
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 # Fields that the server, the scheduler and nodes choose, otherwise in every run.
-_CHOSEN: Final = frozenset(("nodePort", "healthCheckNodePort", "containerID", "nodeName"))
+_CHOSEN: Final = frozenset((
+    "nodePort", "healthCheckNodePort", "containerID", "nodeName",
+    "volume.kubernetes.io/selected-node", "local.path.provisioner/selected-node",
+))  # fmt: skip
+# What the server appends to generateName.
+_GENERATED: Final = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The volume that the admission plugin ServiceAccount adds to pods.
 _TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
 _ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
@@ -87,12 +93,16 @@ def names_of(objects: Sequence[tuple[str, StoredObject, Object]]) -> Names:
     for resource, _, obj in objects:
         meta = obj["metadata"]
         base, namespace = meta.get("generateName"), meta.get("namespace", "")
-        if base:
+        if base and _is_generated(meta):
             key = (resource, namespace, base)
             counts[key] = counts.get(key, 0) + 1
             names[meta["name"]] = f"{base}*{counts[key]}"
         if meta.get("uid"):
             names[meta["uid"]] = f"<uid of {resource} {names.get(meta['name'], meta['name'])}>"
+    for _, _, obj in objects:  # such as volumes, whose names have the uid of the claim
+        name = obj["metadata"]["name"]
+        if (found := _UID.search(name)) and found[0] in names:
+            names[name] = name.replace(found[0], names[found[0]])
     return Names(names)
 
 
@@ -104,7 +114,9 @@ def state_of(snapshot: Snapshot, former: Names | None = None, without: Collectio
     known = {**(former.by_text if former is not None else {}), **names.by_text}
     return history.left_out(
         {
-            names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(obj, known)
+            names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(
+                resource, obj, known
+            )
             for resource, _, obj in objects
         }
     )
@@ -115,7 +127,7 @@ def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]
     return {
         f"{resource} {'/'.join(part for part in (meta.get('namespace'), meta['name']) if part)}": meta.get("uid", "")
         for resource, stored, obj in objects_of(snapshot)
-        if stored.key not in without and not (meta := obj["metadata"]).get("generateName")
+        if stored.key not in without and not _is_generated(meta := obj["metadata"])
     }
 
 
@@ -158,12 +170,18 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def _is_generated(meta: Object) -> bool:
+    """Reports whether the server has made up the name. The pods of a StatefulSet have a `generateName`, too, but end in their number."""
+    base, name = meta.get("generateName"), meta["name"]
+    return bool(base) and name.startswith(base) and bool(_GENERATED.fullmatch(name.removeprefix(base)))
+
+
 def _is_users(resource: str, obj: Object) -> bool:
     meta = obj["metadata"]
     return meta.get("namespace") not in _OTHER_NAMESPACES and (resource.partition(".")[0], meta["name"]) not in _MADE
 
 
-def _plain(obj: Object, names: Mapping[str, str]) -> Object:
+def _plain(resource: str, obj: Object, names: Mapping[str, str]) -> Object:
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DROPPED}
     marks = {key: value for key, value in meta.pop("annotations", {}).items() if key not in (*_COUNTED, TOUCHED)}
     if marks:
@@ -171,6 +189,8 @@ def _plain(obj: Object, names: Mapping[str, str]) -> Object:
     generation = obj["metadata"].get("generation")
     replaced = _replacing(names, generation)
     plain: Object = replaced({**obj, "metadata": meta})
+    if resource == "persistentvolumes":  # are on the node that was chosen for the first pod
+        plain["spec"].pop("nodeAffinity", None)
     return plain
 
 

@@ -63,6 +63,7 @@ def test_what_cannot_be_switched_is_refused(switches: dict[str, bool], message: 
 _ALPHA = GroupVersionResource("resource.k8s.io", "v1alpha3", "devicetaintrules")
 _GATED = GroupVersionResource("scheduling.k8s.io", "v1alpha2", "podgroups")
 _STABLE = GroupVersionResource("batch", "v1", "jobs")
+_REMOVED = GroupVersionResource("policy", "v1beta1", "poddisruptionbudgets")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,10 @@ _STABLE = GroupVersionResource("batch", "v1", "jobs")
         ({"api/v1": "false"}, {}, GroupVersionResource("", "v1", "pods"), False),
         ({"v1": "false"}, {}, _STABLE, True),
         ({"api/legacy": "false"}, {}, GroupVersionResource("", "v1", "pods"), True),
+        ({"api/all": "true"}, {}, _REMOVED, False),
+        ({"api/removed": "true"}, {}, _REMOVED, True),
+        ({"api/removed": "true"}, {}, _STABLE, True),
+        ({"api/removed": "false"}, {}, _REMOVED, False),
     ],
 )
 def test_versions_and_resources_are_served_as_asked(
@@ -100,6 +105,10 @@ def test_versions_and_resources_are_served_as_asked(
         ({"nobody/v1": "true"}, "unknown api groups nobody/v1"),
         ({"batch/v9": "true"}, "group version batch/v9 that has not been registered"),
         ({"api": "true"}, "runtime-config invalid key api"),
+        (
+            {"api/removed": "x"},
+            'invalid value of api/removed: x, err: strconv.ParseBool: parsing "x": invalid syntax',
+        ),
         ({"batch/v1": "x"}, 'invalid value of batch/v1: x, err: strconv.ParseBool: parsing "x": invalid syntax'),
         (
             {"batch/v1/Jobs": "true"},

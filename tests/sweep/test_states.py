@@ -3,6 +3,7 @@
 from typing import Any
 
 from fakeapiserver import Cluster
+from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import states
 
 CLAIM: dict[str, Any] = {
@@ -32,8 +33,24 @@ WEB: dict[str, Any] = {
 }
 
 
-def state(*objects: Any, nodes: int = 0) -> states.State:
-    with Cluster(nodes=nodes) as cluster:
+DATABASE: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "StatefulSet",
+    "metadata": {"name": "db"},
+    "spec": {
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "db", "image": "db:1"}]}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM["spec"]}],
+    },
+}
+
+
+def state(*objects: Any, nodes: int = 0, seed: int | None = None) -> states.State:
+    options = ClusterOptions(nodes=nodes, local_storage=nodes > 0)
+    if seed is not None:
+        options["seed"] = seed
+    with Cluster(**options) as cluster:
         fresh = {stored.key for _, stored, _ in states.objects_of(cluster.snapshot())}
         cluster.apply([*objects])
         cluster.settle()
@@ -49,6 +66,21 @@ def test_two_runs_of_the_same_are_equal() -> None:
     assert {"deployments default/web", "services default/web", "persistentvolumeclaims default/data"} <= first.keys()
     assert sum(title.startswith("pods default/web-") for title in first) == 2
     assert texts(states.differences(first, second, frozenset())) == []
+
+
+def test_the_node_of_a_volume_is_chance() -> None:
+    first, second = (state(DATABASE, nodes=5, seed=seed) for seed in (1, 2))
+    assert any(title.startswith("persistentvolumes ") for title in first)
+    assert texts(states.differences(first, second, frozenset())) == []
+
+
+def test_a_pod_of_a_stateful_set_has_a_name_of_its_own() -> None:
+    with Cluster(nodes=1, local_storage=True) as cluster:
+        cluster.apply([WEB, DATABASE])
+        cluster.settle()
+        pods = [title for title in states.uids_of(cluster.snapshot()) if title.startswith("pods ")]
+        assert pods == ["pods default/db-0"]
+        assert "pods default/db-0" in states.state_of(cluster.snapshot())
 
 
 def test_differences_are_named() -> None:

@@ -1,19 +1,25 @@
 """Compares a perturbed run with the unperturbed one."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from fakeapiserver.sweep import states
+from fakeapiserver.sweep import kinds, states
 from fakeapiserver.sweep.case import Expected, Run, panics
 from fakeapiserver.sweep.invariants import violations
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Difference
 
 SymptomKind = Literal[
-    "panic", "lost", "state", "restless", "step", "invariant", "back", "fresh", "ready",
+    "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready",
 ]  # fmt: skip
+_GRAVEST_FIRST: Final[Sequence[SymptomKind]] = (
+    "panic", "invariant", "lost", "missing", "additional", "step", "changed", "fresh", "back", "ready", "restless",
+)  # fmt: skip
+_DATA: Final = ("persistentvolumeclaims ", "persistentvolumes ", "secrets ")
+# The state after the last step.
+IN_THE_END: Final = "in the end"
 
 
 class Symptom(Struct, frozen=True, order=True):
@@ -24,33 +30,62 @@ class Symptom(Struct, frozen=True, order=True):
     text: str
 
 
+def gravity(symptom: Symptom) -> int:
+    """The rank of a symptom, 0 for the gravest: lost data, a crash, a broken invariant, other deleted objects, missing and additional ones,
+    a step that fails, wrong fields, what `explore` finds, an operator that doesn't come to rest, and a wrong status."""
+    if symptom.kind == "lost" and symptom.subject.startswith(_DATA):
+        return 0
+    if symptom.kind == "changed" and " status" in symptom.subject:
+        return 1 + len(_GRAVEST_FIRST)
+    return 1 + _GRAVEST_FIRST.index(symptom.kind)
+
+
+class Comparison(Struct, frozen=True):
+    """The differences between two states. `when`: "in the end", "after step 2 (patch databases/db)". `wanted` and `actual` name the
+    states, as in "undisturbed"."""
+
+    when: str
+    wanted: str
+    actual: str
+    differences: Sequence[Difference]
+
+
 class Finding(Struct):
-    """A bug of the operator, with the names of the cases that show it, the simplest first, and the time line of that one."""
+    """A bug of the operator, with the names of the cases that show it, the simplest first, and the time line and the differences of the
+    states of that one."""
 
     symptoms: Sequence[Symptom]
     causes: list[str]
     seconds: float = 0.0
     timeline: Sequence[str] = ()
+    comparisons: Sequence[Comparison] = ()
 
     @property
     def title(self) -> str:
-        """The worst symptom, in a line: `after a crash after create secrets shop/db: statefulsets.apps shop/db is missing`."""
+        """The worst symptom, in a line: `the StatefulSet shop/db is missing (and 1 more)`."""
         worst = self.symptoms[0]
         more = f" (and {len(self.symptoms) - 1} more)" if len(self.symptoms) > 1 else ""
         return f"{worst.text}{more}"
 
 
 def judge(run: Run, learnt: Run, expected: Expected, scenario: Scenario) -> list[Symptom]:
-    """The symptoms, the worst first."""
-    symptoms = [*_panics(run, learnt), *_losses(run, learnt)]
+    """The symptoms, the gravest first."""
+    losses = _losses(run, learnt)
+    lost = {each.subject for each in losses}
+    symptoms = [*_panics(run, learnt), *losses]
     for problem in run.problems:
         kind: SymptomKind = "step" if problem.startswith("step ") else "restless"
         symptoms.append(Symptom(kind, problem.partition(":")[0], problem))
-    symptoms += _differences(run, expected, scenario.ignore)
+    for compared in comparisons(run, expected, scenario.ignore):
+        symptoms += [
+            _symptom(compared.when, each)
+            for each in compared.differences
+            if (each.change, each.title in lost) != ("missing", True)
+        ]
     for broken in violations(run.changes, scenario.invariants):
         text = f": {broken.text}" if broken.text else ""
-        symptoms.append(Symptom("invariant", broken.invariant, f"{broken.invariant} doesn't hold{text}"))
-    return symptoms
+        symptoms.append(Symptom("invariant", broken.invariant, f"the invariant {broken.invariant!r} is broken{text}"))
+    return sorted(symptoms, key=gravity)
 
 
 class Judged(Protocol):
@@ -76,35 +111,23 @@ def certain(result: J, again: Callable[[], Sequence[Symptom]], seen: set[tuple[s
     return result
 
 
-def group(results: Sequence[tuple[str, Sequence[Symptom], float, Sequence[str]]]) -> list[Finding]:
-    """The findings: cases with the same symptoms have one cause."""
-    findings: dict[frozenset[tuple[str, str]], Finding] = {}
-    for cause, symptoms, seconds, timeline in results:
-        if not symptoms:
-            continue
-        key = frozenset((each.kind, each.subject) for each in symptoms)
-        if key in findings:
-            findings[key].causes.append(cause)
-        else:
-            findings[key] = Finding(symptoms, [cause], seconds, timeline)
-    return [*findings.values()]
-
-
-def _differences(run: Run, expected: Expected, ignore: Sequence[str]) -> list[Symptom]:
+def comparisons(run: Run, expected: Expected, ignore: Sequence[str]) -> list[Comparison]:
     """The differences of the last state, or, if that is right, of the first step whose state isn't."""
     for step in range(len(run.states) - 1, -1, -1):
         wanted = expected.states[step] if run.known[step] else None
         if wanted is None:
             continue
-        found = states.differences(wanted, run.states[step], expected.noise, ignore)
-        when = "" if step == len(expected.states) - 1 else f"after step {step + 1}, "
-        if found:
-            return [Symptom("state", f"{when}{_subject(each)}", f"{when}{each.shown}") for each in found]
+        differences = states.differences(wanted, run.states[step], expected.noise, ignore)
+        when = IN_THE_END if step == len(expected.states) - 1 else f"after step {step + 1}"
+        if differences:
+            return [Comparison(when, "undisturbed", "with the surprise", differences)]
     return []
 
 
-def _subject(each: Difference) -> str:
-    return f"{each.title} {each.path}" if each.path else f"{each.title} {each.text}"
+def _symptom(when: str, each: Difference) -> Symptom:
+    about = f"{each.title} {each.path}".rstrip()
+    prefix = "" if when == IN_THE_END else f"{when}, "
+    return Symptom(each.change, f"{prefix}{about}", f"{prefix}{each.shown}")
 
 
 def _panics(run: Run, learnt: Run) -> list[Symptom]:
@@ -124,6 +147,14 @@ def _losses(run: Run, learnt: Run) -> list[Symptom]:
         kept = [title for title, uid in before.items() if after.get(title) == uid and title in run.uids[step - 1]]
         lost += [title for title in kept if run.uids[step].get(title) != run.uids[step - 1][title]]
     return [
-        Symptom("lost", title, f"{title} is deleted, and stays without the perturbation")
+        Symptom(
+            "lost",
+            title,
+            f"{kinds.spoken(title, _kind(title, learnt))} is deleted, although the undisturbed run keeps it",
+        )
         for title in dict.fromkeys(lost)
     ]
+
+
+def _kind(title: str, learnt: Run) -> str:
+    return next((state[title].get("kind", "") for state in learnt.states if title in state), "")

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import msgspec
 from msgspec import Struct
 
+from fakeapiserver.sweep import differences
 from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.exploring.explore import SpecResult
 from fakeapiserver.sweep.judging import Finding
@@ -65,6 +66,7 @@ def document_of(report: Report, again: Repeat) -> dict[str, Any]:
                 "perturbations": list(finding.causes),
                 "repeat": again(finding),
                 "timeline": list(finding.timeline),
+                "states": [differences.document_of(each) for each in finding.comparisons],
                 "seconds": round(finding.seconds, 2),
             }
             for finding in report.findings
@@ -168,6 +170,7 @@ def details(finding: Finding, again: Repeat) -> list[str]:
             else []
         ),
         *shown_lines(finding.timeline),
+        *differences.lines_of(finding.comparisons),
         f"   again: {again(finding)}",
     ]
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.state import diff
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.mvcc import Snapshot
-from fakeapiserver.sweep import history
+from fakeapiserver.sweep import history, kinds
 
 # Objects that the server, nodes and leader election write all the time.
 _OTHERS: Final = frozenset((
@@ -45,24 +45,38 @@ _TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
 _ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 # How often a deployment was changed says nothing about where it has arrived.
 _COUNTED: Final = frozenset(("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"))
+_SECRET: Final = "(secret)"
 # The perturbation's own mark on an object that another writer touches.
 TOUCHED: Final = "fakeapiserver/touched"
 
+Change = Literal["missing", "additional", "changed"]
 # An object's title, such as `secrets shop/db`, and the object.
 State = Mapping[str, Object]
 
 
 class Difference(Struct, frozen=True, order=True):
-    """A difference from the run that was learnt. `path` is empty if the object is missing, or is one too many."""
+    """A difference from the run that was learnt. `path` is empty if the object is missing, or exists in the other run only.
+
+    - `text`: the predicate of a sentence about the object. `kind`: the object's kind, "" if it isn't known.
+    - `wanted`, `actual`: the values as JSON, "" if absent. Values of Secrets are hidden.
+    """
 
     title: str
     path: str
     text: str
+    kind: str = ""
+    wanted: str = ""
+    actual: str = ""
+
+    @property
+    def change(self) -> Change:
+        """The way in which the object differs."""
+        return "changed" if self.path else "additional" if self.actual else "missing"
 
     @property
     def shown(self) -> str:
-        """`secrets shop/db is missing`"""
-        return f"{self.title}: {self.text}" if self.path else f"{self.title} {self.text}"
+        """`the Secret shop/db is missing`"""
+        return f"{kinds.spoken(self.title, self.kind)} {self.text}"
 
 
 class Names(Struct):
@@ -109,14 +123,17 @@ def names_of(objects: Sequence[tuple[str, StoredObject, Object]]) -> Names:
 def state_of(snapshot: Snapshot, former: Names | None = None, without: Collection[str] = ()) -> State:
     """The state in comparable form. `former`: names of objects that are gone, to which others may still point; `without`: keys of objects
     that are left out."""
-    objects = [each for each in objects_of(snapshot) if each[1].key not in without]
+    everything = objects_of(snapshot)
+    objects = [each for each in everything if each[1].key not in without]
     names = names_of(objects)
+    custom = kinds.custom(obj for _, _, obj in everything)
     known = {**(former.by_text if former is not None else {}), **names.by_text}
     return history.left_out(
         {
-            names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): _plain(
-                resource, obj, known
-            )
+            names.title(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): {
+                "kind": kinds.of_resource(resource, custom),
+                **_plain(resource, obj, known),
+            }
             for resource, _, obj in objects
         }
     )
@@ -139,9 +156,9 @@ def differences(wanted: State, found: State, noise: Collection[str], ignore: Seq
         if title in noise or any(fnmatchcase(resource, pattern) for pattern in ignore):
             continue
         if title not in found:
-            result.append(Difference(title, "", "is missing"))
+            result.append(_missing(title, wanted[title]))
         elif title not in wanted:
-            result.append(Difference(title, "", "is one too many"))
+            result.append(_additional(title, found[title]))
         else:
             result += _fields(title, resource, wanted[title], found[title], noise, ignore)
     return result
@@ -158,15 +175,46 @@ def _fields(
     title: str, resource: str, wanted: Object, found: Object, noise: Collection[str], ignore: Sequence[str]
 ) -> list[Difference]:
     return [
-        Difference(title, each.path, f"{each.path} is {_shown(each.new)} in place of {_shown(each.old)}")
+        Difference(title, each.path, _changed(each), wanted.get("kind", ""), _json(each.old), _json(each.new))
         for each in diff.fields(resource, wanted, found)
         if f"{title} {each.path}" not in noise
         and not any(fnmatchcase(f"{resource}.{each.path}", pattern) for pattern in ignore)
     ]
 
 
+def _missing(title: str, obj: Object) -> Difference:
+    return Difference(title, "", "is missing", obj.get("kind", ""), wanted=_json(_hidden(title, obj)))
+
+
+def _additional(title: str, obj: Object) -> Difference:
+    return Difference(title, "", "exists, but should not", obj.get("kind", ""), actual=_json(_hidden(title, obj)))
+
+
+def _changed(field: diff.Field) -> str:
+    """`has data.size "3" instead of "1"`"""
+    if field.new is diff.ABSENT:
+        return f"lacks {field.path}, which should be {_shown(field.old)}"
+    rest = ", which should be unset" if field.old is diff.ABSENT else f" instead of {_shown(field.old)}"
+    return f"has {field.path} {_shown(field.new)}{rest}"
+
+
+def _hidden(title: str, obj: Object) -> Object:
+    """The object without the values of a Secret."""
+    if not title.startswith("secrets "):
+        return obj
+    meta = {**obj.get("metadata", {})}
+    if "annotations" in meta:
+        meta["annotations"] = dict.fromkeys(meta["annotations"], _SECRET)
+    values: Object = {name: dict.fromkeys(obj[name], _SECRET) for name in ("data", "stringData") if name in obj}
+    return {**obj, **values, "metadata": meta}
+
+
+def _json(value: Any) -> str:
+    return "" if value is diff.ABSENT else json.dumps(value, ensure_ascii=False)
+
+
 def _shown(value: Any) -> str:
-    text = repr(value) if value is diff.ABSENT else json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 

@@ -7,7 +7,8 @@ from msgspec import Struct, field
 
 from fakeapiserver.sweep import case, invariants, planning, states
 from fakeapiserver.sweep.case import Expected, Run, Target
-from fakeapiserver.sweep.judging import Finding, Symptom, certain, group, judge
+from fakeapiserver.sweep.grouping import Evidence, group
+from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.timeline import timeline
@@ -29,7 +30,7 @@ class Learnt(Struct):
 
 class CaseResult(Struct):
     """A case. `reached` is False if the point of the perturbation didn't come; `repeats`: the symptoms were seen a second time.
-    `timeline`: what the operator did around it, if there are symptoms."""
+    If there are symptoms, `timeline` is what the operator did around the perturbation, and `comparisons` are the wrong states."""
 
     perturbation: Perturbation
     symptoms: Sequence[Symptom]
@@ -38,6 +39,7 @@ class CaseResult(Struct):
     repeats: bool = True
     error: str = ""
     timeline: Sequence[str] = ()
+    comparisons: Sequence[Comparison] = ()
 
 
 class Report(Struct):
@@ -99,7 +101,7 @@ def sweep(
         done[result.perturbation] = result
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
-    findings = group([(each.perturbation.id, each.symptoms, each.seconds, each.timeline) for each in results])
+    findings = group([_evidence(each) for each in results])
     unsure = [each for each in results if not each.repeats or each.error]
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 
@@ -111,4 +113,13 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
     symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
-    return CaseResult(perturbation, symptoms, run.seconds, run.reached, timeline=timeline(run) if symptoms else ())
+    result = CaseResult(perturbation, symptoms, run.seconds, run.reached)
+    if symptoms:
+        result.timeline = timeline(run)
+        result.comparisons = comparisons(run, learnt.expected, target.scenario.ignore)
+    return result
+
+
+def _evidence(each: CaseResult) -> Evidence:
+    perturbation = each.perturbation
+    return Evidence(perturbation.id, perturbation.kind, each.symptoms, each.seconds, each.timeline, each.comparisons)

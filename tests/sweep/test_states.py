@@ -1,6 +1,9 @@
 """States of two runs are compared without what follows from chance."""
 
+import json
 from typing import Any
+
+import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
@@ -87,8 +90,8 @@ def test_differences_are_named() -> None:
     other = {**WEB, "spec": {**WEB["spec"], "paused": True}}
     found = states.differences(state(WEB, CLAIM), state(other, SERVICE), frozenset())
     assert "persistentvolumeclaims default/data: is missing" in texts(found)
-    assert "services default/web: is one too many" in texts(found)
-    assert "deployments default/web: spec.paused is true in place of (absent)" in texts(found)
+    assert "services default/web: exists, but should not" in texts(found)
+    assert "deployments default/web: has spec.paused true, which should be unset" in texts(found)
 
 
 def test_what_differs_by_chance_and_what_is_ignored_is_left_out() -> None:
@@ -98,7 +101,7 @@ def test_what_differs_by_chance_and_what_is_ignored_is_left_out() -> None:
     noise = states.noise_of(first, second)
     assert noise == {"configmaps a/b data.at"}
     third = {"configmaps a/b": {"data": {"at": "3", "mode": "y"}}}
-    assert texts(states.differences(first, third, noise)) == ['configmaps a/b: data.mode is "y" in place of "x"']
+    assert texts(states.differences(first, third, noise)) == ['configmaps a/b: has data.mode "y" instead of "x"']
     assert states.differences(first, third, noise, ["configmaps.data.mode"]) == []
     assert states.differences(first, third, noise, ["configmaps"]) == []
 
@@ -109,3 +112,45 @@ def test_values_of_secrets_are_not_shown() -> None:
     assert found.path == "data.password"
     assert "b25l" not in found.text
     assert "dHdv" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "actual", "sentence", "change"),
+    [
+        ({}, None, "the Secret a/b is missing", "missing"),
+        (None, {}, "the Secret a/b exists, but should not", "additional"),
+        ({"data": {"key": "one"}}, {}, "the Secret a/b lacks data", "changed"),
+        ({"data": {"key": "one"}}, {"data": {"key": "two"}}, "the Secret a/b has data.key", "changed"),
+    ],
+)
+def test_a_difference_is_a_sentence(wanted: Any, actual: Any, sentence: str, change: str) -> None:
+    first, second = ({} if each is None else {"secrets a/b": each} for each in (wanted, actual))
+    (difference,) = states.differences(first, second, frozenset())
+    assert difference.shown.startswith(sentence)
+    assert difference.change == change
+
+
+def test_the_values_of_a_missing_secret_are_hidden() -> None:
+    secret = {"metadata": {"annotations": {"last-applied": "dHdv"}}, "data": {"key": "dHdv"}, "type": "Opaque"}
+    (difference,) = states.differences({"secrets a/b": secret}, {}, frozenset())
+    assert "dHdv" not in str(difference)
+    assert json.loads(difference.wanted)["type"] == "Opaque"
+
+
+def test_custom_resources_are_called_by_their_kind() -> None:
+    definition: dict[str, Any] = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    (difference,) = states.differences(state(definition, widget), state(definition), frozenset())
+    assert difference.shown == "the Widget default/w is missing"

@@ -21,23 +21,23 @@ SCENARIO = HERE / "database.yaml"
 BUGS = {
     "intermediate": (
         "crash after create secrets default/db-login",
-        "after step 2, configmaps default/db-initialised is missing",
+        "after step 2, the ConfigMap default/db-initialised is missing",
     ),
     "stale": (
         "restart after step 4 with the state before delete persistentvolumeclaims default/data-db-0",
-        "persistentvolumeclaims default/data-db-0 is deleted, and stays without the perturbation",
+        "the PersistentVolumeClaim default/data-db-0 is deleted, although the undisturbed run keeps it",
     ),
     "unobserved": (
         "crash after delete persistentvolumeclaims default/data-db-1",
-        "after step 2, persistentvolumeclaims default/data-db-2 is one too many",
+        "after step 2, the PersistentVolumeClaim default/data-db-2 exists, but should not",
     ),
     "conflict": (
         "conflict at update configmaps default/db-config",
-        'after step 2, configmaps default/db-config: data.size is "3" in place of "1" (and 1 more)',
+        'after step 2, the ConfigMap default/db-config has data.size "3" instead of "1" (and 1 more)',
     ),
     "duplicate": (
         "refuse create secrets default/* with 504 once it is stored",
-        "secrets default/db-login-*2 is one too many",
+        "the Secret default/db-login-*2 exists, but should not",
     ),
 }
 pytestmark = pytest.mark.slow

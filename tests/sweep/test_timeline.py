@@ -85,7 +85,7 @@ def test_a_long_run_is_shown_around_the_surprise() -> None:
 
 
 def test_the_report_has_it() -> None:
-    symptom = Symptom("state", "secrets shop/db", "secrets shop/db is missing")
+    symptom = Symptom("missing", "secrets shop/db", "secrets shop/db is missing")
     finding = Finding([symptom], ["crash after create secrets shop/db"], timeline=["+0.000 create secrets shop/db 201"])
     assert details(finding, lambda _: "the command") == [
         "   by: crash after create secrets shop/db",

@@ -17,7 +17,7 @@ from fakeapiserver.sweep.case import Base, Expected, Run, Target
 from fakeapiserver.sweep.exploring import changes, oracles, subject
 from fakeapiserver.sweep.exploring.changes import Change
 from fakeapiserver.sweep.exploring.subject import Subject
-from fakeapiserver.sweep.judging import Finding, Symptom, SymptomKind, certain
+from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, SymptomKind, certain, gravity
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.scenario import Step
 from fakeapiserver.sweep.states import State
@@ -55,6 +55,7 @@ class SpecResult(Struct):
     way_back: bool = True
     repeats: bool = True
     error: str = ""
+    comparisons: Sequence[Comparison] = ()
 
 
 class Exploration(Struct):
@@ -184,15 +185,16 @@ def _try(learnt: Learnt, changed: Case, target: Target) -> SpecResult:
     began = time.monotonic()
     fields = list(dict.fromkeys(each.field for each in changed))
     try:
-        symptoms, effects, way_back = _run(learnt, changed, target)
+        symptoms, compared, effects, way_back = _run(learnt, changed, target)
     except Exception as error:
         text = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return SpecResult(id_of(changed), fields, [], time.monotonic() - began, error=text)
-    return SpecResult(id_of(changed), fields, symptoms, time.monotonic() - began, effects, way_back)
+    seconds = time.monotonic() - began
+    return SpecResult(id_of(changed), fields, symptoms, seconds, effects, way_back, comparisons=compared)
 
 
-def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], str, bool]:
-    """The symptoms, a digest of the effects, and whether there is a way back."""
+def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], list[Comparison], str, bool]:
+    """The symptoms, the wrong states, a digest of the effects, and whether there is a way back."""
     title, ignore, name = learnt.subject.title, target.scenario.ignore, id_of(changed)
     fresh = _fresh(learnt, changed, target)
     created = fresh.states[-1] if fresh is not None and fresh.states else None
@@ -202,13 +204,18 @@ def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], 
         *_problems(fresh, target, f"created with {name}" if changed else ""),
         *_problems(moved, target, f"changed to {name}" if changed else "restarted"),
     ]
+    compared: list[Comparison] = []
     if created is not None:
-        for each in states.differences(created, there, learnt.noise, ignore)[:1]:
+        unlike = states.differences(created, there, learnt.noise, ignore)
+        compared.append(Comparison("in the end", f"created with {name}", f"changed to {name}", unlike))
+        for each in unlike[:1]:
             text = f"changed to {name}, {each.shown}, unlike one that is created so"
             symptoms.append(Symptom("fresh", _subject(each), text))
     if way_back:
         when = f"after {name} and back" if changed else "after a restart"
-        for each in states.differences(learnt.state, moved.states[-1], learnt.noise, ignore)[:1]:
+        left = states.differences(learnt.state, moved.states[-1], learnt.noise, ignore)
+        compared.append(Comparison("in the end", "before the change", when, left))
+        for each in left[:1]:
             symptoms.append(Symptom("back", _subject(each), f"{when}, {each.shown}"))
     for state in (there, *([created] if created is not None else [])):
         claims = [
@@ -218,7 +225,8 @@ def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], 
         symptoms += [Symptom("ready", about, f"with {name}, {text}") for about, text in claims]
     seen = oracles.effects(learnt.state, there, title, learnt.noise, ignore)
     digest = hashlib.sha256(json.dumps([(each.title, each.text) for each in seen]).encode()).hexdigest()[:12]
-    return list(dict.fromkeys(symptoms)), digest if seen else "", way_back
+    compared = [each for each in compared if each.differences]
+    return sorted(dict.fromkeys(symptoms), key=gravity), compared, digest if seen else "", way_back
 
 
 def _fresh(learnt: Learnt, changed: Case, target: Target) -> Run | None:
@@ -283,7 +291,9 @@ def _problems(run: Run | None, target: Target, when: str) -> list[Symptom]:
         symptoms.append(Symptom(kind, problem.partition(":")[0], f"{when}, {problem}"))
     for broken in invariants.violations(run.changes, target.scenario.invariants):
         text = f": {broken.text}" if broken.text else ""
-        symptoms.append(Symptom("invariant", broken.invariant, f"{when}, {broken.invariant} doesn't hold{text}"))
+        symptoms.append(
+            Symptom("invariant", broken.invariant, f"{when}, the invariant {broken.invariant!r} is broken{text}")
+        )
     return symptoms
 
 
@@ -299,8 +309,8 @@ def _require_well(run: Run, held: Sequence[invariants.Invariant]) -> None:
 
 
 def _subject(each: states.Difference) -> str:
-    """Without the object's name, which is another one in each case: `configmaps data.title`, `configmaps is one too many`."""
-    return f"{each.title.partition(' ')[0]} {each.path or each.text}"
+    """Without the object's name, which is another one in each case: `configmaps data.title`, `configmaps additional`."""
+    return f"{each.title.partition(' ')[0]} {each.path or each.change}"
 
 
 def _grouped(results: Sequence[SpecResult]) -> list[Finding]:
@@ -310,6 +320,7 @@ def _grouped(results: Sequence[SpecResult]) -> list[Finding]:
         if not result.symptoms:
             continue
         subjects, finding = {each.subject for each in result.symptoms}, Finding(result.symptoms, [], result.seconds)
+        finding.comparisons = result.comparisons
         same = [each for each in findings if each[0] & subjects]
         for other_subjects, other in same:
             findings.remove((other_subjects, other))
@@ -319,4 +330,4 @@ def _grouped(results: Sequence[SpecResult]) -> list[Finding]:
             finding.causes += [cause for _, other in same[1:] for cause in other.causes]
         finding.causes.append(result.id)
         findings.append((subjects, finding))
-    return [finding for _, finding in findings]
+    return sorted((finding for _, finding in findings), key=lambda finding: gravity(finding.symptoms[0]))

@@ -34,11 +34,11 @@ NOT_CHANGED = ["no change", 'spec.comment = "example"']
 WRONG = {
     "back": (
         ['spec.mirrors = [{"name": "a1"}, {"name": "a2"}]', "spec.mirrors unset"],
-        'after spec.mirrors = [{"name": "a1"}, {"name": "a2"}] and back, configmaps default/shop-a2 is one too many',
+        'after spec.mirrors = [{"name": "a1"}, {"name": "a2"}] and back, the ConfigMap default/shop-a2 exists, but should not',
     ),
     "fresh": (
         ['spec.title = "Shop2"'],
-        'changed to spec.title = "Shop2", configmaps default/shop-a1: data.title is "Shop" in place of "Shop2", unlike one that is '
+        'changed to spec.title = "Shop2", the ConfigMap default/shop-a1 has data.title "Shop" instead of "Shop2", unlike one that is '
         "created so",
     ),
     "crash": (
@@ -119,7 +119,7 @@ def test_the_command(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 3, ran.stderr
     assert ran.stdout.startswith(
-        "1. changed to spec.mirrors unset, configmaps default/shop-a1 is one too many, unlike one that is created so\n"
+        "1. changed to spec.mirrors unset, the ConfigMap default/shop-a1 exists, but should not, unlike one that is created so\n"
     )
     assert "1 finding in 1 case, " in ran.stdout
     again = subprocess.run([*command, "--output=junit"], cwd=tmp_path, capture_output=True, text=True, check=False)

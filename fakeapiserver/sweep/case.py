@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -61,13 +61,21 @@ class Expected(Struct, frozen=True):
     noise: frozenset[str] = frozenset()
 
 
+class Note(Struct, frozen=True):
+    """The time by the cluster's clock when a step began or ended, or the operator was started or killed. `text`: the step's title."""
+
+    time: float
+    kind: Literal["step", "rest", "started", "killed"]
+    text: str = ""
+
+
 class Run(Struct):
     """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have, `restless` what
     didn't come to rest after each step, or "", `changes` all writes of the run.
 
     - `known`: whether the operator could know the state after each step. `reached`: whether the perturbation took place.
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
-    - `watched`: the resources that the operator watches."""
+    - `watched`: the resources that the operator watches. `notes`: what happened when."""
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
@@ -83,6 +91,7 @@ class Run(Struct):
     reached: bool = True
     seconds: float = 0.0
     watched: Sequence[str] = ()
+    notes: list[Note] = field(default_factory=list)
 
 
 class DoesNotStart(OSError):
@@ -201,6 +210,7 @@ class _Case:
         """A step begins."""
         self.end()
         self._step, self._title = self._step + 1, title
+        self._note("step", title)
         self.conductor.before_step(self._step)
 
     def end(self) -> None:
@@ -220,6 +230,7 @@ class _Case:
         run.uids.append(states.uids_of(self.cluster.snapshot(), self.fresh))
         run.marks.append(self.cluster.requests.mark())
         self._keep_changes()
+        self._note("rest")
         if not self._operator_is_well():
             raise _GivesUp
 
@@ -248,18 +259,23 @@ class _Case:
             with suppress(Compacted):
                 self._run.changes += self.cluster.changes(after=since)
 
+    def _note(self, kind: Literal["step", "rest", "started", "killed"], text: str = "") -> None:
+        self._run.notes.append(Note(self.cluster.clock.now(), kind, text))
+
     # ------------------------------------------------------------ the operator
 
     def _start(self) -> None:
         """Starts the operator as another user than before, so that faults can be bound to one start."""
         with self._lock:
             self._incarnations += 1
+            self._note("started")
             self._operator.start(self.cluster, f"{USER}-{self._incarnations}")
 
     def _stop(self) -> None:
         """Kills the operator. Its leases run out, as they would in time."""
         with self._lock:
             self._operator.kill()
+            self._note("killed")
         for entry in self.cluster.requests.all().by(user=USERS).where(resource="leases"):
             if entry.verb in ("create", "update", "patch") and entry.status < 300:
                 self.cluster.delete(f"leases/{entry.name}", namespace=entry.namespace, ignore_not_found=True)

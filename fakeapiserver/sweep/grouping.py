@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, gravity
+from fakeapiserver.sweep.timeline import Event
 
 _FAMILIES: Final = (
     frozenset(("crash", "refuse")),
@@ -37,7 +38,7 @@ class Evidence(Struct, frozen=True):
     kind: str
     symptoms: Sequence[Symptom]
     seconds: float = 0.0
-    timeline: Sequence[str] = ()
+    timeline: Sequence[Event] = ()
     comparisons: Sequence[Comparison] = ()
 
     @property

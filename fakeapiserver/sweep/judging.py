@@ -10,6 +10,7 @@ from fakeapiserver.sweep.case import Expected, Run, panics
 from fakeapiserver.sweep.invariants import violations
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Difference
+from fakeapiserver.sweep.timeline import Event
 
 SymptomKind = Literal[
     "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready",
@@ -57,7 +58,7 @@ class Finding(Struct):
     symptoms: Sequence[Symptom]
     causes: list[str]
     seconds: float = 0.0
-    timeline: Sequence[str] = ()
+    timeline: Sequence[Event] = ()
     comparisons: Sequence[Comparison] = ()
 
     @property

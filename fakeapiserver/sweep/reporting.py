@@ -65,7 +65,7 @@ def document_of(report: Report, again: Repeat) -> dict[str, Any]:
                 ],
                 "perturbations": list(finding.causes),
                 "repeat": again(finding),
-                "timeline": list(finding.timeline),
+                "timeline": msgspec.to_builtins(finding.timeline),
                 "states": [differences.document_of(each) for each in finding.comparisons],
                 "seconds": round(finding.seconds, 2),
             }
@@ -162,7 +162,7 @@ def details(finding: Finding, again: Repeat) -> list[str]:
     causes = finding.causes[1:]
     return [
         f"   by: {finding.causes[0]}",
-        *(f"   - {each.text}" for each in shown),
+        *(f"   - {each.text}" for each in shown if len(finding.symptoms) > 1),
         *([f"   - and {more} more"] if more else []),
         *(
             [f"   also by: {'; '.join(causes[:3])}{f'; and {len(causes) - 3} more' if len(causes) > 3 else ''}"]

@@ -11,7 +11,7 @@ from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
-from fakeapiserver.sweep.timeline import timeline
+from fakeapiserver.sweep.timeline import Event, timeline
 
 
 class Learnt(Struct):
@@ -38,7 +38,7 @@ class CaseResult(Struct):
     reached: bool = True
     repeats: bool = True
     error: str = ""
-    timeline: Sequence[str] = ()
+    timeline: Sequence[Event] = ()
     comparisons: Sequence[Comparison] = ()
 
 
@@ -115,7 +115,7 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
     symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
     result = CaseResult(perturbation, symptoms, run.seconds, run.reached)
     if symptoms:
-        result.timeline = timeline(run)
+        result.timeline = timeline(run, perturbation)
         result.comparisons = comparisons(run, learnt.expected, target.scenario.ignore)
     return result
 

@@ -4,6 +4,7 @@ import pytest
 
 from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Symptom, SymptomKind, gravity
+from fakeapiserver.sweep.timeline import Event
 
 CLAIM = Symptom("lost", "persistentvolumeclaims a/data-db-0", "the PersistentVolumeClaim a/data-db-0 is deleted")
 MISSING = Symptom("missing", "configmaps a/db", "the ConfigMap a/db is missing")
@@ -90,11 +91,12 @@ def test_findings(cases: list[tuple[str, list[Symptom]]], causes: list[list[str]
 
 def test_a_finding_shows_its_first_cause() -> None:
     cases = [
-        Evidence("crash 1", "crash", [STATUS], 1.0, ["one"]),
-        Evidence("crash 2", "crash", [STATUS, MISSING], 2.0, ["two"]),
+        Evidence("crash 1", "crash", [STATUS], 1.0, [Event(0.0, "request", "one")]),
+        Evidence("crash 2", "crash", [STATUS, MISSING], 2.0, [Event(0.0, "request", "two")]),
     ]
     [finding] = group(cases)
-    assert (finding.title, finding.seconds, finding.timeline) == (f"{MISSING.text} (and 1 more)", 2.0, ["two"])
+    assert (finding.title, finding.seconds) == (f"{MISSING.text} (and 1 more)", 2.0)
+    assert [each.text for each in finding.timeline] == ["two"]
 
 
 def test_lost_data_is_the_gravest() -> None:

@@ -4,10 +4,11 @@ import pytest
 
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
-from fakeapiserver.sweep.case import Run
+from fakeapiserver.sweep.case import Note, Run
 from fakeapiserver.sweep.judging import Finding, Symptom
+from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.reporting import details
-from fakeapiserver.sweep.timeline import STARTED_AGAIN, timeline
+from fakeapiserver.sweep.timeline import Event, shown_lines, timeline
 
 
 def entry(
@@ -42,7 +43,12 @@ def entry(
         pytest.param([entry(5.0, "update", resource="leases")], [], id="renewed leases aren't shown"),
         pytest.param(
             [entry(5.0), entry(6.5, start=2, status=409, reason="AlreadyExists")],
-            ["-1.500 create secrets shop/db 201", STARTED_AGAIN, "+0.000 create secrets shop/db 409 AlreadyExists"],
+            [
+                "-0.250 create secrets shop/db 201",
+                "-0.200 the operator is killed",
+                "+0.000 the operator is started again",
+                "+1.250 create secrets shop/db 409 AlreadyExists",
+            ],
             id="a crash: since the second start",
         ),
         pytest.param(
@@ -71,26 +77,87 @@ def entry(
     ],
 )
 def test_what_is_shown(entries: list[RequestEntry], lines: list[str]) -> None:
-    assert timeline(Run(requests=RequestList(entries))) == lines
+    notes = [Note(3.0, "started"), Note(5.05, "killed"), Note(5.25, "started")] * any(
+        each.user.endswith("2") for each in entries
+    )
+    events = timeline(Run(requests=RequestList(entries), notes=notes), Perturbation("crash"))
+    assert [each.line for each in events if each.lane != "surprise"] == lines
+    assert [line.strip() for line in shown_lines(events)[1:]] == lines
 
 
 def test_a_long_run_is_shown_around_the_surprise() -> None:
     entries = [entry(float(number), name=f"s{number}", fault="fault 1" * (number == 20)) for number in range(60)]
-    lines = timeline(Run(requests=RequestList(entries)))
+    events = timeline(Run(requests=RequestList(entries)))
+    assert [events[0].time, events[-1].time] == [-15.0, 39.0]
+    assert [events[15].is_struck, sum(each.is_struck for each in events)] == [True, 1]
+    lines = shown_lines(events)[1:]
     assert [lines[0], lines[5], lines[-1]] == [
-        "-5.000 create secrets shop/s15 201",
-        "+0.000 create secrets shop/s20 201",
-        "+8.000 create secrets shop/s28 201",
+        "     -5.000 create secrets shop/s15 201",
+        "     +0.000 create secrets shop/s20 201",
+        "     +8.000 create secrets shop/s28 201",
     ]
 
 
+NOTES = [
+    Note(0.0, "started"),
+    Note(1.0, "step", "apply Database db"),
+    Note(2.0, "rest"),
+    Note(2.0, "step", "patch databases/db"),
+    Note(5.0, "rest"),
+]
+
+
+@pytest.mark.parametrize(
+    ("notes", "perturbation", "expected"),
+    [
+        pytest.param(
+            NOTES,
+            Perturbation("unobserved", step=1, until=1, resource="secrets"),
+            [
+                Event(-1.0, "step", "step 1: apply Database db", 0.0),
+                Event(0.0, "step", "step 2: patch databases/db", 3.0),
+                Event(0.0, "surprise", "only the last events of secrets in step 2", 3.0),
+                Event(0.5, "request", "create secrets shop/db 201"),
+            ],
+            id="a surprise that lasts for a step",
+        ),
+        pytest.param(
+            [*NOTES, Note(5.5, "killed"), Note(5.75, "started")],
+            Perturbation("stale", step=0, until=1),
+            [
+                Event(-4.75, "step", "step 1: apply Database db", -3.75),
+                Event(-3.75, "step", "step 2: patch databases/db", -0.75),
+                Event(-3.25, "request", "create secrets shop/db 201"),
+                Event(-0.25, "operator", "the operator is killed"),
+                Event(0.0, "surprise", "restart after step 2 with the state after step 1"),
+                Event(0.0, "operator", "the operator is started again"),
+            ],
+            id="a start with an old view",
+        ),
+        pytest.param(
+            NOTES,
+            None,
+            [
+                Event(-1.0, "operator", "the operator is started"),
+                Event(0.0, "step", "step 1: apply Database db", 1.0),
+                Event(1.0, "step", "step 2: patch databases/db", 4.0),
+                Event(1.5, "request", "create secrets shop/db 201"),
+            ],
+            id="another spec",
+        ),
+    ],
+)
+def test_steps_and_starts(notes: list[Note], perturbation: Perturbation | None, expected: list[Event]) -> None:
+    assert timeline(Run(requests=RequestList([entry(2.5)]), notes=notes), perturbation) == expected
+
+
 def test_the_report_has_it() -> None:
-    symptom = Symptom("missing", "secrets shop/db", "secrets shop/db is missing")
-    finding = Finding([symptom], ["crash after create secrets shop/db"], timeline=["+0.000 create secrets shop/db 201"])
+    symptom = Symptom("missing", "secrets shop/db", "the Secret shop/db is missing")
+    events = [Event(0.0, "surprise", "crash"), Event(0.0, "request", "create secrets shop/db 201")]
+    finding = Finding([symptom], ["crash after create secrets shop/db"], timeline=events)
     assert details(finding, lambda _: "the command") == [
         "   by: crash after create secrets shop/db",
-        "   - secrets shop/db is missing",
-        "   what the operator did, in seconds since then:",
+        "   what happened, in seconds since then:",
         "     +0.000 create secrets shop/db 201",
         "   again: the command",
     ]

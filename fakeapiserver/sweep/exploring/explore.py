@@ -21,6 +21,7 @@ from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, SymptomKin
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.scenario import Step
 from fakeapiserver.sweep.states import State
+from fakeapiserver.sweep.timeline import Event, timeline
 
 NOTHING: Final = "no change"
 _THEN: Final = ", then "
@@ -56,6 +57,7 @@ class SpecResult(Struct):
     repeats: bool = True
     error: str = ""
     comparisons: Sequence[Comparison] = ()
+    timeline: Sequence[Event] = ()
 
 
 class Exploration(Struct):
@@ -185,16 +187,16 @@ def _try(learnt: Learnt, changed: Case, target: Target) -> SpecResult:
     began = time.monotonic()
     fields = list(dict.fromkeys(each.field for each in changed))
     try:
-        symptoms, compared, effects, way_back = _run(learnt, changed, target)
+        result = _run(learnt, changed, target)
     except Exception as error:
         text = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return SpecResult(id_of(changed), fields, [], time.monotonic() - began, error=text)
-    seconds = time.monotonic() - began
-    return SpecResult(id_of(changed), fields, symptoms, seconds, effects, way_back, comparisons=compared)
+    result.fields, result.seconds = fields, time.monotonic() - began
+    return result
 
 
-def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], list[Comparison], str, bool]:
-    """The symptoms, the wrong states, a digest of the effects, and whether there is a way back."""
+def _run(learnt: Learnt, changed: Case, target: Target) -> SpecResult:
+    """The result without the fields and the seconds."""
     title, ignore, name = learnt.subject.title, target.scenario.ignore, id_of(changed)
     fresh = _fresh(learnt, changed, target)
     created = fresh.states[-1] if fresh is not None and fresh.states else None
@@ -225,8 +227,11 @@ def _run(learnt: Learnt, changed: Case, target: Target) -> tuple[list[Symptom], 
         symptoms += [Symptom("ready", about, f"with {name}, {text}") for about, text in claims]
     seen = oracles.effects(learnt.state, there, title, learnt.noise, ignore)
     digest = hashlib.sha256(json.dumps([(each.title, each.text) for each in seen]).encode()).hexdigest()[:12]
-    compared = [each for each in compared if each.differences]
-    return sorted(dict.fromkeys(symptoms), key=gravity), compared, digest if seen else "", way_back
+    result = SpecResult(name, [], sorted(dict.fromkeys(symptoms), key=gravity), 0.0, digest if seen else "", way_back)
+    if symptoms:
+        result.comparisons = [each for each in compared if each.differences]
+        result.timeline = timeline(moved)
+    return result
 
 
 def _fresh(learnt: Learnt, changed: Case, target: Target) -> Run | None:
@@ -320,7 +325,7 @@ def _grouped(results: Sequence[SpecResult]) -> list[Finding]:
         if not result.symptoms:
             continue
         subjects, finding = {each.subject for each in result.symptoms}, Finding(result.symptoms, [], result.seconds)
-        finding.comparisons = result.comparisons
+        finding.comparisons, finding.timeline = result.comparisons, result.timeline
         same = [each for each in findings if each[0] & subjects]
         for other_subjects, other in same:
             findings.remove((other_subjects, other))

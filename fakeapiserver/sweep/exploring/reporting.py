@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
+
 from fakeapiserver.sweep import differences
 from fakeapiserver.sweep.exploring.explore import Case, Exploration, Learnt, id_of
 from fakeapiserver.sweep.reporting import Repeat, counted, details, estimate
@@ -43,6 +45,7 @@ def document_of(report: Exploration, again: Repeat) -> dict[str, Any]:
                 ],
                 "changes": list(finding.causes),
                 "repeat": again(finding),
+                "timeline": msgspec.to_builtins(finding.timeline),
                 "states": [differences.document_of(each) for each in finding.comparisons],
             }
             for finding in report.findings

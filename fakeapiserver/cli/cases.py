@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -12,6 +13,9 @@ from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cli.arguments import InvalidArgument, UsageError, count, read_boolean, text
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.sweep.case import Timing
+from fakeapiserver.sweep.document import Document, json_of
+from fakeapiserver.sweep.junit import junit_of
+from fakeapiserver.sweep.page import page
 
 _MOST_JOBS: Final = 64
 _OUTPUTS: Final = ("text", "json", "junit")
@@ -43,6 +47,7 @@ FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "plan": read_boolean,
     "results": text("results"),
     "output": _output,
+    "page": text("page"),
 }
 
 
@@ -59,6 +64,7 @@ class CaseOptions(Struct):
     plan: bool = False
     results: str = ""
     output: str = "text"
+    page: str = ""
 
     def check(self) -> None:
         """Raises UsageError."""
@@ -68,6 +74,19 @@ class CaseOptions(Struct):
             raise UsageError("--scenario is missing: the YAML file with the steps")
         if self.jobs < 1:
             raise UsageError("--jobs must be 1 or more")
+        if self.page and not Path(self.page).absolute().parent.is_dir():
+            raise UsageError(f"--page: there is no folder {str(Path(self.page).parent)!r}")
+
+    def write(self, document: Document, text: str, details: Sequence[str]) -> None:
+        """Prints the report as `--output` says, and writes the page. `details`: the text about each finding. Raises OSError."""
+        if self.output == "json":
+            print(json_of(document))
+        elif self.output == "junit":
+            sys.stdout.buffer.write(junit_of(document, details) + b"\n")
+        else:
+            print(text)
+        if self.page:
+            Path(self.page).write_text(page.html_of(document), encoding="utf-8")
 
     def words(self, command: str) -> list[str]:
         """The beginning of a command that runs a case again."""

@@ -1,8 +1,6 @@
 """`fakeapiserver explore`: tries the specs that a CustomResourceDefinition allows, and reports the operator's bugs."""
 
-import json
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,11 +9,12 @@ from fakeapiserver.cli import cases
 from fakeapiserver.cli.arguments import UsageError, count, read_into, text
 from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.exploring import explore, reporting
 from fakeapiserver.sweep.exploring.explore import Case, Exploration, Learnt, SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import Command
-from fakeapiserver.sweep.reporting import Results, estimate
+from fakeapiserver.sweep.reporting import Results, details_of, estimate
 
 _MOST_CASES: Final = 100_000
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -64,12 +63,9 @@ def _explore(options: Options, target: Target) -> int:
             print(reporting.plan_of(learnt, planned, options.jobs))
             return 0
         report = _run(options, learnt, planned, results)
-    if options.output == "json":
-        print(json.dumps(reporting.document_of(report, options.repeat), indent=2, ensure_ascii=False))
-    elif options.output == "junit":
-        sys.stdout.buffer.write(reporting.junit_of(report, options.repeat) + b"\n")
-    else:
-        print(reporting.text_of(report, options.repeat))
+    swept = Swept(options.operator, options.scenario, options.repeat)
+    lines = reporting.text_of(report, options.repeat)
+    options.write(reporting.document_of(report, swept), lines, details_of(report.findings, options.repeat))
     return 3 if report.findings else 0
 
 

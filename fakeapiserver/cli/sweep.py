@@ -1,8 +1,6 @@
 """`fakeapiserver sweep`: runs an operator through a scenario again and again, each time with another surprise, and reports its bugs."""
 
-import json
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from fakeapiserver.cli.arguments import InvalidArgument, UsageError, read_into, 
 from fakeapiserver.sweep import planning, reporting, scenario
 from fakeapiserver.sweep import sweep as sweeps
 from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.process import Command
@@ -62,12 +61,9 @@ def _sweep(options: Options, target: Target) -> int:
         return 0
     planned = planning.only(learnt.plan, [options.only]) if options.only else learnt.plan
     report = _run(options, target, learnt, planned, results)
-    if options.output == "json":
-        print(json.dumps(reporting.document_of(report, options.repeat), indent=2, ensure_ascii=False))
-    elif options.output == "junit":
-        sys.stdout.buffer.write(reporting.junit_of(report, options.repeat) + b"\n")
-    else:
-        print(reporting.text_of(report, options.repeat))
+    swept = Swept(options.operator, options.scenario, options.repeat)
+    lines = reporting.text_of(report, options.repeat)
+    options.write(reporting.document_of(report, swept), lines, reporting.details_of(report.findings, options.repeat))
     return 3 if report.findings else 0
 
 

@@ -1,4 +1,4 @@
-"""The differences of states in a report: some lines for people, and all of them as data."""
+"""The differences of states in a report, as some lines for people."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -26,16 +26,6 @@ def lines_of(comparisons: Sequence[Comparison]) -> list[str]:
     return lines
 
 
-def document_of(comparison: Comparison) -> dict[str, Any]:
-    """The differences as data, complete. An absent value has no entry."""
-    return {
-        "when": comparison.when,
-        "wanted": comparison.wanted,
-        "actual": comparison.actual,
-        "differences": [_document(each) for each in comparison.differences],
-    }
-
-
 def content_of(text: str) -> list[str]:
     """The fields of a missing or additional object, one a line and each in short, without its metadata and status."""
     obj = json.loads(text)
@@ -45,12 +35,6 @@ def content_of(text: str) -> list[str]:
 def named(difference: Difference) -> str:
     """`ConfigMap default/db-config`"""
     return kinds.spoken(difference.title, difference.kind).removeprefix("the ")
-
-
-def _document(each: Difference) -> dict[str, Any]:
-    document = {"object": each.title, "kind": each.kind, "change": each.change, "path": each.path}
-    values = {"wanted": each.wanted, "actual": each.actual}
-    return document | {name: json.loads(value) for name, value in values.items() if value}
 
 
 def _lines(differences: Sequence[Difference]) -> Iterator[str]:

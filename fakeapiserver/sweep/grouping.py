@@ -32,7 +32,7 @@ Essence = tuple[str, str]
 
 
 class Evidence(Struct, frozen=True):
-    """A case with symptoms. `kind` is that of the surprise."""
+    """A case with symptoms. `kind` is that of the surprise, `surprise` a sentence about it."""
 
     cause: str
     kind: str
@@ -40,6 +40,7 @@ class Evidence(Struct, frozen=True):
     seconds: float = 0.0
     timeline: Sequence[Event] = ()
     comparisons: Sequence[Comparison] = ()
+    surprise: str = ""
 
     @property
     def essences(self) -> frozenset[Essence]:
@@ -97,4 +98,4 @@ def _finding(cases: Sequence[Evidence]) -> Finding:
     first = next(each for each in cases if essence(each.gravest) == essence(gravest))
     symptoms = sorted(first.symptoms, key=gravity)
     causes = [each.cause for each in (first, *(each for each in cases if each is not first))]
-    return Finding(symptoms, causes, first.seconds, first.timeline, first.comparisons)
+    return Finding(symptoms, causes, first.seconds, first.timeline, first.comparisons, first.surprise)

@@ -53,13 +53,14 @@ class Comparison(Struct, frozen=True):
 
 class Finding(Struct):
     """A bug of the operator, with the names of the cases that show it, the simplest first, and the time line and the differences of the
-    states of that one."""
+    states of that one. `surprise`: what was done to the operator, in a sentence."""
 
     symptoms: Sequence[Symptom]
     causes: list[str]
     seconds: float = 0.0
     timeline: Sequence[Event] = ()
     comparisons: Sequence[Comparison] = ()
+    surprise: str = ""
 
     @property
     def title(self) -> str:

@@ -1,26 +1,23 @@
-"""The report of a sweep: text for people, JSON and JUnit XML for programs, and the file of results from which a sweep goes on."""
+"""The report of a sweep as text and as data, and the file of results from which a sweep goes on."""
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
-from xml.etree import ElementTree
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.sweep import differences
+from fakeapiserver.sweep import differences, document
 from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.document import CaseDocument, Outcome, Repeat, SweepDocument, Swept
 from fakeapiserver.sweep.exploring.explore import SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
 from fakeapiserver.sweep.timeline import shown_lines
 
 _SHOWN: Final = 8
-
-# Returns the command that repeats a finding.
-Repeat = Callable[[Finding], str]
 
 
 class _Header(Struct):
@@ -54,54 +51,38 @@ def text_of(report: Report, again: Repeat) -> str:
     return "\n".join([*lines, "; ".join(parts)])
 
 
-def document_of(report: Report, again: Repeat) -> dict[str, Any]:
+def document_of(report: Report, swept: Swept) -> SweepDocument:
     """The same as data."""
-    return {
-        "findings": [
-            {
-                "title": finding.title,
-                "symptoms": [
-                    {"kind": each.kind, "subject": each.subject, "text": each.text} for each in finding.symptoms
-                ],
-                "perturbations": list(finding.causes),
-                "repeat": again(finding),
-                "timeline": msgspec.to_builtins(finding.timeline),
-                "states": [differences.document_of(each) for each in finding.comparisons],
-                "seconds": round(finding.seconds, 2),
-            }
-            for finding in report.findings
-        ],
-        "cases": len(report.results),
-        "planned": report.planned,
-        "notReached": [each.perturbation.id for each in report.results if not each.reached],
-        "unsure": [{"perturbation": each.perturbation.id, "error": each.error} for each in report.unsure],
-        "seconds": round(report.seconds, 2),
-    }
-
-
-def junit_of(report: Report, again: Repeat) -> bytes:
-    """JUnit XML: a test for each case, which fails with the finding that it belongs to."""
-    failed = {cause: finding for finding in report.findings for cause in finding.causes}
-    suite = ElementTree.Element(
-        "testsuite",
-        name="sweep",
-        tests=str(len(report.results)),
-        failures=str(len(failed)),
-        errors=str(sum(bool(each.error) for each in report.results)),
-        time=f"{report.seconds:.2f}",
+    finding_of_case = {cause: number for number, each in enumerate(report.findings, 1) for cause in each.causes}
+    left = report.planned - len(report.results)
+    return SweepDocument(
+        command="sweep",
+        operator=swept.operator,
+        scenario=swept.scenario,
+        findings=[document.finding_of(each, each.surprise, swept.again) for each in report.findings],
+        cases=len(report.results),
+        planned=report.planned,
+        seconds=round(report.seconds, 2),
+        results=[_case(each, finding_of_case.get(each.perturbation.id, 0)) for each in report.results],
+        notes=[f"{counted(left, 'case')} of those planned were not run: the budget was used up."] if left else [],
+        not_reached=[each.perturbation.id for each in report.results if not each.reached],
+        unsure=[each.perturbation.id for each in report.unsure],
     )
-    for result in report.results:
-        name = result.perturbation.id
-        test = ElementTree.SubElement(suite, "testcase", classname="sweep", name=name, time=f"{result.seconds:.2f}")
-        if name in failed:
-            failure = ElementTree.SubElement(test, "failure", message=failed[name].title)
-            failure.text = "\n".join(details(failed[name], again))
-        elif result.error:
-            ElementTree.SubElement(test, "error", message=result.error)
-        elif not result.reached:
-            ElementTree.SubElement(test, "skipped", message="the point of the perturbation didn't come")
-    text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-    return text
+
+
+def _case(result: CaseResult, finding: int) -> CaseDocument:
+    outcome: Outcome = "finding" if finding else "passed" if result.reached else "not reached"
+    if result.error:
+        outcome = "error"
+    elif not result.repeats:
+        outcome = "unsure"
+    name, kind = result.perturbation.id, result.perturbation.kind
+    return CaseDocument(name, kind, outcome, round(result.seconds, 2), finding, result.error)
+
+
+def details_of(findings: Sequence[Finding], again: Repeat) -> list[str]:
+    """The text about each finding."""
+    return ["\n".join(details(each, again)) for each in findings]
 
 
 def plan_of(learnt: Learnt, jobs: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from fakeapiserver.sweep import case, invariants, planning, states
+from fakeapiserver.sweep import case, invariants, planning, states, wording
 from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, judge
@@ -122,4 +122,12 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
 
 def _evidence(each: CaseResult) -> Evidence:
     perturbation = each.perturbation
-    return Evidence(perturbation.id, perturbation.kind, each.symptoms, each.seconds, each.timeline, each.comparisons)
+    return Evidence(
+        perturbation.id,
+        perturbation.kind,
+        each.symptoms,
+        each.seconds,
+        each.timeline,
+        each.comparisons,
+        wording.of(perturbation),
+    )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from hashlib import blake2b
 from inspect import iscoroutinefunction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
@@ -57,6 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-transcripts",
         action="store_true",
         help="write the files of assert_transcript instead of comparing with them",
+    )
+    parser.getgroup("fakeapiserver").addoption(
+        "--sweep-page",
+        metavar="DIR",
+        help="write the report of each test with the marker sweep to this folder, as a page for browsers",
     )
     parser.getgroup("fakeapiserver").addoption(
         "--fake-cluster-seed",
@@ -161,7 +167,8 @@ def _sweep(item: pytest.Function, marker: pytest.Mark) -> None:
         item.obj(**{**arguments, "fake_cluster": cluster})
 
     options: Any = {"seed": _seed(item.config, item.nodeid, 0), **_options(item.config, item)}
-    problem = sweeps.run(item.nodeid, marker.args, marker.kwargs, options, test, pointed_at)
+    pages = item.config.getoption("sweep_page")
+    problem = sweeps.run(item.nodeid, marker, options, test, pointed_at, Path(pages) if pages else None)
     if problem:
         _refuse(problem)
 

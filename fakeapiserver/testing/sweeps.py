@@ -7,9 +7,13 @@ def test_a_database(fake_cluster):
     fake_cluster.delete("databases/db")
 """
 
+import hashlib
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -17,9 +21,11 @@ from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reporting, sweep
 from fakeapiserver.sweep.case import StepFailed, Target, Timing
+from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.invariants import Invariant, Moment
 from fakeapiserver.sweep.launcher import Launcher
+from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.perturbation import KINDS, Kind
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.scenario import Scenario, Stage
@@ -27,6 +33,16 @@ from fakeapiserver.sweep.scenario import Scenario, Stage
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
 _ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
 _FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "only")
+
+
+class Marker(Protocol):
+    """pytest's mark."""
+
+    @property
+    def args(self) -> Sequence[object]: ...
+
+    @property
+    def kwargs(self) -> Mapping[str, Any]: ...
 
 
 class Plan(Struct, frozen=True):
@@ -121,16 +137,16 @@ class SteppedCluster:
 
 def run(
     name: str,
-    arguments: Sequence[object],
-    fields: Mapping[str, Any],
+    marker: Marker,
     options: ClusterOptions,
     test: Callable[[Any], object],
     pointed_at: Callable[[str], AbstractContextManager[None]],
+    pages: Path | None = None,
 ) -> str:
     """Sweeps the test as the marker's arguments say. Returns a report of the findings, or the reason for which it can't be swept; "" if all
-    is well. Raises what the test raises without a perturbation."""
+    is well. Raises what the test raises without a perturbation, and OSError if the page can't be written into the folder `pages`."""
     try:
-        plan = read(arguments, fields)
+        plan = read(marker.args, marker.kwargs)
     except ValueError as error:
         return f"the marker sweep {error}"
     scenario = TestScenario(
@@ -147,6 +163,18 @@ def run(
     if not chosen and plan.only:
         return f"sweep: there is no perturbation {plan.only!r} in this test"
     report = sweep.sweep(target, learnt, chosen, jobs=1, budget=plan.budget)
-    text = reporting.text_of(report, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})")
+    swept = Swept(
+        shlex.join(plan.operator.words), name, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})"
+    )
+    text = reporting.text_of(report, swept.again)
     print(text)
+    if pages is not None:
+        pages.mkdir(parents=True, exist_ok=True)
+        (pages / file_name(name)).write_text(page.html_of(reporting.document_of(report, swept)), encoding="utf-8")
     return text if report.findings else ""
+
+
+def file_name(test: str) -> str:
+    """The name of a test's page: its own name, in which other characters than letters and digits are dashes, and a digest of it."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", test).strip("-")[-100:]
+    return f"{plain}-{hashlib.sha256(test.encode()).hexdigest()[:6]}.html"

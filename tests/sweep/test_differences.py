@@ -1,4 +1,4 @@
-"""The differences of states as lines for people and as data."""
+"""The differences of states as lines for people."""
 
 from typing import Any
 
@@ -57,29 +57,3 @@ def test_lines_are_bounded() -> None:
     lines = differences.lines_of([compared({"configmaps a/db": CONFIG}, {"configmaps a/db": LARGE})])
     assert lines[-1] == "     and 22 more lines"
     assert max(map(len, lines)) < 130
-
-
-@pytest.mark.parametrize(
-    ("wanted", "actual", "document"),
-    [
-        pytest.param(
-            {"configmaps a/db": CONFIG},
-            {"configmaps a/db": {**CONFIG, "data": {"size": "3"}}},
-            {"change": "changed", "path": "data.size", "wanted": "1", "actual": "3"},
-            id="changed",
-        ),
-        pytest.param(
-            {"configmaps a/db": LARGE}, {}, {"change": "missing", "path": "", "wanted": LARGE}, id="missing, complete"
-        ),
-        pytest.param(
-            {}, {"configmaps a/db": CONFIG}, {"change": "additional", "path": "", "actual": CONFIG}, id="additional"
-        ),
-    ],
-)
-def test_data(wanted: dict[str, Any], actual: dict[str, Any], document: dict[str, Any]) -> None:
-    assert differences.document_of(compared(wanted, actual)) == {
-        "when": "in the end",
-        "wanted": "undisturbed",
-        "actual": "with it",
-        "differences": [{"object": "configmaps a/db", "kind": "ConfigMap", **document}],
-    }

@@ -75,7 +75,7 @@ def test_the_command_reports_and_goes_on_where_it_was(
     assert main([*words, results, "--output=json"]) == 3
     document = json.loads(capsys.readouterr().out)
     (finding,) = document["findings"]
-    assert (finding["title"], finding["perturbations"], document["cases"]) == (title, [name], 1)
+    assert (finding["title"], finding["causes"], document["cases"]) == (title, [name], 1)
     assert shlex.split(finding["repeat"]) == ["fakeapiserver", "sweep", *words]
     assert main([*words, results, "--output=junit"]) == 3  # nothing is run again
     suite = ElementTree.fromstring(capsys.readouterr().out)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from fakeapiserver.testing import sweeps
+
 pytest_plugins = ["pytester"]
 # The operator gives each ConfigMap of a site a Secret and then a page. With BUG it takes the Secret for a sign that all is done.
 SUITE = """
@@ -81,7 +83,7 @@ def test_without_a_cluster(): pass
 
 def test_markers(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
-    result = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-p", "no:xdist", "-p", "no:cacheprovider", "--sweep-page=reports/pages")
     result.assert_outcomes(passed=1, failed=6)
     lines = (
         "*test_wrong*",
@@ -97,3 +99,12 @@ def test_markers(pytester: pytest.Pytester) -> None:
         "the marker sweep is for tests that have the argument fake_cluster and are no coroutines",
     )
     result.stdout.fnmatch_lines(lines)
+    pages = {path.name[:-12]: path.read_text() for path in (pytester.path / "reports/pages").iterdir()}
+    assert {*pages} == {"test_markers-py-test_right", "test_markers-py-test_wrong"}
+    assert "the ConfigMap default/shop-page is missing" in pages["test_markers-py-test_wrong"]
+
+
+def test_each_test_has_a_page_of_its_own() -> None:
+    names = {sweeps.file_name(name) for name in ("a.py::test[x/y]", "a.py::test[x-y]", "a.py::test[" + "x" * 500)}
+    assert len(names) == 3
+    assert max(map(len, names)) < 120

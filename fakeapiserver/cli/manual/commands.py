@@ -222,6 +222,9 @@ _ELSEWHERE: Final = (
                     "The time for which an operator at rest sends no request.", "300ms", "DURATION", "--quiet=1s"
                 ),
                 "output": Flag("Prints text, JSON or JUnit XML.", "text", "FORMAT", "--output=junit"),
+                "page": Flag(
+                    "Also writes the report to this file, as a page for browsers.", "none", "FILE", "--page=report.html"
+                ),
                 **HELP,
             }
         },
@@ -265,6 +268,9 @@ _ELSEWHERE: Final = (
                     "The time for which an operator at rest sends no request.", "300ms", "DURATION", "--quiet=1s"
                 ),
                 "output": Flag("Prints text, JSON or JUnit XML.", "text", "FORMAT", "--output=junit"),
+                "page": Flag(
+                    "Also writes the report to this file, as a page for browsers.", "none", "FILE", "--page=report.html"
+                ),
                 **HELP,
             }
         },

@@ -1,14 +1,11 @@
-"""The report of an exploration: text for people, JSON and JUnit XML for programs."""
+"""The report of an exploration as text and as data."""
 
 from collections.abc import Sequence
-from typing import Any
-from xml.etree import ElementTree
 
-import msgspec
-
-from fakeapiserver.sweep import differences
-from fakeapiserver.sweep.exploring.explore import Case, Exploration, Learnt, id_of
-from fakeapiserver.sweep.reporting import Repeat, counted, details, estimate
+from fakeapiserver.sweep import document
+from fakeapiserver.sweep.document import CaseDocument, ExploreDocument, Outcome, Repeat, Swept
+from fakeapiserver.sweep.exploring.explore import NOTHING, Case, Exploration, Learnt, SpecResult, id_of
+from fakeapiserver.sweep.reporting import counted, details, estimate
 
 
 def text_of(report: Exploration, again: Repeat) -> str:
@@ -34,53 +31,54 @@ def text_of(report: Exploration, again: Repeat) -> str:
     return "\n".join([*lines, "; ".join(parts)])
 
 
-def document_of(report: Exploration, again: Repeat) -> dict[str, Any]:
+def document_of(report: Exploration, swept: Swept) -> ExploreDocument:
     """The same as data."""
-    return {
-        "findings": [
-            {
-                "title": finding.title,
-                "symptoms": [
-                    {"kind": each.kind, "subject": each.subject, "text": each.text} for each in finding.symptoms
-                ],
-                "changes": list(finding.causes),
-                "repeat": again(finding),
-                "timeline": msgspec.to_builtins(finding.timeline),
-                "states": [differences.document_of(each) for each in finding.comparisons],
-            }
-            for finding in report.findings
-        ],
-        "withoutEffect": list(report.without_effect),
-        "fields": list(report.fields),
-        "changedFields": list(report.tried),
-        "states": report.states,
-        "cases": len(report.results),
-        "planned": report.planned,
-        "refused": report.refused,
-        "withoutWayBack": [each.id for each in report.results if not each.way_back],
-        "unsure": [{"change": each.id, "error": each.error} for each in report.unsure],
-        "seconds": round(report.seconds, 2),
-    }
+    finding_of_case = {cause: number for number, each in enumerate(report.findings, 1) for cause in each.causes}
+    left = report.planned - len(report.results)
+    notes = [
+        f"{len(report.tried)} of {counted(len(report.fields), 'field')} of the schema were changed, which led to "
+        f"{counted(report.states, 'different state')}.",
+        *(
+            [f"Fields whose changes had no effect: {', '.join(report.without_effect)}."]
+            if report.without_effect
+            else []
+        ),
+        *([f"{counted(left, 'case')} of those planned were not run: the budget was used up."] if left else []),
+    ]
+    return ExploreDocument(
+        command="explore",
+        operator=swept.operator,
+        scenario=swept.scenario,
+        findings=[document.finding_of(each, _surprise(each.causes[0]), swept.again) for each in report.findings],
+        cases=len(report.results),
+        planned=report.planned,
+        seconds=round(report.seconds, 2),
+        results=[_case(each, finding_of_case.get(each.id, 0)) for each in report.results],
+        notes=notes,
+        without_effect=report.without_effect,
+        fields=list(report.fields),
+        changed_fields=report.tried,
+        states=report.states,
+        refused=report.refused,
+        without_way_back=[each.id for each in report.results if not each.way_back],
+        unsure=[each.id for each in report.unsure],
+    )
 
 
-def junit_of(report: Exploration, again: Repeat) -> bytes:
-    """JUnit XML: a test for each case."""
-    failed = {cause: finding for finding in report.findings for cause in finding.causes}
-    suite = ElementTree.Element(
-        "testsuite", name="explore", tests=str(len(report.results)), failures=str(len(failed)),
-        errors=str(sum(bool(each.error) for each in report.results)), time=f"{report.seconds:.2f}",
-    )  # fmt: skip
-    for result in report.results:
-        test = ElementTree.SubElement(
-            suite, "testcase", classname="explore", name=result.id, time=f"{result.seconds:.2f}"
-        )
-        if result.id in failed:
-            failure = ElementTree.SubElement(test, "failure", message=failed[result.id].title)
-            failure.text = "\n".join(each.text for each in result.symptoms)
-        elif result.error:
-            ElementTree.SubElement(test, "error", message=result.error)
-    text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-    return text
+def _surprise(name: str) -> str:
+    if name == NOTHING:
+        return "The operator was started again, and nothing was changed."
+    return f"The custom resource was created with {name}; it was also changed to that, and changed back."
+
+
+def _case(result: SpecResult, finding: int) -> CaseDocument:
+    outcome: Outcome = "finding" if finding else "passed"
+    if result.error:
+        outcome = "error"
+    elif not result.repeats:
+        outcome = "unsure"
+    kind = {0: "no change", 1: "one field"}.get(len(result.fields), "two fields")
+    return CaseDocument(result.id, kind, outcome, round(result.seconds, 2), finding, result.error)
 
 
 def plan_of(learnt: Learnt, cases: Sequence[Case], jobs: int) -> str:

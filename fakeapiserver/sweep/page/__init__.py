@@ -1,0 +1,1 @@
+"""The report of a sweep or exploration as one HTML file, which needs nothing else: `--page=FILE`."""

@@ -1,0 +1,74 @@
+"""Says in plain words what a perturbation does to the operator."""
+
+from fakeapiserver.sweep.perturbation import Perturbation
+
+
+def of(perturbation: Perturbation) -> str:
+    """A sentence or two for people who don't know the names of perturbations."""
+    words = {
+        "crash": _crash,
+        "refuse": _refuse,
+        "conflict": _conflict,
+        "stale": _stale,
+        "restart": _restart,
+        "unobserved": _unobserved,
+        "reordered": _reordered,
+        "late": _late,
+        "lease": _lease,
+        "webhook": _webhook,
+        "clock": _clock,
+    }.get(perturbation.kind)
+    return words(perturbation) if words is not None else f"The surprise: {perturbation.id}."
+
+
+def _crash(each: Perturbation) -> str:
+    if each.when == "before":
+        return f"The operator was killed when it sent {each.point}, before the API server stored it, and was started again."
+    return f"The operator was killed when the API server had stored {each.point}, and was started again."
+
+
+def _refuse(each: Perturbation) -> str:
+    answer = f"answered with status {each.status}" if each.status else "answered by a reset connection"
+    if each.when == "after":
+        return f"The API server stored {each.point}, but the operator was {answer} once."
+    return f"The API server did not store {each.point}: the operator was {answer} once."
+
+
+def _conflict(each: Perturbation) -> str:
+    return f"Another writer changed the object right before the operator's {each.point} arrived."
+
+
+def _stale(each: Perturbation) -> str:
+    view = f"before {each.point}" if each.point is not None else f"after step {each.step + 1}"
+    return (
+        f"After step {each.until + 1} the operator was started again, and read from an API server that lagged behind: it still had the "
+        f"state {view}. Then that server caught up."
+    )
+
+
+def _restart(each: Perturbation) -> str:
+    return f"The API server was restarted when the operator sent {each.point}, and forgot its history: watches had to list again."
+
+
+def _unobserved(each: Perturbation) -> str:
+    return f"The operator's watch left states out, as watches may do ({each.id}): it saw only the later ones."
+
+
+def _reordered(each: Perturbation) -> str:
+    return f"The events of {each.resource} reached the operator after those of all other resources ({each.id})."
+
+
+def _late(each: Perturbation) -> str:
+    return f"The events of {each.resource} reached the operator late ({each.id}), so that its cache lagged behind its own writes."
+
+
+def _lease(each: Perturbation) -> str:
+    return f"Another candidate took the operator's lease in step {each.step + 1}."
+
+
+def _webhook(each: Perturbation) -> str:
+    return f"An admission webhook could not be reached for a while ({each.id})."
+
+
+def _clock(each: Perturbation) -> str:
+    return f"More time passed than usual: {each.id}."

@@ -191,6 +191,13 @@ def test_time_lines_of_any_length(events: list[Event]) -> None:
             assert float(attributes["width"] or "") > 0
 
 
+def test_events_far_from_the_surprise_are_folded() -> None:
+    events = [Event(float(number), "request", f"write {number}") for number in range(-30, 60)]
+    found = parsed(report(events=events))
+    assert {"22 earlier events", "45 later events", "write -30", "write 59"} <= {*found.text}
+    assert found.count("rect") == 4 + 24  # the lanes, and a mark for each event that is not folded
+
+
 def test_the_page_is_a_function_of_the_document() -> None:
     document = report()
     again = msgspec.json.decode(msgspec.json.encode(document), type=SweepDocument)

@@ -19,20 +19,35 @@ _LEFT: Final = 90
 _LANE: Final = 26
 _AXIS: Final = 22
 _TICKS: Final = 6
+# The number of events that are shown at once, before the surprise and from then on.
+_BEFORE: Final = 8
+_AFTER: Final = 16
 # A pause that is pointed out in the table, in seconds.
 _PAUSE: Final = 0.5
 
 
 def figure(events: Sequence[Event]) -> Markup:
-    """A drawing true to scale, and a table of all events in order, one a row, with a column for each lane."""
+    """A drawing of the events around the surprise, true to scale, and a table with a row for each event and a column for each lane, in
+    which earlier and later events are folded."""
     if not events:
         return Markup()
+    at = next((number for number, each in enumerate(events) if each.time >= 0), len(events))
+    first, last = max(0, at - _BEFORE), at + _AFTER
     return tag(
         "figure",
-        _drawing(events),
-        tag("div", _table(events), class_="scroll", tabindex="0", role="region", aria_label="time line"),
+        _drawing(events[first:last]),
+        _folded("earlier", events[:first], events),
+        _table(events[first:last], events),
+        _folded("later", events[last:], events),
         class_="timeline",
     )
+
+
+def _folded(word: str, events: Sequence[Event], every: Sequence[Event]) -> Markup:
+    if not events:
+        return Markup()
+    count = f"{len(events)} {word} event{'' if len(events) == 1 else 's'}"
+    return tag("details", tag("summary", count), _table(events, every))
 
 
 # ---------------------------------------------------------------- the drawing
@@ -113,7 +128,8 @@ def _shape(event: Event, scale: _Scale, top: int) -> Markup:
 # ---------------------------------------------------------------- the table
 
 
-def _table(events: Sequence[Event]) -> Markup:
+def _table(events: Sequence[Event], every: Sequence[Event]) -> Markup:
+    """The rows of `events`, a part of `every`."""
     head = tag(
         "tr",
         *(
@@ -126,8 +142,9 @@ def _table(events: Sequence[Event]) -> Markup:
         pause = event.time - events[number - 1].time if number else 0.0
         if pause >= _PAUSE:
             rows.append(tag("tr", tag("td"), tag("td", f"{pause:.1f} s later", colspan="4"), class_="pause"))
-        rows.append(_row(event, {each.lane for each in events if _lasts(each, event.time)}))
-    return tag("table", tag("thead", head), tag("tbody", *rows))
+        rows.append(_row(event, {each.lane for each in every if _lasts(each, event.time)}))
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="time line")
 
 
 def _lasts(event: Event, time: float) -> bool:

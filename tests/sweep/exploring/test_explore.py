@@ -113,7 +113,7 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(
         yaml.safe_dump({**SCENARIO, "crds": str(HERE / "site-crd.yaml"), "steps": [{"apply": str(HERE / "site.yaml")}]})
     )
-    arguments = ["--scenario=scenario.yaml", "--only=spec.mirrors unset", "--patience=1s", "--results=results"]
+    arguments = ["--scenario=scenario.yaml", "--only=spec.mirrors unset", "--patience=4s", "--results=results"]
     operator = f"--operator=env BUG=back {sys.executable} {HERE / 'sites.py'}"
     command = [sys.executable, "-m", "fakeapiserver", "explore", operator, *arguments]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -23,23 +23,23 @@ def of(perturbation: Perturbation) -> str:
 
 def _crash(each: Perturbation) -> str:
     if each.when == "before":
-        return f"The operator was killed when it sent {each.point}, before the API server stored it, and was started again."
-    return f"The operator was killed when the API server had stored {each.point}, and was started again."
+        return f"The operator was killed before the API server stored its write ({each.point}), and was started again."
+    return f"The operator was killed when the API server had stored its write ({each.point}), and was started again."
 
 
 def _refuse(each: Perturbation) -> str:
-    answer = f"answered with status {each.status}" if each.status else "answered by a reset connection"
+    answer = f"status {each.status}" if each.status else "a reset connection"
     if each.when == "after":
-        return f"The API server stored {each.point}, but the operator was {answer} once."
-    return f"The API server did not store {each.point}: the operator was {answer} once."
+        return f"The API server stored a write ({each.point}), but the operator got {answer} as the answer."
+    return f"The API server did not store a write ({each.point}): the operator got {answer} as the answer."
 
 
 def _conflict(each: Perturbation) -> str:
-    return f"Another writer changed the object right before the operator's {each.point} arrived."
+    return f"Another writer changed the object right before the operator's write ({each.point}) arrived."
 
 
 def _stale(each: Perturbation) -> str:
-    view = f"before {each.point}" if each.point is not None else f"after step {each.step + 1}"
+    view = f"before a write ({each.point})" if each.point is not None else f"after step {each.step + 1}"
     return (
         f"After step {each.until + 1} the operator was started again, and read from an API server that lagged behind: it still had the "
         f"state {view}. Then that server caught up."
@@ -47,7 +47,7 @@ def _stale(each: Perturbation) -> str:
 
 
 def _restart(each: Perturbation) -> str:
-    return f"The API server was restarted when the operator sent {each.point}, and forgot its history: watches had to list again."
+    return f"The API server was restarted when the operator sent a write ({each.point}), and forgot its history: watches had to list again."
 
 
 def _unobserved(each: Perturbation) -> str:

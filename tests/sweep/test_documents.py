@@ -126,19 +126,19 @@ def test_junit() -> None:
     [
         (
             CRASH,
-            "The operator was killed when the API server had stored create secrets shop/db, and was started again.",
+            "The operator was killed when the API server had stored its write (create secrets shop/db), and was started again.",
         ),
         (
             Perturbation("crash", POINT, "before"),
-            "The operator was killed when it sent create secrets shop/db, before the API server stored it, and was started again.",
+            "The operator was killed before the API server stored its write (create secrets shop/db), and was started again.",
         ),
         (
             REFUSAL,
-            "The API server did not store create secrets shop/db: the operator was answered with status 500 once.",
+            "The API server did not store a write (create secrets shop/db): the operator got status 500 as the answer.",
         ),
         (
             Perturbation("refuse", POINT, "after"),
-            "The API server stored create secrets shop/db, but the operator was answered by a reset connection once.",
+            "The API server stored a write (create secrets shop/db), but the operator got a reset connection as the answer.",
         ),
         (LEASE, "Another candidate took the operator's lease in step 1."),
     ],

@@ -302,7 +302,9 @@ class _Case:
         if status is None:
             return True
         if self._operator.starts > _MAX_RESTARTS:
-            self._run.problems.append("the operator ends again and again")
+            self._run.problems.append(
+                f"the operator exits again and again: {self._operator.starts} times, with status {status}"
+            )
             return False
         if self._expected is None:
             raise DoesNotStart(

@@ -2,7 +2,7 @@
 
 import re
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -189,6 +189,13 @@ def test_time_lines_of_any_length(events: list[Event]) -> None:
         if tag == "rect":
             assert 0 <= float(attributes["x"] or "") <= 1000
             assert float(attributes["width"] or "") > 0
+
+
+@pytest.mark.parametrize(("command", "words"), [("sweep", "since the surprise"), ("explore", "since the change")])
+def test_times_count_from(command: Literal["sweep", "explore"], words: str) -> None:
+    document = report()
+    document.command = command
+    assert f"What happened, in seconds {words}" in parsed(document).text
 
 
 def test_events_far_from_the_surprise_are_folded() -> None:

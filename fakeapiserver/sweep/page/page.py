@@ -52,7 +52,7 @@ def html_of(document: Document) -> str:
         "body",
         tag("a", "Skip to the findings", href="#findings", class_="skip"),
         tag("header", *_summary(document)),
-        tag("main", _findings(document.findings), _cases(document)),
+        tag("main", _findings(document), _cases(document)),
         tag("script", Markup(script)),
     )
     return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
@@ -90,7 +90,9 @@ def _duration(seconds: float) -> str:
 # ---------------------------------------------------------------- findings
 
 
-def _findings(findings: Sequence[FindingDocument]) -> Markup:
+def _findings(document: Document) -> Markup:
+    findings = document.findings
+    zero = "the change" if document.command == "explore" else "the surprise"
     if not findings:
         return tag(
             "section", tag("h2", "Findings"), tag("p", "None: all cases end as the undisturbed run."), id="findings"
@@ -103,7 +105,7 @@ def _findings(findings: Sequence[FindingDocument]) -> Markup:
         "section",
         tag("h2", "Findings, the gravest first"),
         tag("nav", tag("ol", *links), aria_label="findings"),
-        *(_finding(number, each) for number, each in enumerate(findings, 1)),
+        *(_finding(number, each, zero) for number, each in enumerate(findings, 1)),
         id="findings",
     )
 
@@ -112,13 +114,14 @@ def _badge(finding: FindingDocument) -> Markup:
     return tag("span", _counted(len(finding.causes), "case"), class_="badge")
 
 
-def _finding(number: int, finding: FindingDocument) -> Markup:
+def _finding(number: int, finding: FindingDocument, zero: str) -> Markup:
+    """A finding. `zero`: what the times of its events count from."""
     return tag(
         "article",
         tag("h3", tag("span", f"{number}", class_="number"), finding.title),
         tag("p", finding.surprise, class_="surprise"),
         _symptoms(finding),
-        tag("h4", "What happened, in seconds since the surprise") if finding.timeline else "",
+        tag("h4", f"What happened, in seconds since {zero}") if finding.timeline else "",
         lanes.figure(finding.timeline),
         *(_states(each) for each in finding.states),
         _causes(finding.causes),

@@ -43,8 +43,11 @@ _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The volume that the admission plugin ServiceAccount adds to pods.
 _TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
 _ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
-# How often a deployment was changed says nothing about where it has arrived.
-_COUNTED: Final = frozenset(("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"))
+# Annotations about the way to a state: how often a deployment was changed, when endpoints were.
+_OF_THE_WAY: Final = frozenset((
+    "deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation",
+    "endpoints.kubernetes.io/last-change-trigger-time",
+))  # fmt: skip
 _SECRET: Final = "(secret)"
 # The perturbation's own mark on an object that another writer touches.
 TOUCHED: Final = "fakeapiserver/touched"
@@ -231,7 +234,7 @@ def _is_users(resource: str, obj: Object) -> bool:
 
 def _plain(resource: str, obj: Object, names: Mapping[str, str]) -> Object:
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DROPPED}
-    marks = {key: value for key, value in meta.pop("annotations", {}).items() if key not in (*_COUNTED, TOUCHED)}
+    marks = {key: value for key, value in meta.pop("annotations", {}).items() if key not in (*_OF_THE_WAY, TOUCHED)}
     if marks:
         meta["annotations"] = marks
     generation = obj["metadata"].get("generation")

@@ -154,3 +154,10 @@ def test_custom_resources_are_called_by_their_kind() -> None:
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     (difference,) = states.differences(state(definition, widget), state(definition), frozenset())
     assert difference.shown == "the Widget default/w is missing"
+
+
+def test_when_endpoints_were_changed_is_left_out() -> None:
+    trigger = {"endpoints.kubernetes.io/last-change-trigger-time": "2026-01-01T00:00:00Z"}
+    endpoints: dict[str, Any] = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web"}}
+    other = {**endpoints, "metadata": {"name": "web", "annotations": trigger}}
+    assert texts(states.differences(state(endpoints), state(other), frozenset())) == []

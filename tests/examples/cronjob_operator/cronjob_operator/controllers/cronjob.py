@@ -141,8 +141,8 @@ class CronJobReconciler:
             cron_job.status = status
 
 
-def setup_with_manager(manager: Manager, now: Callable[[], float] = time.time) -> None:
+def setup_with_manager(manager: Manager) -> None:
     """Adds the controller."""
     manager.index_field(JOB, OWNER_INDEX, owner_index)
     builder = controller_managed_by(manager).for_(CronJob).owns(JOB).named("cronjob")
-    builder.complete(CronJobReconciler(manager.client, now))
+    builder.complete(CronJobReconciler(manager.client, manager.clock.now))

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.controller_runtime import Client, Manager, Request, Result, controller_managed_by, gvk
+from fakeapiserver.controller_runtime import Manager, Request, Result, controller_managed_by, gvk
 from fakeapiserver.controller_runtime.controllerutil import set_controller_reference
 from fakeapiserver.controller_runtime.markers import rbac
 from fakeapiserver.controller_runtime.models import set_condition
@@ -23,18 +23,27 @@ Object = dict[str, Any]
 class WelcomeReconciler:
     """Looks at how things are, and at what is wanted; never at what changed."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client.with_options(field_owner=FIELD_OWNER)
+    def __init__(self, manager: Manager) -> None:
+        self._client = manager.client.with_options(field_owner=FIELD_OWNER)
+        self._server = manager.client.with_options(reader=manager.api_reader)
 
     async def reconcile(self, request: Request) -> Result | None:
         welcome = await self._client.find(Welcome, request.name, request.namespace)
         if welcome is None or welcome.metadata.deletion_timestamp:
             return None  # what it owned goes with it
+        if not await self._exists(welcome):
+            return None  # the cache lags behind: an event will follow
         for wanted in (_deployment(welcome), _service(welcome)):
             set_controller_reference(welcome, wanted)
             await self._client.apply(wanted, force=True)
         await self._report(welcome)
         return None
+
+    async def _exists(self, welcome: Welcome) -> bool:
+        """Asks the server itself. In a cache that lags behind, the Welcome may be a deleted one, although another of this name exists
+        by now: the garbage collector would delete that one's page if the deleted Welcome became its owner."""
+        stored = await self._server.find(Welcome, welcome.metadata.name, welcome.metadata.namespace or "")
+        return stored is not None and stored.metadata.uid == welcome.metadata.uid
 
     async def _report(self, welcome: Welcome) -> None:
         found = await self._client.find(DEPLOYMENT, welcome.metadata.name, welcome.metadata.namespace or "")
@@ -98,4 +107,4 @@ def _service(welcome: Welcome) -> Object:
 def setup_with_manager(manager: Manager) -> None:
     """Adds the controller."""
     builder = controller_managed_by(manager).for_(Welcome).owns(DEPLOYMENT).owns(SERVICE).named("welcome")
-    builder.complete(WelcomeReconciler(manager.client))
+    builder.complete(WelcomeReconciler(manager))

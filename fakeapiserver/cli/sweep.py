@@ -7,9 +7,9 @@ from typing import Final
 
 from fakeapiserver.cli import cases
 from fakeapiserver.cli.arguments import InvalidArgument, UsageError, read_into, read_list
-from fakeapiserver.sweep import planning, reporting, scenario
+from fakeapiserver.sweep import reporting, scenario
 from fakeapiserver.sweep import sweep as sweeps
-from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.case import Target, Timing, prepared
 from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
@@ -55,12 +55,13 @@ def main(arguments: Sequence[str]) -> int:
 def _sweep(options: Options, target: Target) -> int:
     results = reporting.Results(Path(options.results), target, CaseResult) if options.results else None
     cases.tell("learning: the scenario runs twice without perturbations")
-    learnt = sweeps.learn(target, options.kinds)
-    if options.plan:
-        print(reporting.plan_of(learnt, options.jobs))
-        return 0
-    planned = planning.only(learnt.plan, [options.only]) if options.only else learnt.plan
-    report = _run(options, target, learnt, planned, results)
+    with prepared(target) as base:
+        learnt = sweeps.learn(target, options.kinds, base)
+        if options.plan:
+            print(reporting.plan_of(learnt, options.jobs))
+            return 0
+        planned = sweeps.named(learnt, options.only) if options.only else learnt.plan
+        report = _run(options, target, learnt, planned, results)
     swept = Swept(options.operator, options.scenario, options.repeat)
     lines = reporting.text_of(report, options.repeat)
     options.write(reporting.document_of(report, swept), lines, reporting.details_of(report.findings, options.repeat))

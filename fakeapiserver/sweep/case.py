@@ -31,6 +31,8 @@ _MAX_RESTARTS: Final = 5
 _PAUSE: Final = 0.05
 _VIRTUAL_PAUSE: Final = 2.0
 _LATE_ROUNDS: Final = 50
+# Seconds without a request after which the operator is at rest if the learnt state is there. What comes later is seen in the end.
+_SHORT_QUIET: Final = 0.1
 # The same uids, generated names and addresses in every run.
 _SEED: Final = 1
 # Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
@@ -55,10 +57,12 @@ class Target(Struct, frozen=True):
 
 
 class Expected(Struct, frozen=True):
-    """The state after each step without a perturbation, None where it isn't known, and the fields that differ by chance."""
+    """The state after each step without a perturbation, None where it isn't known, the fields that differ by chance, and the resources that
+    the operator watches once it has started."""
 
     states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
+    watched: Set[str] = frozenset()
 
 
 class Note(Struct, frozen=True):
@@ -71,11 +75,14 @@ class Note(Struct, frozen=True):
 
 class Run(Struct):
     """The record of a run. `writes` are the operator's, `states` those after each step, `problems` what no run should have, `restless` what
-    didn't come to rest after each step, or "", `changes` all writes of the run.
+    didn't come to rest after each step, or "", `titles` those of the steps.
 
+    - `changes`: all writes of the run, kept if there are invariants or the run is unperturbed. `change_marks`: how many there were
+      before the first step and after each step.
     - `known`: whether the operator could know the state after each step. `reached`: whether the perturbation took place.
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
-    - `watched`: the resources that the operator watches. `notes`: what happened when."""
+    - `watched`: the resources that the operator watches; `watched_first`: those before the first step.
+    - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when."""
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
@@ -92,6 +99,10 @@ class Run(Struct):
     seconds: float = 0.0
     watched: Sequence[str] = ()
     notes: list[Note] = field(default_factory=list)
+    watched_first: Set[str] = frozenset()
+    titles: list[str] = field(default_factory=list)
+    change_marks: list[int] = field(default_factory=list)
+    webhooks: dict[str, list[str]] = field(default_factory=dict)
 
 
 class DoesNotStart(OSError):
@@ -103,10 +114,22 @@ class StepFailed(ValueError):
 
 
 class Base(Struct, frozen=True):
-    """A cluster at rest, whose operator is gone, for forks. `fresh`: the keys of the objects that it had before the scenario."""
+    """A cluster at rest, in which no operator runs, for forks. `fresh`: the keys of the objects that it had from the start."""
 
     cluster: Cluster
     fresh: Set[str]
+
+
+@contextmanager
+def prepared(target: Target) -> Iterator[Base]:
+    """The cluster in which the scenario begins, before the operator is started. Raises what the cluster raises."""
+    scenario = target.scenario
+    with _new_cluster(target) as cluster:
+        fresh = {each[1].key for each in states.objects_of(cluster.snapshot())}
+        if scenario.objects:
+            cluster.apply(scenario.objects, namespace=scenario.namespace)
+            cluster.settle()
+        yield Base(cluster, fresh)
 
 
 def run(
@@ -137,9 +160,8 @@ def _played(
     began = time.monotonic()
     operator = target.operator.new(target.timing.quiet)
     try:
-        with _new_cluster(target) if base is None else base.cluster.fork() as cluster:
-            fresh = base.fresh if base is not None else {each[1].key for each in states.objects_of(cluster.snapshot())}
-            case = _Case(target, cluster, operator, perturbation, expected, fresh)
+        with prepared(target) if base is None else _forked(base) as place:
+            case = _Case(target, place.cluster, operator, perturbation, expected, place.fresh)
             try:
                 case.play()
             finally:
@@ -147,6 +169,12 @@ def _played(
             yield case, began
     finally:
         operator.close()
+
+
+@contextmanager
+def _forked(base: Base) -> Iterator[Base]:
+    with base.cluster.fork() as cluster:
+        yield Base(cluster, base.fresh)
 
 
 def _new_cluster(target: Target) -> Cluster:
@@ -180,15 +208,16 @@ class _Case:
         self._step = -1
         self._title = ""
         self._restless = ""
+        self._started: set[int] = set()
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
         scenario = self._target.scenario
-        if scenario.objects:
-            self.cluster.apply(scenario.objects, namespace=scenario.namespace)
         self.conductor.begin()
         self._start()
         self._rest()
+        self._run.watched_first = self._watched()
+        self._keep_changes()
         try:
             scenario.play(self)
         except _GivesUp:
@@ -211,6 +240,7 @@ class _Case:
         self.end()
         self._step, self._title = self._step + 1, title
         self._note("step", title)
+        self._run.titles.append(title)
         self.conductor.before_step(self._step)
 
     def end(self) -> None:
@@ -218,6 +248,7 @@ class _Case:
         run, conductor, number = self._run, self.conductor, self._step
         if len(run.states) > number:
             return
+        conductor.acted(number)
         self._rest()
         run.uids.append(states.uids_of(self.cluster.snapshot(), self.fresh))
         if conductor.after_step(number):
@@ -250,14 +281,25 @@ class _Case:
         run.requests = cluster.requests.all().by(user=USERS)
         run.writes = list(run.requests.writes)
         run.names = self._names
-        run.watched = sorted({_resource(entry) for entry in run.requests.watches if entry.resource != "leases"})
+        run.watched = sorted(_watched(run.requests))
+        run.webhooks = states.webhooks_of(cluster.snapshot())
+
+    @property
+    def is_blinded(self) -> bool:
+        """Reports whether the operator can't know what the user does until a later step ends, so that waiting for it makes no sense."""
+        return self.conductor.is_blinding
+
+    def _watched(self) -> Set[str]:
+        return _watched(self.cluster.requests.all().by(user=f"{USER}-{self._incarnations}"))
 
     def _keep_changes(self) -> None:
         """Keeps the writes since the last call. A restart of the API server forgets some."""
-        if self._target.scenario.invariants:
-            since = self._run.changes[-1].revision if self._run.changes else 0
+        run = self._run
+        if self._target.scenario.invariants or self._expected is None:
+            since = run.changes[-1].revision if run.changes else 0
             with suppress(Compacted):
-                self._run.changes += self.cluster.changes(after=since)
+                run.changes += self.cluster.changes(after=since)
+        run.change_marks.append(len(run.changes))
 
     def _note(self, kind: Literal["step", "rest", "started", "killed"], text: str = "") -> None:
         self._run.notes.append(Note(self.cluster.clock.now(), kind, text))
@@ -280,12 +322,14 @@ class _Case:
             if entry.verb in ("create", "update", "patch") and entry.status < 300:
                 self.cluster.delete(f"leases/{entry.name}", namespace=entry.namespace, ignore_not_found=True)
 
-    def _wait_for_first_request(self) -> None:
-        deadline = time.monotonic() + self._timing.start
-        while not len(self.cluster.requests.all().by(user=f"{USER}-{self._incarnations}")):
+    def _wait_until_started(self) -> None:
+        """Returns when the operator has sent a request, and watches what an undisturbed one watches, or is given up for that."""
+        began = time.monotonic()
+        user = f"{USER}-{self._incarnations}"
+        while not len(self.cluster.requests.all().by(user=user)):
             if self._operator.ended is not None and self._incarnations > 1:
                 return
-            if self._operator.ended is not None or time.monotonic() > deadline:
+            if self._operator.ended is not None or time.monotonic() > began + self._timing.start:
                 ended = (
                     f"it ended with status {self._operator.ended}"
                     if self._operator.ended is not None
@@ -295,6 +339,13 @@ class _Case:
                     f"the operator doesn't start: {ended}; its last lines:\n{_tail(self._operator.output())}"
                 )
             time.sleep(_PAUSE)
+        if self._incarnations in self._started or self._expected is None or self._is_virtual:
+            return
+        while self._operator.ended is None and not self._watched() >= self._expected.watched:
+            if time.monotonic() > began + self._timing.patience:
+                break
+            time.sleep(_PAUSE)
+        self._started.add(self._incarnations)
 
     def _operator_is_well(self) -> bool:
         """Starts an operator again that has ended by itself, as a kubelet does, a few times."""
@@ -321,23 +372,27 @@ class _Case:
         ignore, learnt = self._target.scenario.ignore, self._expected.states if self._expected is not None else ()
         is_known = 0 <= self._step < len(learnt) and not self.conductor.holds
         wanted = learnt[self._step] if is_known else None
+        is_brief = wanted is not None and self.conductor.is_idle and self._step < len(learnt) - 1
         deadline = self._now() + self._timing.patience
         while True:
             self._operator_is_well()
-            problem = self._restless = self._settle()
+            problem = self._restless = self._settle(_SHORT_QUIET if is_brief else self._operator.quiet)
             if self.conductor.finish() or self._operator.ended is not None:
+                is_brief = False
                 continue
             self._learn_names()
             is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
-            if problem or is_there or self._now() > deadline:
+            if (problem and not is_brief) or is_there or self._now() > deadline:
                 break
-            self._pause()
+            if not is_brief:
+                self._pause()
+            is_brief = False
 
-    def _settle(self) -> str:
-        """Waits until nothing moves; returns what doesn't come to rest."""
-        self._wait_for_first_request()
+    def _settle(self, quiet: float) -> str:
+        """Waits until nothing moves; returns what doesn't come to rest. `quiet`: seconds without a request of the operator."""
+        self._wait_until_started()
         try:
-            quiet = self._operator.quiet + self.conductor.delay
+            quiet = min(quiet, self._operator.quiet) + self.conductor.delay
             self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
             if self._is_virtual and self.conductor.delay:
                 self._await_late_events()
@@ -389,6 +444,10 @@ class _GivesUp(Exception):
 def panics(output: str) -> list[str]:
     """The first lines of the crashes that an operator has written."""
     return [found[0].strip()[:300] for found in PANICS.finditer(output)]
+
+
+def _watched(requests: RequestList) -> Set[str]:
+    return {_resource(entry) for entry in requests.watches if entry.resource != "leases"}
 
 
 def _resource(entry: RequestEntry) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.faults import Fault
-from fakeapiserver.sweep.perturbation import Perturbation, WritePoint
+from fakeapiserver.sweep.perturbation import BLINDING, Perturbation, WritePoint
 from fakeapiserver.sweep.states import TOUCHED
 
 # Long enough for everything that reacts to a fault, and short enough not to be waited for.
@@ -18,6 +18,8 @@ _LATE: Final = 0.4
 _LOOK: Final = 0.2
 _COMMIT_SECONDS: Final = 5.0
 _PAUSE: Final = 0.005
+# Seconds until pods are ready, and the time that passes: longer than the progress deadline of Deployments.
+_READY_AFTER: Final = 900.0
 
 
 class Conductor:
@@ -44,6 +46,7 @@ class Conductor:
         # An API server that stays at an earlier state is there, and the operator is served by it.
         self._frozen = self._is_behind = False
         self._error: BaseException | None = None
+        self._has_acted = False
 
     # ------------------------------------------------------------ called by the case
 
@@ -52,9 +55,12 @@ class Conductor:
         perturbation = self._perturbation
         if perturbation is None:
             return
-        if perturbation.kind == "late":
-            self._add(verb="watch", **self._of_resource(perturbation.resource), delay=_LATE)
+        if perturbation.kind == "late" and perturbation.step < 0:
+            self._be_late(perturbation)
+        elif perturbation.kind == "clock":
             self.reached = True
+            if not perturbation.when:
+                self._cluster.nodes.script(ready_after=_READY_AFTER)
         elif perturbation.point is not None:
             self._thread = threading.Thread(target=self._watch, args=(perturbation, perturbation.point), daemon=True)
             self._prepare(perturbation, perturbation.point)
@@ -64,19 +70,39 @@ class Conductor:
         perturbation = self._perturbation
         if perturbation is None or perturbation.step != number:
             return
-        if perturbation.kind == "unobserved":
-            self._add(verb="watch", **self._of_resource(perturbation.resource), coalesce=_HELD)
-            self.reached = True
-        elif perturbation.kind == "lease":
-            self._add(resource="leases", holder="another-candidate")
-            self.reached = True
+        where = self._of_resource(perturbation.resource) if perturbation.resource else {}
+        match perturbation.kind:
+            case "unobserved":
+                self._add(verb="watch", **where, unobserved=perturbation.object, states=perturbation.states)
+            case "reordered":
+                self._add(verb="watch", **where, delay=_HELD)
+            case "late":
+                self._be_late(perturbation)
+            case "lease":
+                self._add(resource="leases", holder="another-candidate")
+            case _:
+                return
+        self.reached = True
+
+    def acted(self, number: int) -> None:
+        """Called when the user has done what the step is."""
+        perturbation = self._perturbation
+        if perturbation is not None and perturbation.kind == "webhook" and perturbation.step == number:
+            self._faults.append(self._cluster.faults.add(webhook=perturbation.object, reset="before"))
 
     def after_step(self, number: int) -> bool:
         """Reports whether something was done that the operator has to digest."""
         perturbation = self._perturbation
         if perturbation is None:
             return False
-        if perturbation.kind in ("unobserved", "lease") and perturbation.until == number:
+        if perturbation.kind == "clock":
+            self._cluster.clock.advance(_READY_AFTER)
+            return True
+        if perturbation.kind == "webhook" and self._faults:
+            self.reached = self._faults[0].hits > 0
+            self._clear()
+            return True
+        if perturbation.kind in (*BLINDING, "late", "lease") and perturbation.until == number:
             self._clear()
             return True
         if perturbation.kind != "stale":
@@ -93,13 +119,24 @@ class Conductor:
     @property
     def delay(self) -> float:
         """Seconds by which events of watches come late."""
-        return _LATE if self._perturbation is not None and self._perturbation.kind == "late" else 0.0
+        is_late = self._perturbation is not None and self._perturbation.kind == "late"
+        return _LATE if is_late and self._faults else 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        """Reports whether nothing was done that may have an effect on what the operator knows or does."""
+        return self._perturbation is None or (not self._has_acted and self._perturbation.point is not None)
 
     @property
     def holds(self) -> bool:
         """Reports whether the operator can't know the present state yet."""
-        is_blind = self._perturbation is not None and self._perturbation.kind == "unobserved" and bool(self._faults)
-        return self._is_behind or is_blind
+        return self._is_behind or self.is_blinding
+
+    @property
+    def is_blinding(self) -> bool:
+        """Reports whether events are held back, or a webhook is down, until the end of a step."""
+        is_of_step = self._perturbation is not None and self._perturbation.kind in (*BLINDING, "webhook", "clock")
+        return is_of_step and bool(self._faults)
 
     def catch_up(self) -> bool:
         """Lets a stale API server catch up, once the operator has come to rest with it. Reports whether it was behind."""
@@ -150,6 +187,7 @@ class Conductor:
         else:
             return
         self._acting.set()
+        self._has_acted = True
         try:
             self._act(perturbation, point, fault)
             self.reached = self.reached or perturbation.kind != "stale"  # which begins at the restart
@@ -206,6 +244,10 @@ class Conductor:
 
     def _add(self, **fields: Any) -> None:
         self._faults.append(self._cluster.faults.add(user=[self._users], **fields))
+
+    def _be_late(self, perturbation: Perturbation) -> None:
+        self._add(verb="watch", **self._of_resource(perturbation.resource), delay=_LATE)
+        self.reached = True
 
     def _clear(self) -> None:
         while self._faults:

@@ -11,9 +11,16 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-Kind = Literal["crash", "refuse", "conflict", "stale", "unobserved", "late", "restart", "lease"]
+Kind = Literal[
+    "crash", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook", "clock",
+]  # fmt: skip
 # The order is that of reports: of several causes of a finding, the first is shown.
-KINDS: Final[tuple[Kind, ...]] = ("crash", "refuse", "conflict", "stale", "unobserved", "late", "restart", "lease")
+KINDS: Final[tuple[Kind, ...]] = (
+    *("crash", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook"),
+    "clock",
+)
+# Kinds that leave the operator without a view of the present for a while.
+BLINDING: Final = frozenset(("unobserved", "reordered"))
 _ORDINALS: Final = ("", "", "2nd", "3rd")
 
 
@@ -54,10 +61,14 @@ class Perturbation(Struct, frozen=True):
     - `conflict`: another writer changes the object right before the write arrives.
     - `stale`: at the write, or after `step`, an API server falls behind; after step `until` the operator is restarted, and served by
       it until there is nothing more to do. Then it catches up.
-    - `unobserved`: during the steps `step` to `until` the events of `resource` are held back, and only the last of each object is sent.
-    - `late`: every event of `resource` comes late.
+    - `unobserved`: the operator never sees `states` (the first and the last, counted from `step` on) of `object`, which may be a pattern;
+      `until`: the last step in which they come.
+    - `reordered`: during `step` the events of `resource` come after those of all other resources.
+    - `late`: every event of `resource` comes late; with a `step` only in that one.
     - `restart`: the API server restarts at the write, and forgets its history.
     - `lease`: at step `step` another candidate takes the lease.
+    - `webhook`: the webhook called `object` can't be reached after what the user does in `step`, until the operator has tried.
+    - `clock`: pods need a quarter of an hour to become ready, in every step; `when` "in time": only the time passes.
     """
 
     kind: Kind
@@ -67,6 +78,8 @@ class Perturbation(Struct, frozen=True):
     step: int = -1
     until: int = -1
     resource: str = ""
+    object: str = ""
+    states: tuple[int, int] = (0, 0)
 
     @property
     def id(self) -> str:
@@ -83,13 +96,22 @@ class Perturbation(Struct, frozen=True):
                 state = f"before {self.point}" if self.point is not None else f"after step {self.step + 1}"
                 return f"restart after step {self.until + 1} with the state {state}"
             case "unobserved":
-                steps = (
-                    f"step {self.step + 1}" if self.step == self.until else f"steps {self.step + 1} to {self.until + 1}"
-                )
-                return f"only the last events of {self.resource} in {steps}"
+                first, last = self.states
+                states = f"state {first}" if first == last else f"states {first} to {last}"
+                return f"{states} of {self.resource} {self.object} unseen in {self._steps}"
+            case "reordered":
+                return f"events of {self.resource} after all others in {self._steps}"
             case "late":
-                return f"late events of {self.resource}"
+                return f"late events of {self.resource}{f' in {self._steps}' if self.step >= 0 else ''}"
             case "restart":
                 return f"restart of the API server at {self.point}"
             case "lease":
-                return f"lost lease in step {self.step + 1}"
+                return f"lost lease in {self._steps}"
+            case "webhook":
+                return f"webhook {self.object} down in {self._steps}"
+            case "clock":
+                return "pods that are ready after 15 minutes" if not self.when else "15 minutes pass in each step"
+
+    @property
+    def _steps(self) -> str:
+        return f"step {self.step + 1}" if self.step == self.until else f"steps {self.step + 1} to {self.until + 1}"

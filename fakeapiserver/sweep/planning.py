@@ -1,17 +1,27 @@
 """The perturbations that are worth trying, from a recording of the scenario."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from fakeapiserver.evidence.entry import RequestEntry
+from fakeapiserver.sweep import observations
 from fakeapiserver.sweep.case import Run
+from fakeapiserver.sweep.observations import Observed
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
+from fakeapiserver.sweep.scenario import WAIT
 
 _OTHERS: Final = frozenset(("leases", "events"))
 _CHANGES: Final = ("update", "patch")
 _APPLY: Final = "application/apply-patch+yaml"
 # A patch without a resourceVersion can't be refused as a conflict by a real server.
 _CONFLICTS: Final = ("update",)
+# The other ways in which a write may fail, which seldom differ from 500: tried once for each verb and resource.
+_RARE_REFUSALS: Final = (("before", 429), ("before", 504), ("before", 0), ("after", 0))
+# More states of an object within a step are not left out one by one.
+_MOST_SINGLE_STATES: Final = 4
 
 
 def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
@@ -30,22 +40,46 @@ def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
     return found
 
 
-def plan(first: Run, second: Run, kinds: Sequence[Kind] = KINDS) -> list[Perturbation]:
-    """Every perturbation of these kinds at a point that both runs have, the most promising first."""
+def plan(
+    first: Run, second: Run, kinds: Sequence[Kind] = KINDS, *, looks_between_steps: bool = False
+) -> list[Perturbation]:
+    """Every perturbation of these kinds at a point that both runs have, the most promising first. `looks_between_steps`: the operator
+    must have done its work at the end of each step."""
     steps = len(first.states)
     again = {point for point, _ in points_of(second)}
     points = [(point, entry) for point, entry in points_of(first) if point in again]
+    seen = observations.steps_of(first)
+    acts = [step for step in range(steps) if not first.titles[step].startswith(WAIT)]
+    held = {_step_of(first, entry, steps) for _, entry in points if _lets_go(entry)}
+    blindable = [step for step in acts if step not in held]
     makers = {
         "crash": _crashes(points),
         "refuse": _refusals(points),
         "conflict": _conflicts(points),
         "stale": _stale(points, first, steps),
-        "unobserved": _unobserved(first, points, steps),
+        "unobserved": _unobserved(seen, blindable, spans=not looks_between_steps),
+        "reordered": _reordered(seen, blindable),
         "late": (Perturbation("late", resource=resource) for resource in first.watched),
         "restart": (Perturbation("restart", point) for point, _ in points[:1] + points[-1:]),
         "lease": _leases(first, steps),
+        "webhook": _webhooks(first, points, acts),
+        "clock": _clock(seen),
     }
     return list(dict.fromkeys(each for kind in kinds for each in makers[kind]))
+
+
+def smaller(perturbation: Perturbation, first: Run) -> list[Perturbation]:
+    """Perturbations that are a part of this one, to find the part that matters."""
+    if perturbation.kind == "unobserved" and perturbation.states[0] < perturbation.states[1]:
+        states = range(perturbation.states[0], perturbation.states[1] + 1)
+        return [structs.replace(perturbation, states=(state, state)) for state in states]
+    if perturbation.kind == "late" and perturbation.step < 0:
+        steps = enumerate(observations.steps_of(first))
+        touched = [
+            step for step, seen in steps if any(each.resource == perturbation.resource for each in seen.values())
+        ]
+        return [structs.replace(perturbation, step=step, until=step) for step in touched]
+    return []
 
 
 def _crashes(points: Sequence[tuple[WritePoint, RequestEntry]]) -> Iterator[Perturbation]:
@@ -64,6 +98,10 @@ def _refusals(points: Sequence[tuple[WritePoint, RequestEntry]]) -> Iterator[Per
     for point, _ in points:
         if point.verb in _CONFLICTS:
             yield Perturbation("refuse", point, "before", 409)
+    firsts = {(point.verb, point.resource, point.subresource): point for point, _ in reversed(points)}
+    for when, status in _RARE_REFUSALS:
+        for point in reversed(firsts.values()):
+            yield Perturbation("refuse", point, when, status)
 
 
 def _conflicts(points: Sequence[tuple[WritePoint, RequestEntry]]) -> Iterator[Perturbation]:
@@ -96,16 +134,66 @@ def _lets_go(entry: RequestEntry) -> bool:
     return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")
 
 
-def _unobserved(run: Run, points: Sequence[tuple[WritePoint, RequestEntry]], steps: int) -> Iterator[Perturbation]:
-    """Not in steps that end only when the operator has let something go: it can't, while it sees nothing."""
-    held = {_step_of(run, entry, steps) for _, entry in points if _lets_go(entry)}
-    for resource in run.watched:
-        for step in range(steps):
-            if step not in held:
-                yield Perturbation("unobserved", step=step, until=step, resource=resource)
-        for step in range(steps - 1):
-            if step not in held and step + 1 not in held:
-                yield Perturbation("unobserved", step=step, until=step + 1, resource=resource)
+def _unobserved(
+    seen: Sequence[Mapping[tuple[str, str], Observed]], steps: Sequence[int], *, spans: bool
+) -> Iterator[Perturbation]:
+    """The states of each object but the last of a step; those of what users change also over two steps. Of several objects that differ in
+    a number only the first and the last are taken."""
+    for step in steps:
+        for each in _representatives(seen[step].values()):
+            if each.changes > 1:
+                yield _unseen(each, step, step, (1, each.changes - 1))
+    for step, then in itertools.pairwise(steps) if spans else ():
+        for key, each in seen[step].items():
+            later = seen[then].get(key)
+            if later is not None and each.by_user and later.by_user:
+                yield _unseen(each, step, then, (1, each.changes + later.changes - 1))
+    for step in steps:
+        for each in _representatives(seen[step].values()):
+            if 2 < each.changes <= _MOST_SINGLE_STATES + 1:
+                for state in range(1, each.changes):
+                    yield _unseen(each, step, step, (state, state))
+
+
+def _unseen(each: Observed, step: int, until: int, states: tuple[int, int]) -> Perturbation:
+    return Perturbation("unobserved", step=step, until=until, resource=each.resource, object=each.name, states=states)
+
+
+def _representatives(objects: Iterable[Observed]) -> list[Observed]:
+    groups: dict[tuple[str, str], list[Observed]] = {}
+    for each in objects:
+        groups.setdefault((each.resource, each.name.rstrip("0123456789")), []).append(each)
+    ends = [(group[0], group[-1]) for group in groups.values()]
+    return [each for first, last in ends for each in ((first, last) if first is not last else (first,))]
+
+
+def _reordered(seen: Sequence[Mapping[tuple[str, str], Observed]], steps: Sequence[int]) -> Iterator[Perturbation]:
+    """Not in steps in which only one resource has events."""
+    for step in steps:
+        resources = sorted({each.resource for each in seen[step].values()})
+        for resource in resources if len(resources) > 1 else ():
+            yield Perturbation("reordered", step=step, until=step, resource=resource)
+
+
+def _webhooks(
+    run: Run, points: Sequence[tuple[WritePoint, RequestEntry]], acts: Sequence[int]
+) -> Iterator[Perturbation]:
+    """Each webhook that is called for what the operator writes in a step."""
+    for name, resources in run.webhooks.items():
+        for step in acts:
+            written = {
+                point.resource.partition(".")[0]
+                for point, entry in points
+                if _step_of(run, entry, len(run.states)) == step
+            }
+            if any("*" in each or each.partition("/")[0] in written for each in resources):
+                yield Perturbation("webhook", step=step, until=step, object=name)
+
+
+def _clock(seen: Sequence[Mapping[tuple[str, str], Observed]]) -> Iterator[Perturbation]:
+    """Only if there are pods that become ready, and the operator sees that."""
+    if any(each.changes > 1 and each.resource == "pods" for step in seen for each in step.values()):
+        yield Perturbation("clock")
 
 
 def _leases(run: Run, steps: int) -> Iterator[Perturbation]:
@@ -113,12 +201,3 @@ def _leases(run: Run, steps: int) -> Iterator[Perturbation]:
         yield Perturbation("lease", step=0, until=0)
         if steps > 1:
             yield Perturbation("lease", step=steps - 1, until=steps - 1)
-
-
-def only(planned: Iterable[Perturbation], names: Sequence[str]) -> list[Perturbation]:
-    """The perturbations with these names. Raises ValueError for an unknown name."""
-    by_name = {each.id: each for each in planned}
-    for name in names:
-        if name not in by_name:
-            raise ValueError(f"there is no perturbation {name!r} in this scenario; --plan lists them")
-    return [by_name[name] for name in names]

@@ -28,6 +28,8 @@ from fakeapiserver.sweep import invariants
 from fakeapiserver.sweep.invariants import Invariant
 
 _WAIT_SECONDS: Final = 30.0
+# How the titles of steps begin that only wait.
+WAIT: Final = "wait "
 
 
 class Step(Struct, frozen=True):
@@ -36,6 +38,11 @@ class Step(Struct, frozen=True):
     title: str
     run: Callable[[Cluster], object]
     applied: Sequence[Object] = ()
+
+    @property
+    def is_wait(self) -> bool:
+        """Reports whether the step changes nothing."""
+        return self.title.startswith(WAIT)
 
 
 class Stage(Protocol):
@@ -49,6 +56,10 @@ class Stage(Protocol):
 
     def end(self) -> None:
         """A step has ended: returns when the operator has come to rest. Does nothing outside of a step."""
+
+    @property
+    def is_blinded(self) -> bool:
+        """Reports whether the operator can't know what the user does, so that waiting for it makes no sense."""
 
 
 class Scenario(Struct, frozen=True):
@@ -70,11 +81,17 @@ class Scenario(Struct, frozen=True):
         """Name the scenario: the same scenario has the same."""
         return [step.title for step in self.steps]
 
+    @property
+    def looks_between_steps(self) -> bool:
+        """Reports whether the steps end by looking at what the operator has made of them."""
+        return False
+
     def play(self, stage: Stage) -> None:
         """Does everything. Raises what the steps raise."""
         for step in self.steps:
             stage.begin(step.title)
-            step.run(stage.cluster)
+            if not (step.is_wait and stage.is_blinded):
+                step.run(stage.cluster)
             stage.end()
 
 

@@ -20,6 +20,7 @@ _OTHERS: Final = frozenset((
     "componentstatuses", "servicecidrs", "flowschemas", "prioritylevelconfigurations",
 ))  # fmt: skip
 _OTHER_NAMESPACES: Final = frozenset(("kube-system", "kube-public", "kube-node-lease"))
+_WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _MADE: Final = frozenset((("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services", "kubernetes"),
     ("endpoints", "kubernetes"), ("endpointslices", "kubernetes")))  # fmt: skip
 _DROPPED: Final = (
@@ -149,6 +150,16 @@ def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]
         for resource, stored, obj in objects_of(snapshot)
         if stored.key not in without and not _is_generated(meta := obj["metadata"])
     }
+
+
+def webhooks_of(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The names of the admission webhooks, and the plural names of the resources that each is called for."""
+    found: dict[str, list[str]] = {}
+    for resource, _, obj in objects_of(snapshot):
+        if resource.partition(".")[0] in _WEBHOOKS:
+            for hook in obj.get("webhooks") or ():
+                found[hook["name"]] = [each for rule in hook.get("rules") or () for each in rule["resources"]]
+    return found
 
 
 def differences(wanted: State, found: State, noise: Collection[str], ignore: Sequence[str] = ()) -> list[Difference]:

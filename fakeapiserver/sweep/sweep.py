@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, field
 
 from fakeapiserver.sweep import case, invariants, planning, states, wording
-from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.case import Base, Expected, Run, Target
 from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, judge
 from fakeapiserver.sweep.parallel import in_parallel
@@ -15,12 +15,15 @@ from fakeapiserver.sweep.timeline import Event, timeline
 
 
 class Learnt(Struct):
-    """Two unperturbed runs, and what they have in common."""
+    """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None if
+    that isn't planned. `base`: the cluster that cases are forks of, None for new ones."""
 
     first: Run
     second: Run
     expected: Expected
     plan: Sequence[Perturbation]
+    later: Expected | None = None
+    base: Base | None = None
 
     @property
     def seconds(self) -> float:
@@ -55,12 +58,12 @@ class Report(Struct):
 Progress = Callable[[int, int, CaseResult], None]
 
 
-def learn(target: Target, kinds: Sequence[Kind] = KINDS) -> Learnt:
+def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = None) -> Learnt:
     """Runs the scenario twice unperturbed. Raises ValueError if the operator doesn't come to rest or doesn't arrive at the same state,
     and as `case.run`."""
-    first = case.run(target)
+    first = case.run(target, base=base)
     # compared with itself, the second run gets the patience that a perturbed one has
-    second = case.run(target)
+    second = case.run(target, base=base)
     if not first.writes:
         raise ValueError("the operator writes nothing during the scenario: there is nothing to disturb")
     for run in (first, second):
@@ -73,8 +76,22 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS) -> Learnt:
     if len(first.states) != len(second.states):
         raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
-    expected = Expected(first.states, noise)
-    return Learnt(first, second, expected, planning.plan(first, second, kinds))
+    expected = Expected(first.states, noise, first.watched_first & second.watched_first)
+    planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
+    later = None
+    if any(each.kind == "clock" for each in planned):
+        in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
+        later = Expected(in_time.states, noise, expected.watched)
+    return Learnt(first, second, expected, planned, later, base)
+
+
+def named(learnt: Learnt, name: str) -> list[Perturbation]:
+    """The perturbation with this name, which may also be a part of a planned one. Raises ValueError for an unknown name."""
+    for each in learnt.plan:
+        for perturbation in (each, *planning.smaller(each, learnt.first)):
+            if perturbation.id == name:
+                return [perturbation]
+    raise ValueError(f"there is no perturbation {name!r} in this scenario; --plan lists them")
 
 
 def sweep(
@@ -102,21 +119,38 @@ def sweep(
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
     findings = group([_evidence(each) for each in results])
+    for finding in findings:
+        _shrink(target, finding, learnt, began + budget)
     unsure = [each for each in results if not each.repeats or each.error]
     return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
 
 
+def _shrink(target: Target, finding: Finding, learnt: Learnt, deadline: float) -> None:
+    """Looks for a part of the first cause that has the same symptoms, and makes it the first one."""
+    whole = {(each.kind, each.subject) for each in finding.symptoms}
+    cause = next((each for each in learnt.plan if each.id == finding.causes[0]), None)
+    for part in planning.smaller(cause, learnt.first) if cause is not None else ():
+        if part.id in finding.causes or time.monotonic() > deadline:
+            return
+        result = _try(target, part, learnt)
+        if {(each.kind, each.subject) for each in result.symptoms} >= whole:
+            finding.causes.insert(0, part.id)
+            finding.timeline = result.timeline
+            return
+
+
 def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResult:
     began = time.monotonic()
+    expected = learnt.later if perturbation.kind == "clock" and learnt.later is not None else learnt.expected
     try:
-        run = case.run(target, perturbation, learnt.expected)
+        run = case.run(target, perturbation, expected, learnt.base)
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
-    symptoms = judge(run, learnt.first, learnt.expected, target.scenario) if run.reached else []
+    symptoms = judge(run, learnt.first, expected, target.scenario) if run.reached else []
     result = CaseResult(perturbation, symptoms, run.seconds, run.reached)
     if symptoms:
         result.timeline = timeline(run, perturbation)
-        result.comparisons = comparisons(run, learnt.expected, target.scenario.ignore)
+        result.comparisons = comparisons(run, expected, target.scenario.ignore)
     return result
 
 

@@ -20,8 +20,12 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reporting, sweep
+<<<<<<< HEAD
 from fakeapiserver.sweep.case import StepFailed, Target, Timing
 from fakeapiserver.sweep.document import Swept
+=======
+from fakeapiserver.sweep.case import StepFailed, Target, Timing, prepared
+>>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.invariants import Invariant, Moment
 from fakeapiserver.sweep.launcher import Launcher
@@ -111,6 +115,11 @@ class TestScenario(Scenario, frozen=True, kw_only=True):
         """The test's name."""
         return (self.name,)
 
+    @property
+    def looks_between_steps(self) -> bool:
+        """A step ends when the test looks at the cluster."""
+        return True
+
     def play(self, stage: Stage) -> None:
         """Calls the test. Its calls of the cluster begin and end the steps."""
         with self.pointed_at(stage.cluster.kubeconfig):
@@ -154,11 +163,12 @@ def run(
     )
     target = Target(plan.operator, scenario, plan.timing)
     try:
-        learnt = sweep.learn(target, plan.kinds)
+        report = _sweep(target, plan)
     except StepFailed as failed:
         raise (failed.__cause__ or failed) from None
     except (OSError, ValueError) as error:
         return f"sweep: {error}"
+<<<<<<< HEAD
     chosen = [each for each in learnt.plan if plan.only in ("", each.id)]
     if not chosen and plan.only:
         return f"sweep: there is no perturbation {plan.only!r} in this test"
@@ -167,6 +177,9 @@ def run(
         shlex.join(plan.operator.words), name, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})"
     )
     text = reporting.text_of(report, swept.again)
+=======
+    text = reporting.text_of(report, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})")
+>>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)
     print(text)
     if pages is not None:
         pages.mkdir(parents=True, exist_ok=True)
@@ -174,7 +187,15 @@ def run(
     return text if report.findings else ""
 
 
+<<<<<<< HEAD
 def file_name(test: str) -> str:
     """The name of a test's page: its own name, in which other characters than letters and digits are dashes, and a digest of it."""
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", test).strip("-")[-100:]
     return f"{plain}-{hashlib.sha256(test.encode()).hexdigest()[:6]}.html"
+=======
+def _sweep(target: Target, plan: Plan) -> sweep.Report:
+    with prepared(target) as base:
+        learnt = sweep.learn(target, plan.kinds, base)
+        chosen = sweep.named(learnt, plan.only) if plan.only else learnt.plan
+        return sweep.sweep(target, learnt, chosen, jobs=1, budget=plan.budget)
+>>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fakeapiserver.cli.sweep import main
-from fakeapiserver.sweep import planning, scenario, sweep
+from fakeapiserver.sweep import scenario, sweep
 from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.process import Command
 
@@ -51,7 +51,7 @@ def target(bug: str = "") -> Target:
 def test_a_bug_is_found(bug: str) -> None:
     name, text = BUGS[bug]
     known = sweep.learn(target(bug))
-    report = sweep.sweep(target(bug), known, planning.only(known.plan, [name]))
+    report = sweep.sweep(target(bug), known, sweep.named(known, name))
     assert [finding.title for finding in report.findings] == [text]
 
 

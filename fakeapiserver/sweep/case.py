@@ -434,7 +434,7 @@ class _Case:
         return states.state_of(self.cluster.snapshot(), self._names, self.fresh)
 
     def _learn_names(self) -> None:
-        self._names.by_text.update(states.names_of(states.objects_of(self.cluster.snapshot())).by_text)
+        self._names.by_text.update(states.names_of(states.objects_of(self.cluster.snapshot(), self.fresh)).by_text)
 
 
 class _GivesUp(Exception):

@@ -1,7 +1,7 @@
 """The perturbations that are worth trying, from a recording of the scenario."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from msgspec import structs
@@ -57,7 +57,7 @@ def plan(
         "refuse": _refusals(points),
         "conflict": _conflicts(points),
         "stale": _stale(points, first, steps),
-        "unobserved": _unobserved(seen, blindable, spans=not looks_between_steps),
+        "unobserved": _unobserved(seen, blindable, [] if looks_between_steps else [*_spans(acts, held)]),
         "reordered": _reordered(seen, blindable),
         "late": (Perturbation("late", resource=resource) for resource in first.watched),
         "restart": (Perturbation("restart", point) for point, _ in points[:1] + points[-1:]),
@@ -134,8 +134,15 @@ def _lets_go(entry: RequestEntry) -> bool:
     return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")
 
 
+def _spans(acts: Sequence[int], held: Set[int]) -> Iterator[tuple[int, int]]:
+    """Two things that users do one after the other, while the operator needn't let anything go."""
+    for step, then in itertools.pairwise(acts):
+        if step not in held and then not in held:
+            yield step, then
+
+
 def _unobserved(
-    seen: Sequence[Mapping[tuple[str, str], Observed]], steps: Sequence[int], *, spans: bool
+    seen: Sequence[Mapping[tuple[str, str], Observed]], steps: Sequence[int], spans: Sequence[tuple[int, int]]
 ) -> Iterator[Perturbation]:
     """The states of each object but the last of a step; those of what users change also over two steps. Of several objects that differ in
     a number only the first and the last are taken."""
@@ -143,7 +150,7 @@ def _unobserved(
         for each in _representatives(seen[step].values()):
             if each.changes > 1:
                 yield _unseen(each, step, step, (1, each.changes - 1))
-    for step, then in itertools.pairwise(steps) if spans else ():
+    for step, then in spans:
         for key, each in seen[step].items():
             later = seen[then].get(key)
             if later is not None and each.by_user and later.by_user:

@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
@@ -93,15 +95,16 @@ class Names(Struct):
         return f"{resource} {f'{namespace}/' if namespace else ''}{self.by_text.get(name, name)}"
 
 
-def objects_of(snapshot: Snapshot) -> list[tuple[str, StoredObject, Object]]:
-    """The users' objects with their resources, in the order in which they were created."""
+def objects_of(snapshot: Snapshot, without: Collection[str] = ()) -> list[tuple[str, StoredObject, Object]]:
+    """The users' objects with their resources, in the order in which they were created. `without`: keys of objects that are left out."""
     found = [
-        (diff.title_of(bucket), stored, json.loads(stored.value))
+        (resource, stored, obj)
         for bucket, objects in snapshot.buckets.items()
-        if diff.title_of(bucket).partition(".")[0] not in _OTHERS and diff.title_of(bucket) not in _OTHERS
+        if (resource := diff.title_of(bucket)) not in _OTHERS and resource.partition(".")[0] not in _OTHERS
         for stored in objects.values()
+        if stored.key not in without and _is_users(resource, obj := msgspec.json.decode(stored.value))
     ]
-    return sorted(((r, s, o) for r, s, o in found if _is_users(r, o)), key=lambda each: each[1].create_revision)
+    return sorted(found, key=lambda each: each[1].create_revision)
 
 
 def names_of(objects: Sequence[tuple[str, StoredObject, Object]]) -> Names:
@@ -127,10 +130,9 @@ def names_of(objects: Sequence[tuple[str, StoredObject, Object]]) -> Names:
 def state_of(snapshot: Snapshot, former: Names | None = None, without: Collection[str] = ()) -> State:
     """The state in comparable form. `former`: names of objects that are gone, to which others may still point; `without`: keys of objects
     that are left out."""
-    everything = objects_of(snapshot)
-    objects = [each for each in everything if each[1].key not in without]
+    objects = objects_of(snapshot, without)
     names = names_of(objects)
-    custom = kinds.custom(obj for _, _, obj in everything)
+    custom = kinds.custom(_definitions(snapshot))
     known = {**(former.by_text if former is not None else {}), **names.by_text}
     return history.left_out(
         {
@@ -143,12 +145,25 @@ def state_of(snapshot: Snapshot, former: Names | None = None, without: Collectio
     )
 
 
+def _definitions(snapshot: Snapshot) -> Iterator[Object]:
+    """Yields the CustomResourceDefinitions, decoded once for all states that have them."""
+    for bucket, objects in snapshot.buckets.items():
+        if diff.title_of(bucket).startswith("customresourcedefinitions"):
+            yield from (_decoded(stored.value) for stored in objects.values())
+
+
+@lru_cache(maxsize=256)
+def _decoded(value: bytes) -> Object:
+    obj: Object = msgspec.json.decode(value)
+    return obj
+
+
 def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]:
     """The uid of each object by its title, those with generated names left out."""
     return {
         f"{resource} {'/'.join(part for part in (meta.get('namespace'), meta['name']) if part)}": meta.get("uid", "")
-        for resource, stored, obj in objects_of(snapshot)
-        if stored.key not in without and not _is_generated(meta := obj["metadata"])
+        for resource, _, obj in objects_of(snapshot, without)
+        if not _is_generated(meta := obj["metadata"])
     }
 
 

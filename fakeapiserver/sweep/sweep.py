@@ -135,7 +135,8 @@ def _shrink(target: Target, finding: Finding, learnt: Learnt, deadline: float) -
         result = _try(target, part, learnt)
         if {(each.kind, each.subject) for each in result.symptoms} >= whole:
             finding.causes.insert(0, part.id)
-            finding.timeline = result.timeline
+            finding.timeline, finding.comparisons = result.timeline, result.comparisons
+            finding.surprise = wording.of(part)
             return
 
 

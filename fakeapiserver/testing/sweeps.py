@@ -20,12 +20,8 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reporting, sweep
-<<<<<<< HEAD
-from fakeapiserver.sweep.case import StepFailed, Target, Timing
-from fakeapiserver.sweep.document import Swept
-=======
 from fakeapiserver.sweep.case import StepFailed, Target, Timing, prepared
->>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)
+from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.invariants import Invariant, Moment
 from fakeapiserver.sweep.launcher import Launcher
@@ -168,18 +164,10 @@ def run(
         raise (failed.__cause__ or failed) from None
     except (OSError, ValueError) as error:
         return f"sweep: {error}"
-<<<<<<< HEAD
-    chosen = [each for each in learnt.plan if plan.only in ("", each.id)]
-    if not chosen and plan.only:
-        return f"sweep: there is no perturbation {plan.only!r} in this test"
-    report = sweep.sweep(target, learnt, chosen, jobs=1, budget=plan.budget)
     swept = Swept(
         shlex.join(plan.operator.words), name, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})"
     )
     text = reporting.text_of(report, swept.again)
-=======
-    text = reporting.text_of(report, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})")
->>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)
     print(text)
     if pages is not None:
         pages.mkdir(parents=True, exist_ok=True)
@@ -187,15 +175,14 @@ def run(
     return text if report.findings else ""
 
 
-<<<<<<< HEAD
 def file_name(test: str) -> str:
     """The name of a test's page: its own name, in which other characters than letters and digits are dashes, and a digest of it."""
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", test).strip("-")[-100:]
     return f"{plain}-{hashlib.sha256(test.encode()).hexdigest()[:6]}.html"
-=======
+
+
 def _sweep(target: Target, plan: Plan) -> sweep.Report:
     with prepared(target) as base:
         learnt = sweep.learn(target, plan.kinds, base)
         chosen = sweep.named(learnt, plan.only) if plan.only else learnt.plan
         return sweep.sweep(target, learnt, chosen, jobs=1, budget=plan.budget)
->>>>>>> 4f2f9d0b (Plan states of one object, orders of events, webhooks and slow pods)

@@ -1,4 +1,4 @@
-"""What the operator could see in a run: how often each object changed in each step, and by whom."""
+"""The changes of objects that the operator could see in a run: how often each changed in each step, and who changed it."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

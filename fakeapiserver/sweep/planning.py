@@ -144,8 +144,8 @@ def _spans(acts: Sequence[int], held: Set[int]) -> Iterator[tuple[int, int]]:
 def _unobserved(
     seen: Sequence[Mapping[tuple[str, str], Observed]], steps: Sequence[int], spans: Sequence[tuple[int, int]]
 ) -> Iterator[Perturbation]:
-    """The states of each object but the last of a step; those of what users change also over two steps. Of several objects that differ in
-    a number only the first and the last are taken."""
+    """Leaves out all states of an object but the last of a step, for objects that users change also over two steps, and then single
+    states. Among objects whose names differ in a number the first and the last are chosen."""
     for step in steps:
         for each in _representatives(seen[step].values()):
             if each.changes > 1:

@@ -112,11 +112,11 @@ NOTES = [
     [
         pytest.param(
             NOTES,
-            Perturbation("unobserved", step=1, until=1, resource="secrets"),
+            Perturbation("reordered", step=1, until=1, resource="secrets"),
             [
                 Event(-1.0, "step", "step 1: apply Database db", 0.0),
                 Event(0.0, "step", "step 2: patch databases/db", 3.0),
-                Event(0.0, "surprise", "only the last events of secrets in step 2", 3.0),
+                Event(0.0, "surprise", "events of secrets after all others in step 2", 3.0),
                 Event(0.5, "request", "create secrets shop/db 201"),
             ],
             id="a surprise that lasts for a step",

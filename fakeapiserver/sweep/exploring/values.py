@@ -36,6 +36,7 @@ _DEEPEST: Final = 8
 
 def smallest(schema: Schema, depth: int = 0) -> Any:
     """The smallest value that the schema suggests: its default, example, first member of its enum, or required members only."""
+    schema = merged(schema)
     for chosen in (schema.get("default"), schema.get("example"), *(schema.get("enum") or ())[:1]):
         if chosen is not None:
             return chosen
@@ -56,13 +57,43 @@ def smallest(schema: Schema, depth: int = 0) -> Any:
             return next(_texts(schema, None), "a")
 
 
-def neighbours(schema: Schema, value: Any) -> list[Any]:
-    """Other values of a field that has this one; None: it has none yet. The likeliest come first, at most four."""
+def merged(schema: Schema) -> Schema:
+    """The schema with the constraints of all its `allOf`, and of the first of its `anyOf` and `oneOf`."""
+    branches = [*(schema.get("allOf") or ()), *(schema.get("anyOf") or ())[:1], *(schema.get("oneOf") or ())[:1]]
+    if not branches or schema.get("x-kubernetes-int-or-string"):
+        return schema
+    result = dict(schema)
+    for branch in branches:
+        for name, constraint in merged(branch).items():
+            if name == "required":
+                result[name] = [*dict.fromkeys((*(result.get(name) or ()), *constraint))]
+            elif name == "properties":
+                known = properties(result)
+                result[name] = {**known, **{each: {**constraint[each], **known.get(each, {})} for each in constraint}}
+            else:
+                result.setdefault(name, constraint)
+    return result
+
+
+def branches_of(schema: Schema) -> Sequence[Schema]:
+    """The schema as each of its `anyOf` and `oneOf` has it; the schema alone if it has none."""
+    several = [*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
+    plain = {name: each for name, each in schema.items() if name not in ("anyOf", "oneOf")}
+    if not several or schema.get("x-kubernetes-int-or-string"):
+        return [merged(schema)]
+    return [merged({**plain, "allOf": [*(plain.get("allOf") or ()), each]}) for each in several]
+
+
+def neighbours(schema: Schema, value: Any, hints: Sequence[Any] = ()) -> list[Any]:
+    """Other values of a field that has this one; None: it has none yet. The likeliest come first, at most four, and after them `hints`,
+    which rules name."""
     found: list[Any] = []
-    for each in _neighbours(schema, value):
-        if each is not None and each != value and each not in found:
-            found.append(each)
-    return found[:_MOST]
+    for branch in branches_of(schema):
+        of_branch = [each for each in _neighbours(branch, value) if each is not None and each != value]
+        found += [each for number, each in enumerate(of_branch) if not _is_in(each, (*found, *of_branch[:number]))][
+            :_MOST
+        ]
+    return found + [each for each in hints if each != value and not _is_in(each, found)]
 
 
 def grown(schema: Schema, items: Sequence[Any]) -> list[Any]:
@@ -100,36 +131,38 @@ def _neighbours(schema: Schema, value: Any) -> Iterator[Any]:
     if schema.get("enum"):
         yield from schema["enum"]
         return
-    if value is None:
+    if value is None and schema.get("example") is not None:
+        yield schema["example"]
+    if schema.get("type") == "boolean":
+        yield from (True, False)
+        return
+    if value is None and smallest(schema) not in ({}, []):
         yield smallest(schema)
     if schema.get("x-kubernetes-int-or-string"):
         yield from _near_number(value)
         yield from _INT_OR_STRING
         return
     match schema.get("type"):
-        case "boolean":
-            yield from (True, False)
         case "integer" | "number":
             yield from _numbers(schema, value)
         case "string":
             yield from _texts(schema, value)
         case "array":
-            yield grown(schema, [])
+            yield from (grown(schema, []), [])
         case "object":
-            yield from _objects(schema)
+            yield from (*_maps(schema), smallest(schema))
 
 
-def _objects(schema: Schema) -> Iterator[Object]:
-    """The smallest object, and it with each of its other members."""
-    base = smallest(schema)
-    if not isinstance(base, dict):
-        return
-    for name, member in properties(schema).items():
-        if name not in base:
-            yield {**base, name: smallest(member)}
-    values = values_of_map(schema)
-    if values is not None:
+def _maps(schema: Schema) -> Iterator[Object]:
+    """The smallest map, and it with an entry."""
+    base, values = smallest(schema), values_of_map(schema)
+    if values is not None and isinstance(base, dict):
         yield {**base, "example": smallest(values)}
+
+
+def _is_in(value: Any, others: Sequence[Any]) -> bool:
+    """True and 1 are different values."""
+    return any(type(each) is type(value) and each == value for each in others)
 
 
 def _numbers(schema: Schema, value: Any) -> Iterator[int | float]:

@@ -147,3 +147,31 @@ def test_nodes_keep_their_scripts_and_states() -> None:
         cluster.settle()
         assert cluster.get("pods", "fails-here")["status"]["phase"] == "Failed"
         assert (is_ready(cluster, "node-1"), is_ready(cluster, "node-2")) == ("True", "Unknown")
+
+
+def test_a_stateful_set_goes_back_to_a_revision_from_before_the_fork() -> None:
+    container = {"name": "web", "image": "web:1", "command": ["serve", "a && b > c"]}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "web"},
+        "spec": {
+            "serviceName": "web",
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}, "annotations": {"b": "1", "a": "2"}},
+                "spec": {"containers": [container]},
+            },
+        },
+    }
+    image = "/spec/template/spec/containers/0/image"
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(web)
+        cluster.settle()
+        [first] = cluster.list("controllerrevisions")
+        with cluster.fork() as fork:
+            for value in ("web:2", "web:1"):
+                fork.patch("statefulsets/web", [{"op": "replace", "path": image, "value": value}])
+                fork.settle()
+            status = fork.get("statefulsets/web")["status"]
+            assert (status["currentRevision"], status["readyReplicas"]) == (first["metadata"]["name"], 1)

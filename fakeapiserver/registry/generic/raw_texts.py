@@ -24,7 +24,7 @@ class RawTexts(Struct):
     """The texts of one resource's objects in one server. `paths` are the fields that Go keeps as text."""
 
     paths: Sequence[FieldPath]
-    # uid -> the texts that differ from what storage makes of them.
+    # uid -> the texts that differ from what storage makes of them, for each object that this server has written.
     kept: dict[str, Texts] = msgspec.field(default_factory=dict)
 
     def of_stored(self, old: Object) -> Texts:
@@ -46,7 +46,11 @@ class RawTexts(Struct):
         return texts
 
     def differ(self, obj: Object, old: Object, *within: str) -> bool:
-        """Reports whether any text below the field `within` differs from the stored one."""
+        """Reports whether any text below the field `within` differs from the stored one. An object that another server has written, from
+        whose state this one was made, has no known texts: its values are compared."""
+        if metadata(old).get("uid", "") not in self.kept:
+            values = dict(self._found(old))
+            return any(value != values.get(at) for at, value in self._found(obj) if at[: len(within)] == within)
         new, before = self.of_new(obj, old), self.of_stored(old)
         return any(text != before.get(at) for at, text in new.items() if at[: len(within)] == within)
 
@@ -54,9 +58,7 @@ class RawTexts(Struct):
         """Remembers the texts of an object that was stored."""
         values = dict(self._found(obj))
         lost = {at: text for at, text in self.of_new(obj, old).items() if text != _written(values[at])}
-        self.forget(obj)
-        if lost:
-            self.kept[metadata(obj)["uid"]] = lost
+        self.kept[metadata(obj)["uid"]] = lost
 
     def forget(self, obj: Object) -> None:
         self.kept.pop(metadata(obj).get("uid", ""), None)

@@ -11,7 +11,9 @@ from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.case import Target, Timing
 from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.exploring import explore, reporting
-from fakeapiserver.sweep.exploring.explore import Case, Exploration, Learnt, SpecResult
+from fakeapiserver.sweep.exploring.cases import Case
+from fakeapiserver.sweep.exploring.explore import Exploration, Learnt
+from fakeapiserver.sweep.exploring.findings import SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.reporting import Results, details_of, estimate

@@ -276,6 +276,12 @@ class _Case:
         run.output = self._operator.output()
         return run
 
+    @property
+    def record(self) -> Run:
+        """The record of the steps so far."""
+        self._run.output = self._operator.output()
+        return self._run
+
     def _finish(self) -> None:
         run, cluster = self._run, self.cluster
         run.requests = cluster.requests.all().by(user=USERS)

@@ -157,7 +157,7 @@ def shown(path: Path) -> str:
 
 
 def _below(place: Place) -> Iterator[Place]:
-    value, schema = place.value, values.merged(place.schema)
+    value, schema = place.value, values.inferred(values.merged(place.schema), place.value)
     if value is None:
         yield from _below_unset(place, schema)
     elif isinstance(value, dict):
@@ -232,7 +232,7 @@ def _changes_of(place: Place) -> Iterator[Change]:
 
 
 def _values_of(place: Place) -> Sequence[Any]:
-    value, schema = place.value, values.merged(place.schema)
+    value, schema = place.value, values.inferred(values.merged(place.schema), place.value)
     suggested = shapes.suggested(place.name, schema, value, place.parent) or []
     if isinstance(value, list):
         several = [*suggested, *_lists(place, schema, value)]

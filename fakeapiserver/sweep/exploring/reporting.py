@@ -1,11 +1,18 @@
 """The report of an exploration as text and as data."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from fakeapiserver.sweep import document
 from fakeapiserver.sweep.document import CaseDocument, ExploreDocument, Outcome, Repeat, Swept
-from fakeapiserver.sweep.exploring.explore import NOTHING, Case, Exploration, Learnt, SpecResult, id_of
+from fakeapiserver.sweep.exploring.cases import NOTHING, Case, id_of
+from fakeapiserver.sweep.exploring.explore import Exploration, Learnt
+from fakeapiserver.sweep.exploring.findings import SpecResult
 from fakeapiserver.sweep.reporting import counted, details, estimate
+
+# Characters of a server's words, and fields of a list.
+_SHOWN: Final = 200
+_NAMED: Final = 12
 
 
 def text_of(report: Exploration, again: Repeat) -> str:
@@ -15,6 +22,14 @@ def text_of(report: Exploration, again: Repeat) -> str:
         lines += [f"{number}. {finding.title}", *details(finding, again), ""]
     if report.without_effect:
         lines += [f"fields without any effect: {', '.join(report.without_effect)}", ""]
+    if refused := _refused(report):
+        lines += [
+            "specs that the operator doesn't carry out, since the API server refuses what it writes:",
+            *refused,
+            "",
+        ]
+    if report.not_reached:
+        lines += [f"fields that weren't changed, since {why}: {names}" for why, names in _not_reached(report)] + [""]
     parts = [
         f"{counted(len(report.findings), 'finding')} in {counted(len(report.results), 'case')}, {report.seconds:.0f} s",
         f"{len(report.tried)} of {counted(len(report.fields), 'field')} changed, {counted(report.states, 'different state')}",
@@ -31,6 +46,23 @@ def text_of(report: Exploration, again: Repeat) -> str:
     return "\n".join([*lines, "; ".join(parts)])
 
 
+def _refused(report: Exploration) -> list[str]:
+    """A line for each field, with its first case."""
+    first = {result.fields[-1]: result for result in reversed(report.results) if result.refused and result.fields}
+    return [f"  {result.id}: {result.refused[0][:_SHOWN]}" for result in [*reversed(first.values())]]
+
+
+def _not_reached(report: Exploration) -> list[tuple[str, str]]:
+    """The fields for each reason, of which only the first are named."""
+    by_reason: dict[str, list[str]] = {}
+    for field, reason in report.not_reached.items():
+        by_reason.setdefault(reason, []).append(field)
+    return [
+        (reason, ", ".join(fields[:_NAMED]) + (f" and {len(fields) - _NAMED} more" if len(fields) > _NAMED else ""))
+        for reason, fields in by_reason.items()
+    ]
+
+
 def document_of(report: Exploration, swept: Swept) -> ExploreDocument:
     """The same as data."""
     finding_of_case = {cause: number for number, each in enumerate(report.findings, 1) for cause in each.causes}
@@ -43,6 +75,8 @@ def document_of(report: Exploration, swept: Swept) -> ExploreDocument:
             if report.without_effect
             else []
         ),
+        *(f"Fields that weren't changed, since {why}: {names}." for why, names in _not_reached(report)),
+        *(f"The operator's writes are refused with {line.strip()}" for line in _refused(report)),
         *([f"{counted(left, 'case')} of those planned were not run: the budget was used up."] if left else []),
     ]
     return ExploreDocument(

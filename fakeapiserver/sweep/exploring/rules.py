@@ -1,4 +1,4 @@
-"""What the CEL rules of a schema (`x-kubernetes-validations`) suggest: values that they name, and fields that must change together."""
+"""Suggestions of the CEL rules of a schema (`x-kubernetes-validations`): values that they name, and fields that must change together."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.cluster import Cluster
@@ -64,7 +64,7 @@ def beginning_of(scenario: Scenario) -> Scenario:
 
 def with_steps(scenario: Scenario, steps: Sequence[Any]) -> Scenario:
     """The scenario with other steps."""
-    return Scenario(steps, scenario.objects, scenario.options, scenario.namespace, scenario.ignore, scenario.invariants)
+    return structs.replace(scenario, steps=steps)
 
 
 def with_manifest(scenario: Scenario, old: Object, new: Object) -> Scenario:

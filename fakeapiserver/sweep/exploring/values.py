@@ -114,6 +114,21 @@ def grown(schema: Schema, items: Sequence[Any]) -> list[Any]:
     return [*items, new]
 
 
+def inferred(schema: Schema, value: Any) -> Schema:
+    """The schema, with what a value shows where it says nothing: the members of an object that keeps unknown fields, and types."""
+    if schema.get("type", "object") not in ("object", "array") or schema.get("additionalProperties"):
+        return schema
+    if isinstance(value, Mapping) and not properties(schema):
+        members = {name: inferred({}, member) for name, member in value.items()}
+        return {**schema, "type": "object", "properties": members}
+    if isinstance(value, list) and value and not (schema.get("items") or {}).get("type"):
+        return {**schema, "type": "array", "items": inferred({}, value[0])}
+    if "type" in schema:
+        return schema
+    types = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return {**schema, "type": types[type(value)]} if type(value) in types else schema
+
+
 def properties(schema: Schema) -> Mapping[str, Schema]:
     """The properties that are named."""
     return schema.get("properties") or {}

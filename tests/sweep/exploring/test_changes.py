@@ -142,6 +142,15 @@ def changes_of(properties: dict[str, Any], obj: dict[str, Any], **constraints: A
             {"users": {"type": "array", "items": NAMED}}, {}, 'spec.users = [{"name": "example"}]', id="a field of an unset list's item",
         ),
         pytest.param(
+            {"template": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            {"template": {"spec": {"tolerations": [{"key": "a"}], "replicas": 3}}}, "spec.template.spec.tolerations unset",
+            id="a field that no schema has",
+        ),
+        pytest.param(
+            {"template": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}, {"template": {"spec": {"replicas": 3}}},
+            "spec.template.spec.replicas = 4", id="a number that no schema has",
+        ),
+        pytest.param(
             {"mode": {"type": "string", "x-kubernetes-validations": [{"rule": "self in ['fast', 'safe']"}]}}, {},
             'spec.mode = "safe"', id="a text of a rule",
         ),

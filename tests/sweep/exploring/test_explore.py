@@ -11,7 +11,7 @@ import yaml
 
 from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.case import Target
-from fakeapiserver.sweep.exploring import explore
+from fakeapiserver.sweep.exploring import cases, explore
 from fakeapiserver.sweep.exploring.explore import Exploration
 from fakeapiserver.sweep.in_process import InProcess
 from tests.sweep.exploring import sites
@@ -79,12 +79,18 @@ def test_the_right_operator_passes() -> None:
 def test_the_plan() -> None:
     site = {**SITE, "spec": {**SITE["spec"], "theme": "dark"}}
     with explore.learn(target(document={**SCENARIO, "steps": [{"apply": site}]})) as learnt:
-        names = [explore.id_of(each) for each in explore.plan(learnt, 40)]
-        assert learnt.refused == 1  # no size for a dark site
+        names = [cases.id_of(each) for each in explore.plan(learnt, 40)]
+        assert {each.id for each in learnt.refused} == {
+            'spec.storage = "512Mi"',
+            'spec.storage = "1024Mi"',
+            "spec.size = -1",
+        }
+        assert [each for each in names if each.startswith("spec.size = 0, with spec.theme")]  # a dark site has a size
         assert names[0] == "no change"
         assert len(names) == 40
-        assert all(", then " in name for name in names[1 + len(learnt.singles) :])
-        assert not [explore.id_of(each) for each in explore.plan(learnt, 500, 1) if len(each) > 1]
+        moves = [name for name in names if ", then " not in name]
+        assert names[: len(moves)] == moves
+        assert not [cases.id_of(each) for each in explore.plan(learnt, 500, 1) if len(each) > 1]
 
 
 @pytest.mark.parametrize(

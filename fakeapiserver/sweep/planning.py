@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import structs
 
 from fakeapiserver.evidence.entry import RequestEntry
-from fakeapiserver.sweep import observations
+from fakeapiserver.sweep import observations, ordering
 from fakeapiserver.sweep.case import Run
 from fakeapiserver.sweep.observations import Observed
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
@@ -65,7 +65,7 @@ def plan(
         "webhook": _webhooks(first, points, acts),
         "clock": _clock(seen),
     }
-    return list(dict.fromkeys(each for kind in kinds for each in makers[kind]))
+    return ordering.by_promise(dict.fromkeys(each for kind in kinds for each in makers[kind]))
 
 
 def smaller(perturbation: Perturbation, first: Run) -> list[Perturbation]:

@@ -16,7 +16,7 @@ from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.storage.interface import Compacted
-from fakeapiserver.sweep import states
+from fakeapiserver.sweep import rights, states
 from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
@@ -82,7 +82,8 @@ class Run(Struct):
     - `known`: whether the operator could know the state after each step. `reached`: whether the perturbation took place.
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
     - `watched`: the resources that the operator watches; `watched_first`: those before the first step.
-    - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when."""
+    - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when.
+    - `exits`: the statuses with which the operator has ended by itself. `has_limited_rights`: it may not do everything."""
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
@@ -103,6 +104,8 @@ class Run(Struct):
     titles: list[str] = field(default_factory=list)
     change_marks: list[int] = field(default_factory=list)
     webhooks: dict[str, list[str]] = field(default_factory=dict)
+    exits: list[int] = field(default_factory=list)
+    has_limited_rights: bool = False
 
 
 class DoesNotStart(OSError):
@@ -129,6 +132,8 @@ def prepared(target: Target) -> Iterator[Base]:
         if scenario.objects:
             cluster.apply(scenario.objects, namespace=scenario.namespace)
             cluster.settle()
+        if scenario.service_account:
+            rights.grant(cluster, scenario.service_account)
         yield Base(cluster, fresh)
 
 
@@ -209,6 +214,8 @@ class _Case:
         self._title = ""
         self._restless = ""
         self._started: set[int] = set()
+        self._groups = rights.groups_of(target.scenario.service_account)
+        self._run.has_limited_rights = bool(target.scenario.service_account)
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
@@ -317,7 +324,7 @@ class _Case:
         with self._lock:
             self._incarnations += 1
             self._note("started")
-            self._operator.start(self.cluster, f"{USER}-{self._incarnations}")
+            self._operator.start(self.cluster, f"{USER}-{self._incarnations}", self._groups)
 
     def _stop(self) -> None:
         """Kills the operator. Its leases run out, as they would in time."""
@@ -358,6 +365,7 @@ class _Case:
         status = self._operator.ended
         if status is None:
             return True
+        self._run.exits.append(status)
         if self._operator.starts > _MAX_RESTARTS:
             self._run.problems.append(
                 f"the operator exits again and again: {self._operator.starts} times, with status {status}"

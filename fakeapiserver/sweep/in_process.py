@@ -52,12 +52,10 @@ class InProcessOperator:
         self._errors: list[str] = []
         self.starts = 0
 
-    def start(self, cluster: Cluster, user: str) -> None:
+    def start(self, cluster: Cluster, user: str, groups: Sequence[str]) -> None:
         """Returns when its caches are filled. An error of its start ends it."""
         assert self._running is None
-        operator = cluster.operator(
-            self._setup, name=_NAME, user=user, groups=["system:masters"], options=self._options
-        )
+        operator = cluster.operator(self._setup, name=_NAME, user=user, groups=groups, options=self._options)
         self.starts += 1
         self._running = operator
         try:

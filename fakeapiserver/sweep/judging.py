@@ -13,10 +13,12 @@ from fakeapiserver.sweep.states import Difference
 from fakeapiserver.sweep.timeline import Event
 
 SymptomKind = Literal[
-    "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready",
+    "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready", "exit",
+    "forbidden", "loop",
 ]  # fmt: skip
 _GRAVEST_FIRST: Final[Sequence[SymptomKind]] = (
-    "panic", "invariant", "lost", "missing", "additional", "step", "changed", "fresh", "back", "ready", "restless",
+    "panic", "invariant", "lost", "missing", "additional", "step", "exit", "forbidden", "changed", "fresh", "back", "ready",
+    "restless", "loop",
 )  # fmt: skip
 _DATA: Final = ("persistentvolumeclaims ", "persistentvolumes ", "secrets ")
 # The state after the last step.
@@ -33,7 +35,8 @@ class Symptom(Struct, frozen=True, order=True):
 
 def gravity(symptom: Symptom) -> int:
     """The rank of a symptom, 0 for the gravest: lost data, a crash, a broken invariant, other deleted objects, missing and additional ones,
-    a step that fails, wrong fields, what `explore` finds, an operator that doesn't come to rest, and a wrong status."""
+    a step that fails, an exit, a missing right, wrong fields, what `explore` finds, an operator that doesn't come to rest or writes in
+    vain, and a wrong status."""
     if symptom.kind == "lost" and symptom.subject.startswith(_DATA):
         return 0
     if symptom.kind == "changed" and " status" in symptom.subject:

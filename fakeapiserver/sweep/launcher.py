@@ -20,8 +20,8 @@ class OperatorUnderTest(Protocol):
     def ended(self) -> int | None:
         """The exit status if it has ended by itself, negative for a signal."""
 
-    def start(self, cluster: Cluster, user: str) -> None:
-        """Starts it as a user who may do everything. Raises OSError if that is impossible."""
+    def start(self, cluster: Cluster, user: str, groups: Sequence[str]) -> None:
+        """Starts it as a user of these groups. Raises OSError if that is impossible."""
 
     def kill(self) -> None:
         """Ends it at once, without a goodbye. Does nothing if it doesn't run."""

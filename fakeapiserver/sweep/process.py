@@ -77,9 +77,9 @@ class OperatorProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def start(self, cluster: Cluster, user: str) -> None:
-        """Starts the operator as a user who may do everything. Raises OSError if there is no such program."""
-        self.launch(cluster.user(user, groups=["system:masters"]))
+    def start(self, cluster: Cluster, user: str, groups: Sequence[str]) -> None:
+        """Starts the operator as a user of these groups. Raises OSError if there is no such program."""
+        self.launch(cluster.user(user, groups=groups))
 
     def launch(self, kubeconfig: str) -> None:
         """Starts the operator with these credentials. Raises OSError if there is no such program."""

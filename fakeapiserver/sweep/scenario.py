@@ -10,6 +10,7 @@ steps:
 - wait: deployments/web
   for: Available
 - advance: 1h
+- stop: nodes/node-1              # and `start`: the node loses its power, and gets it back
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +67,7 @@ class Scenario(Struct, frozen=True):
     """The steps. `objects` are applied before the operator starts; `options` are those of Cluster.
 
     `namespace`: of objects that name none. `ignore`: fields that may differ, such as `configmaps.data.time`. `invariants` hold at every
-    moment.
+    moment. `service_account`: the one whose rights the operator has, as `NAMESPACE/NAME`; "": it may do everything.
     """
 
     steps: Sequence[Step] = ()
@@ -75,6 +76,7 @@ class Scenario(Struct, frozen=True):
     namespace: str = "default"
     ignore: Sequence[str] = ()
     invariants: Sequence[Invariant] = ()
+    service_account: str = ""
 
     @property
     def words(self) -> Sequence[str]:
@@ -132,10 +134,11 @@ def of_document(document: Any, folder: Path, name: str) -> Scenario:
         namespace,
         _texts(document, "ignore", name),
         [_invariant(each, name) for each in _list(document, "invariants", name)],
+        _service_account(document, name),
     )
 
 
-_FIELDS: Final = frozenset(("steps", "objects", "crds", "nodes", "namespace", "ignore", "invariants"))
+_FIELDS: Final = frozenset(("serviceAccount", "steps", "objects", "crds", "nodes", "namespace", "ignore", "invariants"))
 _INVARIANT: Final = ("name", "resource", "that")
 # Each step by its first word, with the other fields that it takes.
 _STEPS: Final[Mapping[str, frozenset[str]]] = {
@@ -145,7 +148,10 @@ _STEPS: Final[Mapping[str, frozenset[str]]] = {
     "delete": frozenset(),
     "wait": frozenset(("for", "timeout")),
     "advance": frozenset(),
+    "stop": frozenset(),
+    "start": frozenset(),
 }
+_NODE_STEPS: Final = ("stop", "start")
 
 
 def _invariant(document: Any, name: str) -> Invariant:
@@ -159,6 +165,13 @@ def _invariant(document: Any, name: str) -> Invariant:
     except ValueError as error:
         problem = str(error).splitlines()[0].removeprefix("compilation failed: ERROR: ")
         raise ValueError(f"{name}: the invariant {title!r} is no CEL expression over `objects`: {problem}") from None
+
+
+def _service_account(document: Mapping[str, Any], name: str) -> str:
+    account = _text(document, "serviceAccount", name)
+    if account and account.count("/") != 1:
+        raise ValueError(f"{name}: serviceAccount is a namespace and a name such as system/manager, not {account!r}")
+    return account
 
 
 def _list(mapping: Mapping[str, Any], field: str, name: str) -> list[Any]:
@@ -187,9 +200,21 @@ def _step(step: Any, name: str, folder: Path, default: str) -> Step:
     if verb == "advance":
         seconds = _seconds(target, name)
         return Step(f"advance {target}", lambda cluster: cluster.clock.advance(seconds))
+    if verb in _NODE_STEPS:
+        return _on_node(verb, target, name)
     if "/" not in target:
         raise ValueError(f"{name}: {verb} needs an object such as widgets/web, not {target!r}")
     return Step(f"{verb} {target}", _on_object(verb, target, step, namespace, name))
+
+
+def _on_node(verb: str, target: str, name: str) -> Step:
+    """Pulls a node's plug, or puts it back."""
+    resource, _, node = target.partition("/")
+    if resource not in ("node", "nodes") or not node:
+        raise ValueError(f"{name}: {verb} needs a simulated node such as nodes/node-1, not {target!r}")
+    if verb == "stop":
+        return Step(f"stop {target}", lambda cluster: cluster.nodes.stop(node))
+    return Step(f"start {target}", lambda cluster: cluster.nodes.start(node))
 
 
 def _on_object(

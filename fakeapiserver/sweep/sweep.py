@@ -2,21 +2,26 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.sweep import case, invariants, planning, states, wording
+from fakeapiserver.sweep import case, habits, invariants, planning, states, wording
 from fakeapiserver.sweep.case import Base, Expected, Run, Target
 from fakeapiserver.sweep.grouping import Evidence, group
-from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, judge
+from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, gravity, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.timeline import Event, timeline
 
+# The cause of symptoms that an undisturbed run shows.
+NOTHING: Final = "no surprise"
+_UNDISTURBED: Final = "Nothing was done to the operator."
+
 
 class Learnt(Struct):
     """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None if
-    that isn't planned. `base`: the cluster that cases are forks of, None for new ones."""
+    that isn't planned. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any."""
 
     first: Run
     second: Run
@@ -24,6 +29,7 @@ class Learnt(Struct):
     plan: Sequence[Perturbation]
     later: Expected | None = None
     base: Base | None = None
+    symptoms: Sequence[Symptom] = ()
 
     @property
     def seconds(self) -> float:
@@ -82,11 +88,14 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     if any(each.kind == "clock" for each in planned):
         in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
         later = Expected(in_time.states, noise, expected.watched)
-    return Learnt(first, second, expected, planned, later, base)
+    return Learnt(first, second, expected, planned, later, base, habits.forbidden(first))
 
 
 def named(learnt: Learnt, name: str) -> list[Perturbation]:
-    """The perturbation with this name, which may also be a part of a planned one. Raises ValueError for an unknown name."""
+    """The perturbation with this name, which may also be a part of a planned one, none for NOTHING. Raises ValueError for an unknown
+    name."""
+    if name == NOTHING:
+        return []
     for each in learnt.plan:
         for perturbation in (each, *planning.smaller(each, learnt.first)):
             if perturbation.id == name:
@@ -119,6 +128,8 @@ def sweep(
         progress(len(done), len(perturbations), result)
     results = [done[each] for each in perturbations if each in done]
     findings = group([_evidence(each) for each in results])
+    if learnt.symptoms:
+        findings.append(Finding(learnt.symptoms, [NOTHING], learnt.first.seconds, surprise=_UNDISTURBED))
     for finding in findings:
         _shrink(target, finding, learnt, began + budget)
     unsure = [each for each in results if not each.repeats or each.error]
@@ -147,7 +158,13 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
         run = case.run(target, perturbation, expected, learnt.base)
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")
-    symptoms = judge(run, learnt.first, expected, target.scenario) if run.reached else []
+    symptoms: list[Symptom] = []
+    if run.reached:
+        symptoms = [
+            *judge(run, learnt.first, expected, target.scenario),
+            *habits.symptoms(run, learnt.first, perturbation),
+        ]
+        symptoms.sort(key=gravity)
     result = CaseResult(perturbation, symptoms, run.seconds, run.reached)
     if symptoms:
         result.timeline = timeline(run, perturbation)

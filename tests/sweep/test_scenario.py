@@ -59,6 +59,19 @@ def test_the_steps_do_what_users_do(tmp_path: Path) -> None:
             cluster.get("deploy/web")
 
 
+def test_a_node_is_lost_and_comes_back(tmp_path: Path) -> None:
+    steps = [{"stop": "nodes/node-1"}, {"advance": "1m"}, {"start": "nodes/node-1"}]
+    read_one = read({"steps": steps, "nodes": 1}, tmp_path)
+    with Cluster(**read_one.options) as cluster:
+        ready = []
+        for step in read_one.steps:
+            step.run(cluster)
+            cluster.settle()
+            conditions = cluster.get("nodes/node-1")["status"]["conditions"]
+            ready.append(next(each["status"] for each in conditions if each["type"] == "Ready"))
+    assert ready == ["True", "Unknown", "True"]
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -75,6 +88,9 @@ def test_the_steps_do_what_users_do(tmp_path: Path) -> None:
             {"steps": [{"delete": "x/y"}], "invariants": [{"name": "a", "resource": "pods", "that": "1 +"}]},
             "the invariant 'a' is no CEL expression over `objects`",
         ),
+        ({"steps": [{"stop": "pods/web"}]}, "stop needs a simulated node such as nodes/node-1, not 'pods/web'"),
+        ({"steps": [{"start": "node-1"}]}, "start needs a simulated node such as nodes/node-1"),
+        ({"steps": [{"delete": "x/y"}], "serviceAccount": "manager"}, "serviceAccount is a namespace and a name"),
         ({"steps": [{"patch": "x/y"}]}, "patch needs `with`"),
         ({"steps": [{"patch": "x/y", "with": 3}]}, "patch needs the fields to change"),
         ({"steps": [{"scale": "x/y", "to": -1}]}, "scale needs a number of replicas"),

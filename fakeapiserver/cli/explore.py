@@ -9,13 +9,13 @@ from fakeapiserver.cli import cases
 from fakeapiserver.cli.arguments import UsageError, count, read_into, text
 from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.case import Target, Timing
-from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.exploring import explore, reporting
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.explore import Exploration, Learnt
 from fakeapiserver.sweep.exploring.findings import SpecResult
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.reporting import Results, details_of, estimate
 
 _MOST_CASES: Final = 100_000

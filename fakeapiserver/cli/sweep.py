@@ -10,10 +10,10 @@ from fakeapiserver.cli.arguments import InvalidArgument, UsageError, read_into, 
 from fakeapiserver.sweep import reporting, scenario
 from fakeapiserver.sweep import sweep as sweeps
 from fakeapiserver.sweep.case import Target, Timing, prepared
-from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
 
 

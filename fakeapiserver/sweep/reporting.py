@@ -9,11 +9,11 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.sweep import differences, document
 from fakeapiserver.sweep.case import Target
-from fakeapiserver.sweep.document import CaseDocument, Outcome, Repeat, SweepDocument, Swept
 from fakeapiserver.sweep.exploring.findings import SpecResult
 from fakeapiserver.sweep.judging import Finding
+from fakeapiserver.sweep.report import differences, document
+from fakeapiserver.sweep.report.document import CaseDocument, Outcome, Repeat, SweepDocument, Swept
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
 from fakeapiserver.sweep.timeline import shown_lines
 

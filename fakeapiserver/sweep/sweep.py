@@ -6,12 +6,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fakeapiserver.sweep import case, habits, invariants, planning, states, wording
+from fakeapiserver.sweep import case, habits, invariants, states
 from fakeapiserver.sweep.case import Base, Expected, Run, Target
 from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, gravity, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
+from fakeapiserver.sweep.planning import plan as planning
+from fakeapiserver.sweep.report import wording
 from fakeapiserver.sweep.timeline import Event, timeline
 
 # The cause of symptoms that an undisturbed run shows.

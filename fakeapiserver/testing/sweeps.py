@@ -21,13 +21,13 @@ from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reporting, sweep
 from fakeapiserver.sweep.case import StepFailed, Target, Timing, prepared
-from fakeapiserver.sweep.document import Swept
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.invariants import Invariant, Moment
 from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.perturbation import KINDS, Kind
 from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.scenario import Scenario, Stage
 
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.

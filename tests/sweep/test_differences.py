@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.sweep import differences, states
+from fakeapiserver.sweep import states
 from fakeapiserver.sweep.judging import Comparison
+from fakeapiserver.sweep.report import differences
 
 CONFIG: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "db"}, "data": {"size": "1"}}
 LARGE: dict[str, Any] = {**CONFIG, "data": {f"key-{number}": "x" * 500 for number in range(40)}}

@@ -5,11 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fakeapiserver.sweep import document, junit, reporting, wording
-from fakeapiserver.sweep.document import SweepDocument, Swept
+from fakeapiserver.sweep import reporting
 from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Symptom
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
+from fakeapiserver.sweep.report import document, junit, wording
+from fakeapiserver.sweep.report.document import SweepDocument, Swept
 from fakeapiserver.sweep.states import Difference
 from fakeapiserver.sweep.sweep import CaseResult, Report
 from fakeapiserver.sweep.timeline import Event

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakeapiserver.sweep.ordering import by_promise
 from fakeapiserver.sweep.perturbation import Perturbation, WritePoint
+from fakeapiserver.sweep.planning.ordering import by_promise
 
 
 def write(verb: str, name: str) -> WritePoint:

@@ -7,7 +7,9 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from fakeapiserver.sweep.document import (
+from fakeapiserver.sweep.judging import Symptom
+from fakeapiserver.sweep.page import page
+from fakeapiserver.sweep.report.document import (
     CaseDocument,
     DifferenceDocument,
     Document,
@@ -15,8 +17,6 @@ from fakeapiserver.sweep.document import (
     StatesDocument,
     SweepDocument,
 )
-from fakeapiserver.sweep.judging import Symptom
-from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.timeline import Event
 
 HOSTILE = "<script>alert('x')</script>\"'&\x00\x1b[31m\u202e%0A\n]]>--><img src=http://evil.example/x onerror=alert(1)>"

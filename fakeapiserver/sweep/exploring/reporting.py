@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from fakeapiserver.sweep import document
-from fakeapiserver.sweep.document import CaseDocument, ExploreDocument, Outcome, Repeat, Swept
 from fakeapiserver.sweep.exploring.cases import NOTHING, Case, id_of
 from fakeapiserver.sweep.exploring.explore import Exploration, Learnt
 from fakeapiserver.sweep.exploring.findings import SpecResult
+from fakeapiserver.sweep.report import document
+from fakeapiserver.sweep.report.document import CaseDocument, ExploreDocument, Outcome, Repeat, Swept
 from fakeapiserver.sweep.reporting import counted, details, estimate
 
 # Characters of a server's words, and fields of a list.

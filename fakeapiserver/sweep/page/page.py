@@ -14,7 +14,9 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from fakeapiserver.sweep import kinds
-from fakeapiserver.sweep.document import (
+from fakeapiserver.sweep.page import lanes
+from fakeapiserver.sweep.page.html import Markup, joined, tag
+from fakeapiserver.sweep.report.document import (
     CaseDocument,
     DifferenceDocument,
     Document,
@@ -22,8 +24,6 @@ from fakeapiserver.sweep.document import (
     Outcome,
     StatesDocument,
 )
-from fakeapiserver.sweep.page import lanes
-from fakeapiserver.sweep.page.html import Markup, joined, tag
 
 _HERE: Final = Path(__file__).parent
 # Of the differences of a finding, the first are shown at once.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from fakeapiserver.sweep.document import CaseDocument, Document
+from fakeapiserver.sweep.report.document import CaseDocument, Document
 
 
 def junit_of(document: Document, details: Sequence[str]) -> bytes:

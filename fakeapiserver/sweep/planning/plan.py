@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import structs
 
 from fakeapiserver.evidence.entry import RequestEntry
-from fakeapiserver.sweep import observations, ordering
 from fakeapiserver.sweep.case import Run
-from fakeapiserver.sweep.observations import Observed
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
+from fakeapiserver.sweep.planning import observations, ordering
+from fakeapiserver.sweep.planning.observations import Observed
 from fakeapiserver.sweep.scenario import WAIT
 
 _OTHERS: Final = frozenset(("leases", "events"))

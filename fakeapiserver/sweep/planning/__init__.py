@@ -1,0 +1,1 @@
+"""The perturbations that are worth trying, and their order."""

@@ -33,6 +33,8 @@ _VIRTUAL_PAUSE: Final = 2.0
 _LATE_ROUNDS: Final = 50
 # Seconds without a request after which the operator is at rest if the learnt state is there. What comes later is seen in the end.
 _SHORT_QUIET: Final = 0.1
+# Seconds for which an operator may compute without being called restless.
+_LONGEST_COMPUTATION: Final = 60.0
 # The same uids, generated names and addresses in every run.
 _SEED: Final = 1
 # Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
@@ -388,6 +390,7 @@ class _Case:
         wanted = learnt[self._step] if is_known else None
         is_brief = wanted is not None and self.conductor.is_idle and self._step < len(learnt) - 1
         deadline = self._now() + self._timing.patience
+        longest = time.monotonic() + _LONGEST_COMPUTATION
         while True:
             self._operator_is_well()
             problem = self._restless = self._settle(_SHORT_QUIET if is_brief else self._operator.quiet)
@@ -396,6 +399,10 @@ class _Case:
                 continue
             self._learn_names()
             is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
+            is_expected = wanted is not None and is_there
+            if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
+                deadline = self._now() + self._timing.patience
+                continue
             if (problem and not is_brief) or is_there or self._now() > deadline:
                 break
             if not is_brief:

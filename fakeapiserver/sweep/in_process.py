@@ -43,6 +43,8 @@ class InProcessOperator:
     """An operator in one cluster."""
 
     quiet = 0.0
+    # It is in the cluster's event loop, which nothing else goes on in meanwhile.
+    computes = False
 
     def __init__(self, setup: Setup, options: ManagerOptions | None) -> None:
         self._setup = setup

@@ -20,6 +20,10 @@ class OperatorUnderTest(Protocol):
     def ended(self) -> int | None:
         """The exit status if it has ended by itself, negative for a signal."""
 
+    @property
+    def computes(self) -> bool:
+        """Whether it is at work without sending requests."""
+
     def start(self, cluster: Cluster, user: str, groups: Sequence[str]) -> None:
         """Starts it as a user of these groups. Raises OSError if that is impossible."""
 

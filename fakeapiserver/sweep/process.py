@@ -19,6 +19,7 @@ from typing import IO, Final
 
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.sweep import computing
 from fakeapiserver.sweep import reaper as reaper_module
 
 _PLACEHOLDER: Final = re.compile(r"\{(kubeconfig|port(?::[a-z-]+)?)\}")
@@ -114,6 +115,11 @@ class OperatorProcess:
     def ended(self) -> int | None:
         """The exit status if it has ended by itself, negative for a signal."""
         return self._process.poll() if self._process is not None else None
+
+    @property
+    def computes(self) -> bool:
+        """Whether a thread of the operator's processes is runnable for a while."""
+        return self._process is not None and computing.computes(self._process.pid)
 
     def kill(self) -> None:
         """Kills the process and its children at once, as a node that fails does. Does nothing if it doesn't run."""

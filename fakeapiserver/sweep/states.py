@@ -45,7 +45,8 @@ _GENERATED: Final = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The volume that the admission plugin ServiceAccount adds to pods.
 _TOKEN_VOLUME: Final = re.compile(r"kube-api-access-[a-z0-9]{5}")
-_ADDRESS: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+# By itself, or as a part of a URL or of an endpoint with its port; no version of an image.
+_ADDRESS: Final = re.compile(r"(?<![\w.:-])\d{1,3}(\.\d{1,3}){3}(?![\w.-])")
 # Annotations about the way to a state: how often a deployment was changed, when endpoints were.
 _OF_THE_WAY: Final = frozenset((
     "deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation",
@@ -286,9 +287,7 @@ def _replacing(names: Mapping[str, str], generation: Any) -> Callable[[Any], Any
     def _named(text: str) -> str:
         if _TIME.fullmatch(text):
             return "<time>"
-        if _ADDRESS.fullmatch(text):
-            return "<address>"
-        text = _TOKEN_VOLUME.sub("kube-api-access-*", text)
+        text = _ADDRESS.sub("<address>", _TOKEN_VOLUME.sub("kube-api-access-*", text))
         return parts.sub(lambda found: names[found[0]], text) if parts is not None else text
 
     return replaced

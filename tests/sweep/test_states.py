@@ -77,6 +77,23 @@ def test_the_node_of_a_volume_is_chance() -> None:
     assert texts(states.differences(first, second, frozenset())) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("10.0.0.7", "<address>"),
+        ("10.0.0.7:2181", "<address>:2181"),
+        ("redis://10.0.0.7:6379/0", "redis://<address>:6379/0"),
+        ("10.0.0.7,10.0.0.8", "<address>,<address>"),
+        ("app:1.2.3.4", "app:1.2.3.4"),
+        ("v1.2.3.4-rc.1", "v1.2.3.4-rc.1"),
+        ("1.2.3", "1.2.3"),
+    ],
+)
+def test_addresses_are_chance(text: str, plain: str) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}, "data": {"text": text}}
+    assert state(obj)["configmaps default/site"]["data"] == {"text": plain}
+
+
 def test_a_pod_of_a_stateful_set_has_a_name_of_its_own() -> None:
     with Cluster(nodes=1, local_storage=True) as cluster:
         cluster.apply([WEB, DATABASE])

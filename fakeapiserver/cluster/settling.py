@@ -1,6 +1,7 @@
 """`cluster.settle(with_=…)`: rest includes the operator under test, whose requests and watches are known."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, cast
@@ -12,6 +13,9 @@ from fakeapiserver.controller_runtime.manager import Manager
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.request_log import RequestLog
 from fakeapiserver.server.local import LocalServer
+from fakeapiserver.storage.interface import Compacted, StoredObject
+from fakeapiserver.storage.keys import resource_of
+from fakeapiserver.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
     from fakeapiserver.endpoints.request import Request
@@ -20,8 +24,17 @@ if TYPE_CHECKING:
 Operator = str | Manager
 Operators = Operator | Sequence[Operator]
 
+# The method, the path and the status of a request.
+_Sent = tuple[str, str, int]
+
 # Leader election renews its lease all the time.
 _LEASES: Final = "leases"
+# Objects that say nothing about where an operator has arrived.
+_OTHERS: Final = frozenset((_LEASES, "events"))
+# Times, and the numbers that go up with each write.
+_PASSING: Final = re.compile(
+    rb"""\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|"resourceVersion":"\d+"|"(observedG|g)eneration":\d+"""
+)
 # Seconds between two looks at the queues of a manager, which may run in another event loop.
 _PAUSE: Final = 0.005
 
@@ -42,7 +55,7 @@ async def settle(
         if clients is None:
             return
         await clients.rest(quiet, deadline)
-        if api.storage.revision == revision:
+        if not _is_progress(api.storage, revision):
             return
 
 
@@ -69,11 +82,13 @@ class _Clients:
         }
 
     async def rest(self, quiet: float, deadline: float) -> None:
-        """Returns when these clients have sent no request for `quiet` seconds, during which nothing was written and none of their requests
-        was in flight. Raises NotSettled."""
+        """Returns when these clients have sent no new request for `quiet` seconds, during which nothing was written.
+
+        An operator that polls, or tries the same again and again without changing anything, is at rest. Raises NotSettled."""
         loop = asyncio.get_running_loop()
         since = loop.time()
         seen, revision = self._log.last, self._storage.revision
+        known = set[_Sent]()
         while (left := since + quiet - loop.time()) > 0 or (left := _PAUSE * self._is_busy) > 0:
             if loop.time() > deadline:
                 raise NotSettled(f"still moving: {'; '.join([*self._moving()][:5]) or 'requests go on'}")
@@ -82,10 +97,17 @@ class _Clients:
                     await self._log.wait()
             except TimeoutError:
                 pass
-            is_awaited = any(map(self._counts, self._log.after(seen)))
-            if is_awaited or self._is_busy or self._storage.revision != revision:
+            sent = {_sent(entry) for entry in self._log.after(seen) if self._counts(entry)}
+            is_progress = _is_progress(self._storage, revision)
+            if is_progress or sent - known or self._begins(known):
                 since = loop.time()
+            known = sent if is_progress else known | sent
             seen, revision = self._log.last, self._storage.revision
+
+    def _begins(self, known: set[_Sent]) -> bool:
+        """Reports whether there is something to do for these clients but requests that they have sent before."""
+        uris = {uri for _, uri, _ in known}
+        return any(request.path not in uris for request in self._in_flight()) or next(self._undone(), "") != ""
 
     @property
     def _is_busy(self) -> bool:
@@ -93,9 +115,17 @@ class _Clients:
 
     def _moving(self) -> Iterator[str]:
         """Yields what has to be done by these clients, in words."""
+        for request in self._in_flight():
+            yield f"{request.method} {request.path} is being answered"
+        yield from self._undone()
+
+    def _in_flight(self) -> Iterator["Request"]:
         for request in self._log.in_flight:
             if any(_began(request, pattern) for pattern in self._patterns):
-                yield f"{request.method} {request.path} is being answered"
+                yield request
+
+    def _undone(self) -> Iterator[str]:
+        """Yields what has to be done apart from requests in flight."""
         if self._storage.undelivered:
             yield "watches are being sent events"
         for pattern in sorted(self._unseen):
@@ -109,6 +139,27 @@ class _Clients:
         matching = {pattern for pattern in self._patterns if _is_from(entry, pattern)}
         self._unseen -= matching
         return bool(matching) and entry.resource != _LEASES
+
+
+def _sent(entry: RequestEntry) -> _Sent:
+    return entry.method, entry.path, entry.status
+
+
+def _is_progress(storage: MemoryStorage, revision: int) -> bool:
+    """Reports whether anything was written after the revision but leases, events, and objects that differ in times only."""
+    if storage.revision == revision:
+        return False
+    try:
+        return any(
+            resource_of(change.key) not in _OTHERS and _timeless(change.previous) != _timeless(change.current)
+            for change in storage.changes_after(revision)
+        )
+    except Compacted:
+        return True
+
+
+def _timeless(state: StoredObject | None) -> bytes | None:
+    return _PASSING.sub(b"", state.value) if state is not None else None
 
 
 def _listed(operators: Sequence[Operator]) -> list[Operator]:

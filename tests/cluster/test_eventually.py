@@ -2,10 +2,11 @@
 
 import asyncio
 import http.client
+import itertools
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
@@ -188,6 +189,43 @@ class TestSettleWithAnOperator:
         cluster.settle(5, with_="leader", quiet=0.2)
         stopped.set()
         thread.join()
+
+    @pytest.mark.parametrize(
+        ("data", "at_rest"),
+        [
+            (lambda number: {"state": "done"}, True),
+            (lambda number: {"state": "done", "seen": f"2026-01-01T00:00:{number % 60:02}Z"}, True),
+            (lambda number: {"state": "odd" if number % 2 else "even"}, False),
+        ],
+        ids=["the-same", "a-time", "to-and-fro"],
+    )
+    def test_an_operator_that_writes_the_same_again_and_again_is_at_rest(
+        self, cluster: Cluster, data: Callable[[int], dict[str, str]], at_rest: bool
+    ) -> None:
+        client, stopped, written = Client(cluster), threading.Event(), threading.Event()
+        client.ask("POST", MAPS, config_map("polled"), agent="polling-operator")
+
+        def poll() -> None:
+            for number in itertools.count():
+                client.ask(
+                    "PUT", f"{MAPS}/polled", {**config_map("polled"), "data": data(number)}, agent="polling-operator"
+                )
+                written.set()
+                if stopped.wait(0.02):
+                    return
+
+        thread = threading.Thread(target=poll)
+        thread.start()
+        written.wait()
+        try:
+            if at_rest:
+                cluster.settle(30, with_="polling-operator", quiet=0.3)
+            else:
+                with pytest.raises(NotSettled):
+                    cluster.settle(1, with_="polling-operator", quiet=0.3)
+        finally:
+            stopped.set()
+            thread.join()
 
     @pytest.mark.parametrize("with_", ["", 3, [None]])
     def test_bad_operators(self, cluster: Cluster, with_: object) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.state import diff
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.mvcc import Snapshot
@@ -160,11 +161,11 @@ def _decoded(value: bytes) -> Object:
 
 
 def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]:
-    """The uid of each object by its title, those with generated names left out."""
+    """The uid of each object by its title. Left out are those with generated names, and those that are being deleted."""
     return {
         f"{resource} {'/'.join(part for part in (meta.get('namespace'), meta['name']) if part)}": meta.get("uid", "")
         for resource, _, obj in objects_of(snapshot, without)
-        if not _is_generated(meta := obj["metadata"])
+        if not _is_generated(meta := obj["metadata"]) and not is_terminating(obj)
     }
 
 

@@ -103,6 +103,14 @@ def test_a_pod_of_a_stateful_set_has_a_name_of_its_own() -> None:
         assert "pods default/db-0" in states.state_of(cluster.snapshot())
 
 
+def test_an_object_that_is_being_deleted_is_lost() -> None:
+    with Cluster() as cluster:
+        cluster.apply({**CLAIM, "metadata": {"name": "data", "finalizers": ["example.com/wait"]}})
+        assert "persistentvolumeclaims default/data" in states.uids_of(cluster.snapshot())
+        cluster.delete("persistentvolumeclaims/data")
+        assert "persistentvolumeclaims default/data" not in states.uids_of(cluster.snapshot())
+
+
 def test_differences_are_named() -> None:
     other = {**WEB, "spec": {**WEB["spec"], "paused": True}}
     found = states.differences(state(WEB, CLAIM), state(other, SERVICE), frozenset())

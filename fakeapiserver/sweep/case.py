@@ -35,8 +35,9 @@ _LATE_ROUNDS: Final = 50
 _SHORT_QUIET: Final = 0.1
 # Seconds for which an operator may compute without being called restless.
 _LONGEST_COMPUTATION: Final = 60.0
-# The same uids, generated names and addresses in every run.
+# The same uids, generated names and addresses in every run but the one that shows what follows from them.
 _SEED: Final = 1
+OTHER_SEED: Final = 2
 # Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
 _VERSIONS: Final = {removed_versions.SWITCH: "true"}
 

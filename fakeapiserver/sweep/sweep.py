@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from fakeapiserver.sweep import case, habits, invariants, states
 from fakeapiserver.sweep.case import Base, Expected, Run, Target
@@ -71,7 +71,7 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     and as `case.run`."""
     first = case.run(target, base=base)
     # compared with itself, the second run gets the patience that a perturbed one has
-    second = case.run(target, base=base)
+    second = case.run(_with_other_chances(target))  # in a cluster of its own: a fork has the uids of its base
     if not first.writes:
         raise ValueError("the operator writes nothing during the scenario: there is nothing to disturb")
     for run in (first, second):
@@ -103,6 +103,14 @@ def named(learnt: Learnt, name: str) -> list[Perturbation]:
             if perturbation.id == name:
                 return [perturbation]
     raise ValueError(f"there is no perturbation {name!r} in this scenario; --plan lists them")
+
+
+def _with_other_chances(target: Target) -> Target:
+    """The target in clusters with other uids, generated names and addresses: all that follows from them is no difference."""
+    scenario = target.scenario
+    return structs.replace(
+        target, scenario=structs.replace(scenario, options={**scenario.options, "seed": case.OTHER_SEED})
+    )
 
 
 def sweep(

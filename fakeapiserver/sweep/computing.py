@@ -1,4 +1,4 @@
-"""Tells whether the processes of an operator are computing: such an operator sends no requests, and isn't at rest all the same."""
+"""Finds out whether the processes of an operator are computing. Such an operator sends no requests, and isn't at rest all the same."""
 
 import time
 from collections.abc import Iterator

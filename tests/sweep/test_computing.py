@@ -1,4 +1,4 @@
-"""An operator that computes is told from one that waits."""
+"""An operator that computes is not at rest, and one that waits is."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a sweep learns from two undisturbed runs."""
+"""A sweep learns from two undisturbed runs how the scenario ends, and which fields differ by chance."""
 
 import hashlib
 

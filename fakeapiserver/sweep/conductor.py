@@ -47,6 +47,7 @@ class Conductor:
         self._frozen = self._is_behind = False
         self._error: BaseException | None = None
         self._has_acted = False
+        self._is_away = False
 
     # ------------------------------------------------------------ called by the case
 
@@ -87,6 +88,9 @@ class Conductor:
     def acted(self, number: int) -> None:
         """Called when the user has done what the step is."""
         perturbation = self._perturbation
+        if perturbation is not None and self._is_away and perturbation.until <= number:
+            self._is_away = False
+            self._start_operator()
         if perturbation is not None and perturbation.kind == "webhook" and perturbation.step == number:
             self._faults.append(self._cluster.faults.add(webhook=perturbation.object, reset="before"))
 
@@ -134,9 +138,9 @@ class Conductor:
 
     @property
     def is_blinding(self) -> bool:
-        """Reports whether events are held back, or a webhook is down, until the end of a step."""
+        """Reports whether events are held back, a webhook is down or the operator is away, until the end of a step."""
         is_of_step = self._perturbation is not None and self._perturbation.kind in (*BLINDING, "webhook", "clock")
-        return is_of_step and bool(self._faults)
+        return self._is_away or (is_of_step and bool(self._faults))
 
     def catch_up(self) -> bool:
         """Lets a stale API server catch up, once the operator has come to rest with it. Reports whether it was behind."""
@@ -166,7 +170,7 @@ class Conductor:
     def _prepare(self, perturbation: Perturbation, point: WritePoint) -> None:
         where: dict[str, Any] = {**point.fields, "nth": point.occurrence}
         match perturbation.kind:
-            case "crash" if perturbation.when == "after":
+            case "crash" | "away" if perturbation.when == "after":
                 self._add(**where, rate=1)
             case "refuse" if perturbation.status:
                 self._add(**where, status=perturbation.status, when=perturbation.when)
@@ -204,6 +208,11 @@ class Conductor:
                 self._stop_operator()
                 self._clear()
                 self._start_operator()
+            case "away":
+                self._wait_until_answered(fault)
+                self._stop_operator()
+                self._clear()
+                self._is_away = True
             case "conflict":
                 self._touch(point)
                 self._clear()
@@ -237,7 +246,9 @@ class Conductor:
         """The API server of all later starts of the operator stays at the state of now."""
         started = len({entry.user for entry in self._cluster.requests.all().by(user=self._users)})
         users = [f"{self._users.removesuffix('*')}{number}" for number in range(started + 1, started + 10)]
-        self._faults.append(self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True))
+        resource = self._perturbation.resource if self._perturbation is not None else ""
+        where: dict[str, Any] = {**self._of_resource(resource)} if resource else {}
+        self._faults.append(self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True, **where))
         self._frozen = True
 
     # ------------------------------------------------------------ faults

@@ -11,7 +11,7 @@ from fakeapiserver.sweep.judging import Symptom
 from fakeapiserver.sweep.perturbation import Kind, Perturbation
 
 # After these an operator may exit: it was killed, lost its lease, or can't know whether its cache is right.
-_MAY_EXIT: Final[frozenset[Kind]] = frozenset(("crash", "stale", "restart", "lease"))
+_MAY_EXIT: Final[frozenset[Kind]] = frozenset(("crash", "away", "stale", "restart", "lease"))
 # In the last step, for one object. An undisturbed operator with half as many does it anyway.
 _MOST_WRITES: Final = 50
 _MOST_UNCHANGED: Final = 10

@@ -12,12 +12,12 @@ from typing import Final, Literal
 from msgspec import Struct
 
 Kind = Literal[
-    "crash", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook", "clock",
+    "crash", "away", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook", "clock",
 ]  # fmt: skip
 # The order is that of reports: of several causes of a finding, the first is shown.
 KINDS: Final[tuple[Kind, ...]] = (
-    *("crash", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook"),
-    "clock",
+    *("crash", "away", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease"),
+    *("webhook", "clock"),
 )
 # Kinds that leave the operator without a view of the present for a while.
 BLINDING: Final = frozenset(("unobserved", "reordered"))
@@ -57,10 +57,11 @@ class Perturbation(Struct, frozen=True):
     """A surprise.
 
     - `crash`: the operator is killed `when` ("before" or "after") the write, and started again.
+    - `away`: the operator is killed after the write, and started again when the user has done what step `until` is.
     - `refuse`: the write is answered with `status`, `when` "before" it is stored or "after"; 0: its connection is reset.
     - `conflict`: another writer changes the object right before the write arrives.
     - `stale`: at the write, or after `step`, an API server falls behind; after step `until` the operator is restarted, and served by
-      it until there is nothing more to do. Then it catches up.
+      it until there is nothing more to do. Then it catches up. With a `resource` only the watch cache of that one falls behind.
     - `unobserved`: the operator never sees `states` (the first and the last, counted from `step` on) of `object`, which may be a pattern;
       `until`: the last step in which they come.
     - `reordered`: during `step` the events of `resource` come after those of all other resources.
@@ -87,6 +88,8 @@ class Perturbation(Struct, frozen=True):
         match self.kind:
             case "crash":
                 return f"crash {self.when} {self.point}"
+            case "away":
+                return f"killed after {self.point}, and away until step {self.until + 1}"
             case "refuse":
                 answer = f"with {self.status}" if self.status else "by a reset connection"
                 return f"refuse {self.point} {answer}{' once it is stored' if self.when == 'after' else ''}"
@@ -94,7 +97,8 @@ class Perturbation(Struct, frozen=True):
                 return f"conflict at {self.point}"
             case "stale":
                 state = f"before {self.point}" if self.point is not None else f"after step {self.step + 1}"
-                return f"restart after step {self.until + 1} with the state {state}"
+                of = f" of {self.resource}" if self.resource else ""
+                return f"restart after step {self.until + 1} with the state{of} {state}"
             case "unobserved":
                 first, last = self.states
                 states = f"state {first}" if first == last else f"states {first} to {last}"

@@ -44,7 +44,7 @@ class DatabaseReconciler:
         await self._make_secret(database)
         size = database["spec"].get("size", 1)
         await self._make_claims(database, size)
-        await self._shrink(request, size)
+        await self._shrink(request, database, size)
         if await self._write_config(database, size):
             await self._report(database, size)
 
@@ -81,13 +81,14 @@ class DatabaseReconciler:
             claim["spec"] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
             await self._create(claim)
 
-    async def _shrink(self, request: Request, size: int) -> None:
+    async def _shrink(self, request: Request, database: dict[str, Any], size: int) -> None:
         if BUG == "unobserved":
             if self._sizes.get(request.name, 0) > size:
                 await self._delete_claims(request, size)
             self._sizes[request.name] = size
             return
-        await self._delete_claims(request, size)
+        if BUG == "stale" or await self._is_current(request, database):
+            await self._delete_claims(request, size)
 
     async def _delete_claims(self, request: Request, size: int) -> None:
         """Deletes the claims beyond `size`, unless another database has got its name since."""
@@ -104,6 +105,16 @@ class DatabaseReconciler:
                 except StatusError as error:
                     if not is_not_found(error):
                         raise
+
+    async def _is_current(self, request: Request, database: dict[str, Any]) -> bool:
+        """Asks the API server itself whether the database wants the same as in the cache."""
+        try:
+            live = await self._server.get(DATABASE, request.name, request.namespace)
+        except StatusError as error:
+            if is_not_found(error):
+                return False
+            raise
+        return bool(live["metadata"]["uid"] == database["metadata"]["uid"] and live["spec"] == database["spec"])
 
     async def _is_deleted(self, request: Request) -> bool:
         """Asks the API server itself, since the cache may be of the past."""

@@ -91,7 +91,7 @@ def test_the_command_reports_and_goes_on_where_it_was(
         ([], 2, "--operator is missing"),
         (["--operator=x"], 2, "--scenario is missing"),
         (["--operator=x", "--scenario=missing.yaml"], 1, "No such file or directory"),
-        (["--operator=x", f"--scenario={SCENARIO}", "--kinds=crush"], 2, "kinds are crash, refuse, conflict"),
+        (["--operator=x", f"--scenario={SCENARIO}", "--kinds=crush"], 2, "kinds are crash, away, refuse"),
         (["--operator=x", f"--scenario={SCENARIO}", "--jobs=0"], 2, "--jobs must be 1 or more"),
         (["--operator=x", f"--scenario={SCENARIO}", "--budget=soon"], 2, "invalid duration"),
         (["--operator=/no/such/program", f"--scenario={SCENARIO}"], 1, "there is no program '/no/such/program'"),

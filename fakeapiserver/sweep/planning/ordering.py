@@ -8,7 +8,7 @@ from fakeapiserver.sweep.perturbation import Kind, Perturbation
 
 # The most published bugs of operators are in the first ones.
 _PROMISE: Final[tuple[tuple[Kind, int], ...]] = (
-    ("crash", 0), ("stale", 0), ("unobserved", 0), ("conflict", 0), ("refuse", 500), ("refuse", 504), ("refuse", 409),
+    ("crash", 0), ("stale", 0), ("unobserved", 0), ("away", 0), ("conflict", 0), ("refuse", 500), ("refuse", 504), ("refuse", 409),
     ("webhook", 0), ("reordered", 0), ("late", 0), ("lease", 0), ("restart", 0), ("clock", 0),
 )  # fmt: skip
 

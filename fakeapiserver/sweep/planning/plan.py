@@ -56,7 +56,8 @@ def plan(
         "crash": _crashes(points),
         "refuse": _refusals(points),
         "conflict": _conflicts(points),
-        "stale": _stale(points, first, steps),
+        "away": () if looks_between_steps else _away(points, first, [*_spans(acts, held)]),
+        "stale": _stale(points, first, seen),
         "unobserved": _unobserved(seen, blindable, [] if looks_between_steps else [*_spans(acts, held)]),
         "reordered": _reordered(seen, blindable),
         "late": (Perturbation("late", resource=resource) for resource in first.watched),
@@ -110,9 +111,32 @@ def _conflicts(points: Sequence[tuple[WritePoint, RequestEntry]]) -> Iterator[Pe
             yield Perturbation("conflict", point)
 
 
-def _stale(points: Sequence[tuple[WritePoint, RequestEntry]], run: Run, steps: int) -> Iterator[Perturbation]:
+def _away(
+    points: Sequence[tuple[WritePoint, RequestEntry]], run: Run, spans: Sequence[tuple[int, int]]
+) -> Iterator[Perturbation]:
+    """After each write, if the user does something else next. Nothing that users do then may need the operator."""
+    later = dict(spans)
+    for point, entry in points:
+        step = _step_of(run, entry, len(run.states))
+        if step in later:
+            yield Perturbation("away", point, "after", step=step, until=later[step])
+
+
+def _stale(
+    points: Sequence[tuple[WritePoint, RequestEntry]], run: Run, seen: Sequence[Mapping[tuple[str, str], Observed]]
+) -> Iterator[Perturbation]:
+    """The states of all resources, and then those of a resource that users write: a server has a watch cache for each."""
+    whole = [*_old_states(points, run)]
+    yield from whole
+    for resource in sorted({each.resource for step in seen for each in step.values() if each.by_user}):
+        if {*run.watched} - {resource}:
+            yield from (structs.replace(each, resource=resource) for each in whole)
+
+
+def _old_states(points: Sequence[tuple[WritePoint, RequestEntry]], run: Run) -> Iterator[Perturbation]:
     """The state after each earlier step, and the state before each write that deletes or lets go: in that view an object ends that a
     later step has made again."""
+    steps = len(run.states)
     for until in range(1, steps):
         for step in range(until - 1, -1, -1):
             yield Perturbation("stale", step=step, until=until)

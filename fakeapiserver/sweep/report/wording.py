@@ -7,6 +7,7 @@ def of(perturbation: Perturbation) -> str:
     """A sentence or two for people who don't know the names of perturbations."""
     words = {
         "crash": _crash,
+        "away": _away,
         "refuse": _refuse,
         "conflict": _conflict,
         "stale": _stale,
@@ -27,6 +28,13 @@ def _crash(each: Perturbation) -> str:
     return f"The operator was killed when the API server had stored its write ({each.point}), and was started again."
 
 
+def _away(each: Perturbation) -> str:
+    return (
+        f"The operator was killed when the API server had stored its write ({each.point}), and was started again after the user had "
+        f"done the next thing, step {each.until + 1}."
+    )
+
+
 def _refuse(each: Perturbation) -> str:
     answer = f"status {each.status}" if each.status else "a reset connection"
     if each.when == "after":
@@ -40,6 +48,7 @@ def _conflict(each: Perturbation) -> str:
 
 def _stale(each: Perturbation) -> str:
     view = f"before a write ({each.point})" if each.point is not None else f"after step {each.step + 1}"
+    view += f" of {each.resource}" if each.resource else ""
     return (
         f"After step {each.until + 1} the operator was started again, and read from an API server that lagged behind: it still had the "
         f"state {view}. Then that server caught up."
@@ -51,7 +60,7 @@ def _restart(each: Perturbation) -> str:
 
 
 def _unobserved(each: Perturbation) -> str:
-    return f"The operator's watch left states out, as watches may do ({each.id}): it saw only the later ones."
+    return f"The operator never saw some states of an object, as after a watch that broke off ({each.id}): it saw only the next one."
 
 
 def _reordered(each: Perturbation) -> str:
@@ -71,4 +80,4 @@ def _webhook(each: Perturbation) -> str:
 
 
 def _clock(each: Perturbation) -> str:
-    return f"More time passed than usual: {each.id}."
+    return "In each step, pods became ready only after 15 minutes, by the clock of the API server."

@@ -12,10 +12,10 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cli.arguments import InvalidArgument, UsageError, count, read_boolean, text
 from fakeapiserver.cli.complain import complain, refuse
-from fakeapiserver.sweep.case import Timing
 from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.report.document import Document, json_of
 from fakeapiserver.sweep.report.junit import junit_of
+from fakeapiserver.sweep.timing import Timing
 
 _MOST_JOBS: Final = 64
 _OUTPUTS: Final = ("text", "json", "junit")

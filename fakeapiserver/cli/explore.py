@@ -8,7 +8,7 @@ from typing import Final
 from fakeapiserver.cli import cases
 from fakeapiserver.cli.arguments import UsageError, count, read_into, text
 from fakeapiserver.sweep import scenario
-from fakeapiserver.sweep.case import Target, Timing
+from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.exploring import explore, reporting
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.explore import Exploration, Learnt
@@ -17,6 +17,7 @@ from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.reporting import Results, details_of, estimate
+from fakeapiserver.sweep.timing import Timing
 
 _MOST_CASES: Final = 100_000
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {

@@ -9,12 +9,13 @@ from fakeapiserver.cli import cases
 from fakeapiserver.cli.arguments import InvalidArgument, UsageError, read_into, read_list
 from fakeapiserver.sweep import reporting, scenario
 from fakeapiserver.sweep import sweep as sweeps
-from fakeapiserver.sweep.case import Target, Timing, prepared
+from fakeapiserver.sweep.case import Target, prepared
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.sweep import CaseResult, Learnt, Report
+from fakeapiserver.sweep.timing import Timing
 
 
 def _kinds(text: str) -> tuple[Kind, ...]:
@@ -25,17 +26,20 @@ def _kinds(text: str) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in wanted)
 
 
-FLAGS: Final[Mapping[str, Callable[[str], object]]] = {**cases.FLAGS, "kinds": _kinds}
+FLAGS: Final[Mapping[str, Callable[[str], object]]] = {**cases.FLAGS, "kinds": _kinds, "calm": cases.duration}
+_CALM: Final = 5.0
 
 
 class Options(cases.CaseOptions):
     """The command line."""
 
     kinds: tuple[Kind, ...] = KINDS
+    calm: float = _CALM
 
     def repeat(self, finding: Finding) -> str:
         """The command that runs the first case of a finding again."""
-        return shlex.join([*self.words("sweep"), f"--only={finding.causes[0]}"])
+        calm = [] if self.calm == _CALM else [f"--calm={self.calm:g}s"]
+        return shlex.join([*self.words("sweep"), *calm, f"--only={finding.causes[0]}"])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         if others := read_into(options, arguments, FLAGS):
             raise UsageError(f"unexpected argument {others[0]!r}")
         options.check()
-        timing = Timing(quiet=options.quiet, patience=options.patience)
+        timing = Timing(quiet=options.quiet, patience=options.patience, calm=options.calm)
         return Target(Command(options.operator), scenario.read(Path(options.scenario)), timing)
 
     return cases.run("sweep", prepare, lambda target: _sweep(options, target))

@@ -13,7 +13,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.client.rest import JSON, OnAnswer, RESTClient, WatchEvent, resource_path
+from fakeapiserver.client.rest import JSON, OnAnswer, RESTClient, WatchEvent, encode_body, resource_path
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -169,7 +169,7 @@ class ResourceClient:
     async def _write(
         self, method: str, path: str, obj: Object | Sequence[Object], content_type: str, options: WriteOptions
     ) -> Object:
-        body = msgspec.json.encode(obj)
+        body = encode_body(obj)
         params = _write_query(options)
         return (await self._rest.request(method, path, params=params, body=body, content_type=content_type)).json()
 

@@ -35,6 +35,7 @@ __all__ = [
     "RequestMetrics",
     "Response",
     "WatchEvent",
+    "encode_body",
     "encode_query",
     "resource_path",
 ]
@@ -50,7 +51,9 @@ _MAX_REDIRECTS: Final = 10
 _BROKEN_SECONDS: Final = 1.0
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _decode: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
+_to_json: Final = msgspec.json.Encoder().encode
+_ESCAPED: Final = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
+_ESCAPES: Final = {text.encode(): f"\\u{ord(text):04x}".encode() for text in "<>&\u2028\u2029"}
 
 
 class Response(Struct, frozen=True):
@@ -339,7 +342,7 @@ class _Request:
     ) -> None:
         self.method = method
         self.target = target
-        self.content = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
+        self.content = body if isinstance(body, bytes) else b"" if body is None else encode_body(body)
         self.content_type = content_type
         self.accept = accept
 
@@ -386,6 +389,11 @@ def _event(line: bytes) -> WatchEvent:
         return _decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"unable to decode an event from the watch stream: {error}") from None
+
+
+def encode_body(body: Object | Sequence[Object]) -> bytes:
+    """Returns the body as Go's encoder writes it, with `<`, `>` and `&` escaped, since the server compares the text of some fields."""
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], _to_json(body))
 
 
 def encode_query(params: Params | None) -> str:

@@ -1,7 +1,7 @@
 """Volumes are made on simulated nodes, as in a local cluster with a provisioner for directories of its nodes.
 
-A default storage class, whose claims wait for their first consumer; the provisioner makes their volumes on the node that was chosen, and
-deletes what is released. Only the objects are made: no directory is.
+A default storage class, whose claims wait for their first consumer and may grow; the provisioner makes their volumes on the node that was
+chosen, lets them grow, and deletes what is released. Only the objects are made: no directory is.
 Upstream: sigs.k8s.io/sig-storage-lib-external-provisioner/controller/{controller,volume_store}.go; the objects are those of
 rancher/local-path-provisioner.
 """
@@ -30,6 +30,8 @@ from fakeapiserver.component_helpers.volumes.matching import (
     STORAGE_PROVISIONER,
     annotations_of,
     class_of,
+    requested_storage,
+    storage_of,
 )
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.handler import enqueue_request_for_object as enqueue
@@ -57,6 +59,7 @@ def objects() -> Sequence[Object]:
     rules = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": read},
         {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": [*read, "update"]},
+        {"apiGroups": [""], "resources": ["persistentvolumeclaims/status"], "verbs": ["patch"]},
         {
             "apiGroups": [""],
             "resources": ["persistentvolumes"],
@@ -88,6 +91,7 @@ def objects() -> Sequence[Object]:
             },
             "provisioner": PROVISIONER,
             "reclaimPolicy": "Delete",
+            "allowVolumeExpansion": True,
             "volumeBindingMode": "WaitForFirstConsumer",
         },
     ]
@@ -110,7 +114,10 @@ class Claims:
 
     async def reconcile(self, request: Request) -> None:
         claim = self.claims.indexer.get_by_key(str(request))
-        if claim is None or claim["spec"].get("volumeName") or not _is_ours(claim):
+        if claim is None or not _is_ours(claim):
+            return
+        if claim["spec"].get("volumeName"):
+            await self._expand(claim)
             return
         name = class_of(claim)
         storage_class = self._classes.get_by_key(name)
@@ -145,6 +152,17 @@ class Claims:
                 raise
         message = f"Successfully provisioned volume {_volume_name(claim)}"
         self._recorder.event(claim, "Normal", "ProvisioningSucceeded", message)
+
+    async def _expand(self, claim: Object) -> None:
+        """Gives the volume and the claim the capacity that the claim requests, as CSI's resizers do."""
+        status = claim.get("status") or {}
+        if status.get("phase") != "Bound" or requested_storage(claim) <= storage_of(status.get("capacity")):
+            return
+        capacity = {"capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]}}
+        await self._client.resource(PERSISTENT_VOLUMES).patch(claim["spec"]["volumeName"], {"spec": capacity})
+        claims = self._client.resource(PERSISTENT_VOLUME_CLAIMS, claim["metadata"]["namespace"])
+        await claims.patch(claim["metadata"]["name"], {"status": capacity}, "status")
+        self._recorder.event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded")
 
     def _fail(self, claim: Object, message: str) -> None:
         self._recorder.event(claim, "Warning", "ProvisioningFailed", message)

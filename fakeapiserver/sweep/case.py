@@ -12,17 +12,19 @@ from fakeapiserver.apis import removed_versions
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_manager.manager import NotSettled
+from fakeapiserver.evidence import election
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.requests import RequestList
+from fakeapiserver.nodes.behaviour import Output
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.storage.interface import Compacted
 from fakeapiserver.sweep import rights, states
 from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
-from fakeapiserver.sweep.process import PANICS
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Names, State
+from fakeapiserver.sweep.timing import Timing
 
 USER: Final = "operator-under-test"
 USERS: Final = f"{USER}-*"
@@ -33,6 +35,8 @@ _VIRTUAL_PAUSE: Final = 2.0
 _LATE_ROUNDS: Final = 50
 # Seconds without a request after which the operator is at rest if the learnt state is there. What comes later is seen in the end.
 _SHORT_QUIET: Final = 0.1
+# The longest pause of an undisturbed operator, times this, is the time for which a disturbed one is waited for.
+_LONGER: Final = 1.25
 # Seconds for which an operator may compute without being called restless.
 _LONGEST_COMPUTATION: Final = 60.0
 # The same uids, generated names and addresses in every run but the one that shows what follows from them.
@@ -40,15 +44,6 @@ _SEED: Final = 1
 OTHER_SEED: Final = 2
 # Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
 _VERSIONS: Final = {removed_versions.SWITCH: "true"}
-
-
-class Timing(Struct, frozen=True):
-    """Real seconds. `quiet`: for which an operator at rest sends nothing. `start`: until it has sent its first request. `patience`: until
-    the learnt state must be reached after a step."""
-
-    quiet: float = 0.3
-    start: float = 30.0
-    patience: float = 10.0
 
 
 class Target(Struct, frozen=True):
@@ -61,11 +56,12 @@ class Target(Struct, frozen=True):
 
 class Expected(Struct, frozen=True):
     """The state after each step without a perturbation, None where it isn't known, the fields that differ by chance, and the resources that
-    the operator watches once it has started."""
+    the operator watches once it has started. `pause`: seconds for which the operator slept between two writes at most."""
 
     states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
     watched: Set[str] = frozenset()
+    pause: float = 0.0
 
 
 class Note(Struct, frozen=True):
@@ -86,7 +82,9 @@ class Run(Struct):
     - `marks`: the number of requests at the end of each step. `uids`: of the objects, before and after what a perturbation does then.
     - `watched`: the resources that the operator watches; `watched_first`: those before the first step.
     - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when.
-    - `exits`: the statuses with which the operator has ended by itself. `has_limited_rights`: it may not do everything."""
+    - `exits`: the statuses with which the operator has ended by itself. `has_limited_rights`: it may not do everything.
+
+    - `pause`: as in Expected. `disturbed`: the first step that the perturbation may have changed, -1 without one."""
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
@@ -109,6 +107,8 @@ class Run(Struct):
     webhooks: dict[str, list[str]] = field(default_factory=dict)
     exits: list[int] = field(default_factory=list)
     has_limited_rights: bool = False
+    pause: float = 0.0
+    disturbed: int = -1
 
 
 class DoesNotStart(OSError):
@@ -132,6 +132,9 @@ def prepared(target: Target) -> Iterator[Base]:
     scenario = target.scenario
     with _new_cluster(target) as cluster:
         fresh = {each[1].key for each in states.objects_of(cluster.snapshot())}
+        if scenario.options.get("nodes"):
+            # no simulated container knows the programs that operators execute in them
+            cluster.nodes.script(exec={"": Output("")})
         if scenario.objects:
             cluster.apply(scenario.objects, namespace=scenario.namespace)
             cluster.settle()
@@ -219,6 +222,7 @@ class _Case:
         self._started: set[int] = set()
         self._groups = rights.groups_of(target.scenario.service_account)
         self._run.has_limited_rights = bool(target.scenario.service_account)
+        self._calm_seconds = 0.0
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
@@ -265,6 +269,8 @@ class _Case:
             self._rest()
         if conductor.catch_up():
             self._rest()
+        if conductor.reached and run.disturbed < 0:
+            run.disturbed = number
         run.states.append(self._state())
         run.restless.append(self._restless)
         run.known.append(not conductor.holds)
@@ -281,7 +287,7 @@ class _Case:
 
     def result(self, seconds: float) -> Run:
         run = self._run
-        run.seconds = seconds
+        run.seconds = seconds - self._calm_seconds
         run.reached = self.conductor.reached
         run.output = self._operator.output()
         return run
@@ -334,9 +340,8 @@ class _Case:
         with self._lock:
             self._operator.kill()
             self._note("killed")
-        for entry in self.cluster.requests.all().by(user=USERS).where(resource="leases"):
-            if entry.verb in ("create", "update", "patch") and entry.status < 300:
-                self.cluster.delete(f"leases/{entry.name}", namespace=entry.namespace, ignore_not_found=True)
+        for resource, namespace, name in election.records_of(self.cluster.requests.all().by(user=USERS)):
+            self.cluster.delete(f"{resource}/{name}", namespace=namespace, ignore_not_found=True)
 
     def _wait_until_started(self) -> None:
         """Returns when the operator has sent a request, and watches what an undisturbed one watches, or is given up for that."""
@@ -389,12 +394,15 @@ class _Case:
         ignore, learnt = self._target.scenario.ignore, self._expected.states if self._expected is not None else ()
         is_known = 0 <= self._step < len(learnt) and not self.conductor.holds
         wanted = learnt[self._step] if is_known else None
+        # nothing shows that an operator whose right state isn't known goes on after the pauses that it makes
+        pause = self._expected.pause * _LONGER if self._expected is not None and wanted is None else 0.0
         is_brief = wanted is not None and self.conductor.is_idle and self._step < len(learnt) - 1
         deadline = self._now() + self._timing.patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
         while True:
             self._operator_is_well()
-            problem = self._restless = self._settle(_SHORT_QUIET if is_brief else self._operator.quiet)
+            quiet = min(_SHORT_QUIET, self._operator.quiet) if is_brief else max(self._operator.quiet, pause)
+            problem = self._restless = self._settle(quiet + self.conductor.delay)
             if self.conductor.finish() or self._operator.ended is not None:
                 is_brief = False
                 continue
@@ -404,17 +412,31 @@ class _Case:
             if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
                 deadline = self._now() + self._timing.patience
                 continue
+            if not problem and self._now() <= deadline and self._writes_again():
+                continue
             if (problem and not is_brief) or is_there or self._now() > deadline:
                 break
             if not is_brief:
                 self._pause()
             is_brief = False
 
+    def _writes_again(self) -> bool:
+        """Reports whether an operator that seemed to be at rest changes something within the time of `calm`. False in perturbed runs, which
+        wait for the learnt state."""
+        if self._expected is not None or self._is_virtual or self._step < 0:
+            return False
+        mark, began, has_written = self.cluster.requests.mark(), time.monotonic(), False
+        while not has_written and time.monotonic() - began < self._timing.calm:
+            time.sleep(_PAUSE)
+            has_written = any(map(election.is_other_write, self.cluster.requests.since(mark).by(user=USERS)))
+        self._calm_seconds += (seconds := time.monotonic() - began)
+        self._run.pause = max(self._run.pause, self._operator.quiet + seconds if has_written else 0.0)
+        return has_written
+
     def _settle(self, quiet: float) -> str:
         """Waits until nothing moves; returns what doesn't come to rest. `quiet`: seconds without a request of the operator."""
         self._wait_until_started()
         try:
-            quiet = min(quiet, self._operator.quiet) + self.conductor.delay
             self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
             if self._is_virtual and self.conductor.delay:
                 self._await_late_events()
@@ -463,17 +485,9 @@ class _GivesUp(Exception):
     """The operator ends again and again."""
 
 
-def panics(output: str) -> list[str]:
-    """The first lines of the crashes that an operator has written."""
-    return [found[0].strip()[:300] for found in PANICS.finditer(output)]
-
-
 def _watched(requests: RequestList) -> Set[str]:
-    return {_resource(entry) for entry in requests.watches if entry.resource != "leases"}
-
-
-def _resource(entry: RequestEntry) -> str:
-    return f"{entry.resource}.{entry.group}" if entry.group else entry.resource
+    watches = (entry for entry in requests.watches if entry.resource != "leases")
+    return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}
 
 
 def _line(error: BaseException) -> str:

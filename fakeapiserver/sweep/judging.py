@@ -6,8 +6,9 @@ from typing import Final, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from fakeapiserver.sweep import kinds, states
-from fakeapiserver.sweep.case import Expected, Run, panics
+from fakeapiserver.sweep.case import Expected, Run
 from fakeapiserver.sweep.invariants import violations
+from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.states import Difference
 from fakeapiserver.sweep.timeline import Event
@@ -117,8 +118,9 @@ def certain(result: J, again: Callable[[], Sequence[Symptom]], seen: set[tuple[s
 
 
 def comparisons(run: Run, expected: Expected, ignore: Sequence[str]) -> list[Comparison]:
-    """The differences of the last state, or, if that is right, of the first step whose state isn't."""
-    for step in range(len(run.states) - 1, -1, -1):
+    """The differences of the last state, or, if that is right, of the last step whose state isn't. What differs before the surprise differs
+    by chance."""
+    for step in range(len(run.states) - 1, max(run.disturbed, 0) - 1, -1):
         wanted = expected.states[step] if run.known[step] else None
         if wanted is None:
             continue

@@ -164,6 +164,11 @@ class OperatorProcess:
         return str(self._ports[name])
 
 
+def panics(output: str) -> list[str]:
+    """The first lines of the crashes that an operator has written."""
+    return [found[0].strip()[:300] for found in PANICS.finditer(output)]
+
+
 def wait_until_ended(process: OperatorProcess, seconds: float) -> bool:
     """Reports whether it ends within so many seconds."""
     deadline = time.monotonic() + seconds

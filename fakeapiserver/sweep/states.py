@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.objects import is_terminating
+from fakeapiserver.evidence import election
 from fakeapiserver.state import diff
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.mvcc import Snapshot
@@ -257,7 +258,9 @@ def _is_generated(meta: Object) -> bool:
 
 def _is_users(resource: str, obj: Object) -> bool:
     meta = obj["metadata"]
-    return meta.get("namespace") not in _OTHER_NAMESPACES and (resource.partition(".")[0], meta["name"]) not in _MADE
+    if meta.get("namespace") in _OTHER_NAMESPACES or election.is_record(obj):
+        return False
+    return (resource.partition(".")[0], meta["name"]) not in _MADE
 
 
 def _plain(resource: str, obj: Object, names: Mapping[str, str]) -> Object:
@@ -278,7 +281,9 @@ def _replacing(names: Mapping[str, str], generation: Any) -> Callable[[Any], Any
 
     def replaced(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {_named(key): replaced(item, key) for key, item in value.items() if key not in _CHOSEN}
+            # operators copy the annotations of their custom resource, and those of a perturbation with them
+            items = ((key, item) for key, item in value.items() if key not in _CHOSEN and item != {TOUCHED: "true"})
+            return {_named(key): replaced(item, key) for key, item in items if key != TOUCHED}
         if isinstance(value, list):
             return [replaced(item, name) for item in value]
         if name == "observedGeneration":

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from msgspec import Struct, field, structs
@@ -13,6 +14,7 @@ from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, c
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.planning import plan as planning
+from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.report import wording
 from fakeapiserver.sweep.timeline import Event, timeline
 
@@ -69,27 +71,28 @@ Progress = Callable[[int, int, CaseResult], None]
 def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = None) -> Learnt:
     """Runs the scenario twice unperturbed. Raises ValueError if the operator doesn't come to rest or doesn't arrive at the same state,
     and as `case.run`."""
-    first = case.run(target, base=base)
-    # compared with itself, the second run gets the patience that a perturbed one has
-    second = case.run(_with_other_chances(target))  # in a cluster of its own: a fork has the uids of its base
+    with ThreadPoolExecutor(2) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
+        runs = (pool.submit(case.run, target, base=base), pool.submit(case.run, _with_other_chances(target)))
+        first, second = (run.result() for run in runs)
     if not first.writes:
         raise ValueError("the operator writes nothing during the scenario: there is nothing to disturb")
     for run in (first, second):
         if run.problems:
             raise ValueError(f"the operator fails without any perturbation: {run.problems[0]}")
-        if found := case.panics(run.output):
+        if found := panics(run.output):
             raise ValueError(f"the operator crashes without any perturbation: {found[0]}")
         for broken in invariants.violations(run.changes, target.scenario.invariants):
             raise ValueError(f"an invariant doesn't hold without any perturbation: {broken.invariant}")
     if len(first.states) != len(second.states):
         raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
-    expected = Expected(first.states, noise, first.watched_first & second.watched_first)
+    pause = max(first.pause, second.pause)
+    expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause)
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
     later = None
     if any(each.kind == "clock" for each in planned):
         in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
-        later = Expected(in_time.states, noise, expected.watched)
+        later = Expected(in_time.states, noise, expected.watched, pause)
     return Learnt(first, second, expected, planned, later, base, habits.forbidden(first))
 
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, structs
 
+from fakeapiserver.evidence import election
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.query import WRITES
 from fakeapiserver.evidence.table import answer_of, object_of
@@ -51,7 +52,7 @@ def timeline(run: Run, perturbation: Perturbation | None = None) -> list[Event]:
     The perturbation is at the first request that was struck, or else at the beginning of its step, at the second start of the operator, or
     at the last write. Without a perturbation the first step is what everything follows from.
     """
-    entries = [each for each in run.requests if each.fault or (each.verb in WRITES and each.resource != "leases")]
+    entries = [each for each in run.requests if each.fault or (each.verb in WRITES and not election.concerns(each))]
     zero = _zero(run, entries, perturbation)
     if zero is None:
         return []

@@ -20,7 +20,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.sweep import reporting, sweep
-from fakeapiserver.sweep.case import StepFailed, Target, Timing, prepared
+from fakeapiserver.sweep.case import StepFailed, Target, prepared
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.invariants import Invariant, Moment
 from fakeapiserver.sweep.launcher import Launcher
@@ -29,10 +29,12 @@ from fakeapiserver.sweep.perturbation import KINDS, Kind
 from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.scenario import Scenario, Stage
+from fakeapiserver.sweep.timing import Timing
 
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
 _ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
-_FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "only")
+_CALM: Final = 5.0
+_FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "calm", "only")
 
 
 class Marker(Protocol):
@@ -69,14 +71,14 @@ def read(arguments: Sequence[object], fields: Mapping[str, Any]) -> Plan:
         raise ValueError(f"has no kind {bad[0]!r}: kinds are {', '.join(KINDS)}")
     ignore = fields.get("ignore", ())
     invariants: Mapping[str, Callable[[Moment], object]] = fields.get("invariants", {})
-    seconds = {name: _seconds(fields[name]) for name in ("budget", "quiet", "patience") if name in fields}
+    seconds = {name: _seconds(fields[name]) for name in ("budget", "quiet", "patience", "calm") if name in fields}
     return Plan(
         _launcher(fields["operator"]),
         [kind for kind in KINDS if kind in kinds],
         seconds.pop("budget", 300.0),
         [ignore] if isinstance(ignore, str) else ignore,
         [Invariant(name, holds) for name, holds in invariants.items()],
-        Timing(**seconds),
+        Timing(**{"calm": _CALM, **seconds}),
         fields.get("only", ""),
     )
 

@@ -429,13 +429,17 @@ def test_absent_owners_are_remembered_up_to_a_number() -> None:
     assert references[1] not in known
 
 
+@pytest.mark.parametrize("command", ["db", "prepare && db <in >out"])
 @pytest.mark.parametrize(("resource", "kind"), [(STATEFUL_SETS, "StatefulSet"), (DAEMON_SETS, "DaemonSet")])
-def test_former_states_are_orphaned_too(resource: GroupVersionResource, kind: str) -> None:
-    """A strategic merge patch sorts keys, and `data` of a revision must not change by it."""
+def test_former_states_are_orphaned_too(resource: GroupVersionResource, kind: str, command: str) -> None:
+    """A strategic merge patch sorts keys and escapes characters, and `data` of a revision must not change by it."""
 
     async def scenario(cluster: Harness) -> None:
         labels = {"app": "web"}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "x", "command": [command]}]},
+        }
         spec = {"selector": {"matchLabels": labels}, "template": template}
         await cluster.create(resource, {"metadata": {"name": "web"}, "spec": spec})
         [revision] = await cluster.names(CONTROLLER_REVISIONS)

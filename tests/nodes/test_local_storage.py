@@ -105,3 +105,17 @@ def test_a_stateful_set_has_volumes_of_its_own() -> None:
         cluster.settle()
         assert [client.pod_status(f"db-{number}")["phase"] for number in range(3)] == ["Running"] * 3
         assert len({row["spec"]["volumeName"] for row in client.ask("GET", CLAIMS)["items"]}) == 3
+
+
+def test_a_claim_grows_with_its_volume() -> None:
+    with Cluster(nodes=1, local_storage=True) as cluster:
+        client = Client(cluster)
+        client.ask("POST", CLAIMS, claim("data"))
+        client.ask("POST", PODS, pod("p", "data"))
+        cluster.settle()
+        cluster.patch("pvc/data", {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+        cluster.settle()
+        assert client.ask("GET", f"{CLAIMS}/data")["status"]["capacity"] == {"storage": "2Gi"}
+        [volume] = client.ask("GET", VOLUMES)["items"]
+        assert volume["spec"]["capacity"] == {"storage": "2Gi"}
+        assert "VolumeResizeSuccessful" in told(client, "data")

@@ -186,3 +186,16 @@ def test_when_endpoints_were_changed_is_left_out() -> None:
     endpoints: dict[str, Any] = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "web"}}
     other = {**endpoints, "metadata": {"name": "web", "annotations": trigger}}
     assert texts(states.differences(state(endpoints), state(other), frozenset())) == []
+
+
+@pytest.mark.parametrize("others", [{}, {"team": "a"}])
+def test_the_mark_of_another_writer_may_be_copied(others: dict[str, str]) -> None:
+    """Operators copy annotations to children and the templates in them."""
+    [template] = DATABASE["spec"]["volumeClaimTemplates"]
+    marks = [{**others, states.TOUCHED: "true"}, others]
+    sets = [
+        {**DATABASE["spec"], "volumeClaimTemplates": [{**template, "metadata": {"name": "data", "annotations": each}}]}
+        for each in marks
+    ]
+    first, second = (state({**DATABASE, "spec": each}) for each in sets)
+    assert texts(states.differences(first, second, frozenset())) == []

@@ -221,6 +221,9 @@ _ELSEWHERE: Final = (
                 "quiet": Flag(
                     "The time for which an operator at rest sends no request.", "300ms", "DURATION", "--quiet=1s"
                 ),
+                "calm": Flag(
+                    "The time for which an undisturbed run waits for a further write.", "5s", "DURATION", "--calm=10s"
+                ),
                 "output": Flag("Prints text, JSON or JUnit XML.", "text", "FORMAT", "--output=junit"),
                 "page": Flag(
                     "Also writes the report to this file, as a page for browsers.", "none", "FILE", "--page=report.html"

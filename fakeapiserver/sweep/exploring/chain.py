@@ -14,6 +14,7 @@ from fakeapiserver.sweep.exploring import cases, subject, trial
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.trial import Seen, Trial
+from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.states import State
 
@@ -126,7 +127,7 @@ class Actor:
         return Seen(
             run.states[-1],
             trial.restless(run.restless[-1], requests),
-            case.panics(run.output),
+            panics(run.output),
             trial.refused_writes(requests),
             trial.broken_invariants(run, self._target),
         )

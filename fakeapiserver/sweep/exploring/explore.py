@@ -20,6 +20,7 @@ from fakeapiserver.sweep.exploring.oracles import Judge
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.workers import Experiment, Workers
 from fakeapiserver.sweep.judging import Finding
+from fakeapiserver.sweep.process import panics
 
 # A case with symptoms is run again, and the operator gets more time to begin with something.
 _PATIENT: Final = 4.0
@@ -174,7 +175,7 @@ def _require_well(run: Run, held: Sequence[invariants.Invariant]) -> None:
         raise ValueError("the operator writes nothing when the custom resource is created: there is nothing to judge")
     if run.problems:
         raise ValueError(f"the operator fails with the scenario's own spec: {run.problems[0]}")
-    if crashes := case.panics(run.output):
+    if crashes := panics(run.output):
         raise ValueError(f"the operator crashes with the scenario's own spec: {crashes[0]}")
     for broken in invariants.violations(run.changes, held):
         raise ValueError(f"an invariant doesn't hold with the scenario's own spec: {broken.invariant}")

@@ -14,6 +14,7 @@ from fakeapiserver.sweep.case import Base, Expected, Run, Target
 from fakeapiserver.sweep.exploring import cases, subject
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.subject import Subject
+from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.scenario import Step
 from fakeapiserver.sweep.states import State
 from fakeapiserver.sweep.timeline import Event, timeline
@@ -128,7 +129,7 @@ def _seen(run: Run, step: int, target: Target) -> Seen:
     return Seen(
         run.states[step],
         text,
-        case.panics(run.output) if is_last else (),
+        panics(run.output) if is_last else (),
         refused_writes(requests),
         broken_invariants(run, target) if is_last else (),
     )

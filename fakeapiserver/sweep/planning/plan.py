@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import structs
 
+from fakeapiserver.evidence import election
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.sweep.case import Run
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
@@ -13,7 +14,7 @@ from fakeapiserver.sweep.planning import observations, ordering
 from fakeapiserver.sweep.planning.observations import Observed
 from fakeapiserver.sweep.scenario import WAIT
 
-_OTHERS: Final = frozenset(("leases", "events"))
+_EVENTS: Final = "events"
 _CHANGES: Final = ("update", "patch")
 _APPLY: Final = "application/apply-patch+yaml"
 # A patch without a resourceVersion can't be refused as a conflict by a real server.
@@ -29,7 +30,9 @@ def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
     counts: dict[tuple[str, ...], int] = {}
     found = []
     for entry in run.writes:
-        if entry.resource in _OTHERS or entry.status >= 300 or entry.dry_run or entry.verb == "deletecollection":
+        if entry.resource == _EVENTS or entry.status >= 300 or entry.dry_run or entry.verb == "deletecollection":
+            continue
+        if election.concerns(entry):
             continue
         resource = f"{entry.resource}.{entry.group}" if entry.group else entry.resource
         name = entry.name if run.names.by_text.get(entry.name, entry.name) == entry.name else ""

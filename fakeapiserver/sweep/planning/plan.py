@@ -220,7 +220,7 @@ def _webhooks(
                 for point, entry in points
                 if _step_of(run, entry, len(run.states)) == step
             }
-            if any("*" in each or each.partition("/")[0] in written for each in resources):
+            if written and any("*" in each or each.partition("/")[0] in written for each in resources):
                 yield Perturbation("webhook", step=step, until=step, object=name)
 
 

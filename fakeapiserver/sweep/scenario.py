@@ -84,6 +84,11 @@ class Scenario(Struct, frozen=True):
         return [step.title for step in self.steps]
 
     @property
+    def runs_alone(self) -> bool:
+        """Reports whether it can't be played twice at the same time in this process."""
+        return False
+
+    @property
     def looks_between_steps(self) -> bool:
         """Reports whether the steps end by looking at what the operator has made of them."""
         return False

@@ -71,7 +71,9 @@ Progress = Callable[[int, int, CaseResult], None]
 def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = None) -> Learnt:
     """Runs the scenario twice unperturbed. Raises ValueError if the operator doesn't come to rest or doesn't arrive at the same state,
     and as `case.run`."""
-    with ThreadPoolExecutor(2) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
+    with ThreadPoolExecutor(
+        1 if target.scenario.runs_alone else 2
+    ) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
         runs = (pool.submit(case.run, target, base=base), pool.submit(case.run, _with_other_chances(target)))
         first, second = (run.result() for run in runs)
     if not first.writes:

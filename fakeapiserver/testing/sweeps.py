@@ -114,6 +114,11 @@ class TestScenario(Scenario, frozen=True, kw_only=True):
         return (self.name,)
 
     @property
+    def runs_alone(self) -> bool:
+        """KUBECONFIG and other settings for clients are those of the process."""
+        return True
+
+    @property
     def looks_between_steps(self) -> bool:
         """A step ends when the test looks at the cluster."""
         return True

@@ -2,12 +2,16 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.evidence import election
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.sweep.case import Run
+
+_COMPONENTS: Final = frozenset(("kube-controller-manager", "kube-scheduler", "kubelet", "local-path-provisioner"))
 
 
 class Observed(Struct):
@@ -40,14 +44,21 @@ def _observed(
     for change in changes:
         resource = watched.get(change.resource.partition(".")[0])
         obj = change.after if change.after is not None else change.before
-        if resource is None or obj is None:
+        if resource is None or obj is None or election.is_record(obj):
             continue
         name = _name_of(obj)
         each = found.setdefault((resource, name), Observed(resource, name))
         each.changes += 1
-        is_owned = any(owner.get("controller") for owner in obj["metadata"].get("ownerReferences") or ())
-        each.by_user |= change.revision not in by_operator and not is_owned and _is_wish(change)
+        each.by_user |= change.revision not in by_operator and not _is_clusters(obj) and _is_wish(change)
     return found
+
+
+def _is_clusters(obj: Object) -> bool:
+    """Reports whether a controller owns the object, or only components of the cluster have written it, e.g. Endpoints."""
+    meta = obj["metadata"]
+    managers = {each.get("manager", "") for each in meta.get("managedFields") or ()}
+    is_owned = any(owner.get("controller") for owner in meta.get("ownerReferences") or ())
+    return is_owned or (bool(managers) and managers <= _COMPONENTS)
 
 
 def _is_wish(change: ObjectChange) -> bool:

@@ -26,6 +26,7 @@ from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.outages import AsyncBadCertificate, AsyncOutage
+from fakeapiserver.cluster.processes.operator_process import OperatorProcesses
 from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 _NOT_RUNNING = "this cluster is not running: use it inside `with Cluster() as cluster:`"
 
 
-class AsyncCluster(AsyncVerbs, Configured):
+class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
     """A private API server in the running event loop, with the options of `Cluster`.
 
     It has `Cluster`'s members under the same names; those that act on the server or wait are coroutines. A client that blocks the event

@@ -24,6 +24,7 @@ from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.cluster.outages import BadCertificate, Outage
+from fakeapiserver.cluster.processes.operator_process import OperatorProcess, Place
 from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
 from fakeapiserver.server.local import LocalServer
@@ -240,6 +241,29 @@ class Cluster(Blocking[AsyncCluster]):
         - `options`: those of the Manager."""
         core = self._core.operator(setup, name=name, user=user, groups=groups, options=options)
         return operators.Operator(core, self._run)
+
+    def operator_process(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: str = "",
+        groups: Sequence[str] | str = ("system:masters",),
+        ready: str = "",
+        timeout: float = 30.0,
+        **place: Unpack[Place],
+    ) -> OperatorProcess:
+        """An operator in any language, as a process of its own: `with cluster.operator_process("./bin/manager") as operator:`. The block
+        begins when it has sent a request and serves the cluster's webhooks. At its end the operator is stopped; if this process is
+        killed, the operator and its children are killed as well.
+
+        - `command`: a text or a list of words. `{port}` and `{port:NAME}` are free ports, `{kubeconfig}` is a path that KUBECONFIG names as
+          well, `{webhook-port}` and `{webhook-cert-dir}` are those of `cluster.webhooks`.
+        - `user`, `groups`: its user, who may do everything by default; `namespace/name` is a service account.
+        - `ready`: a URL with the same placeholders, such as `http://127.0.0.1:{port:health}/readyz`, which is waited for as well.
+        - `timeout`: the seconds that a start may take. OperatorDoesNotStart, an OSError, has the last lines of the log.
+        - `env`: variables of its environment, with the same placeholders. `folder`: where it runs."""
+        core = self._core.operator_process(command, user=user, groups=groups, ready=ready, timeout=timeout, **place)
+        return OperatorProcess(core, self._run)
 
     def outage(self, duration: float | str | None = None) -> Outage:
         """Closes the port and resets all connections: `with cluster.outage(): ...`. State, certificates, tokens and kubeconfigs stay

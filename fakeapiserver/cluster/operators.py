@@ -20,6 +20,7 @@ from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.controller_runtime.manager import Manager, ManagerOptions
+from fakeapiserver.controller_runtime.webhook.server import WebhookServer
 from fakeapiserver.server.in_process import InProcessRoundTripper
 from fakeapiserver.server.local import LocalServer
 
@@ -96,6 +97,10 @@ class AsyncOperator:
         options = self._options
         if not options.field_owner:
             options = structs.replace(options, field_owner=self.name)
+        local = self._server.webhooks
+        if options.webhook_server is None and local is not None and local.is_called:
+            serving = WebhookServer(host=local.host, port=local.port, cert_dir=local.cert_dir)
+            options = structs.replace(options, webhook_server=serving)
         config = RESTConfig(self._server.url, user_agent=self.name)
         chance = api.chance.source("operator", self.name).random
         manager = self._manager = Manager(config, options, transport=transport, clock=self._server.clock, chance=chance)

@@ -51,7 +51,7 @@ class HTTPServer:
             raise OSError(f"the {self.name} server can't listen on {self._address}: {error.strerror}") from error
 
     async def run(self) -> None:
-        """Runs until it is cancelled."""
+        """Runs until it is cancelled. Cancelled a second time, it closes its port and resets its connections at once."""
         if self._socket is None:
             self.bind()
         config = uvicorn.Config(
@@ -71,13 +71,25 @@ class HTTPServer:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
             server.should_exit = True
-            await serving
+            try:
+                await serving
+            finally:
+                server.abort()
             raise
 
 
 class _Server(uvicorn.Server):
     def install_signal_handlers(self) -> None:
         """Signals are the program's."""
+
+    def abort(self) -> None:
+        """Closes the port, and resets the connections that are left."""
+        for each in getattr(self, "servers", ()):
+            each.close()
+        for connection in [*self.server_state.connections]:
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
 
     def capture_signals(self) -> Any:
         """The same."""

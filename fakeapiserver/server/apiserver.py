@@ -104,6 +104,7 @@ class APIServer:
         self._loopback = loopback = Loopback(self.scopes)
         self.objects, self.versions, self.writer = loopback.objects, loopback.versions, loopback.writer
         self._to_webhooks = WebhookConnections()
+        self.webhooks_moved = self._to_webhooks.moved
         self.client_authorities = ClientAuthorities(client_ca, config.client_ca_file)
         self._front_proxy = (front_proxy or FrontProxy()).heeding(served.features)
         self.access = new_access(

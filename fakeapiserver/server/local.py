@@ -118,6 +118,7 @@ class LocalServer:
             modes=dict(self.controllers.modes) if self.controllers is not None else {},
             nodes=self.simulation.fork() if self.simulation is not None else None,
             metrics=self.api.metrics_apis.served,
+            webhooks=self.webhooks,
         )
 
     async def start(self) -> None:
@@ -150,6 +151,11 @@ class LocalServer:
             await self._listen(api, certificates.serving)
         if self.config.webhooks or self.config.crds:
             await self._install(api)
+        elif origin is not None and origin.webhooks is not None:
+            webhooks = self.webhooks = local_webhooks.LocalWebhooks(
+                port=self.config.webhook_port, origin=origin.webhooks
+            )
+            api.webhooks_moved[webhooks.host, webhooks.stored_port] = webhooks.port
         await self._run_controllers(api)
         api.starting = False
 

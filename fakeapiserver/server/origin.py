@@ -17,6 +17,7 @@ from fakeapiserver.transport.key_pair import KeyPair
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import Mode
     from fakeapiserver.nodes.simulation import NodesState
+    from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -25,7 +26,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     `storage`: None for that of a fresh server. `gathered`: objects from elsewhere, which are taken over then.
 
     `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
-    `modes`: of controllers. `nodes`: of the simulated nodes. `metrics`: the metrics APIs that are served.
+    `modes`: of controllers. `nodes`: of the simulated nodes. `metrics`: the metrics APIs that are served. `webhooks`: the
+    address to which stored configurations lead.
     """
 
     storage: MVCC | None = None
@@ -37,6 +39,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     modes: "Mapping[str, Mode]" = field(default_factory=dict)
     nodes: "NodesState | None" = None
     metrics: Collection[str] = ()
+    webhooks: "LocalWebhooks | None" = None
     gathered: "found.Gathered | None" = None
 
 

@@ -23,6 +23,7 @@ from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
+from fakeapiserver.sweep.start_up import StartUp
 from fakeapiserver.sweep.states import Names, State
 from fakeapiserver.sweep.timing import Timing
 
@@ -135,6 +136,7 @@ def prepared(target: Target) -> Iterator[Base]:
         if scenario.options.get("nodes"):
             # no simulated container knows the programs that operators execute in them
             cluster.nodes.script(exec={"": Output("")})
+        scenario.surroundings.prepare(cluster)
         if scenario.objects:
             cluster.apply(scenario.objects, namespace=scenario.namespace)
             cluster.settle()
@@ -169,7 +171,7 @@ def _played(
 ) -> Iterator[tuple["_Case", float]]:
     """The case after its scenario, and when it began."""
     began = time.monotonic()
-    operator = target.operator.new(target.timing.quiet)
+    operator = target.operator.new(target.timing.quiet, target.scenario.surroundings)
     try:
         with prepared(target) if base is None else _forked(base) as place:
             case = _Case(target, place.cluster, operator, perturbation, expected, place.fresh)
@@ -223,6 +225,7 @@ class _Case:
         self._groups = rights.groups_of(target.scenario.service_account)
         self._run.has_limited_rights = bool(target.scenario.service_account)
         self._calm_seconds = 0.0
+        self._start_up = StartUp(target.operator.serves_webhooks or target.scenario.surroundings.has_webhooks)
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
@@ -344,18 +347,13 @@ class _Case:
             self.cluster.delete(f"{resource}/{name}", namespace=namespace, ignore_not_found=True)
 
     def _wait_until_started(self) -> None:
-        """Returns when the operator has sent a request, and watches what an undisturbed one watches, or is given up for that."""
+        """Returns when the operator has come up, and watches what an undisturbed one watches, or is given up for that."""
         began = time.monotonic()
-        user = f"{USER}-{self._incarnations}"
-        while not len(self.cluster.requests.all().by(user=user)):
+        while missing := self._start_up.missing(self.cluster, f"{USER}-{self._incarnations}"):
             if self._operator.ended is not None and self._incarnations > 1:
                 return
             if self._operator.ended is not None or time.monotonic() > began + self._timing.start:
-                ended = (
-                    f"it ended with status {self._operator.ended}"
-                    if self._operator.ended is not None
-                    else "it sends no requests"
-                )
+                ended = f"it ended with status {self._operator.ended}" if self._operator.ended is not None else missing
                 raise DoesNotStart(
                     f"the operator doesn't start: {ended}; its last lines:\n{_tail(self._operator.output())}"
                 )
@@ -375,9 +373,9 @@ class _Case:
             return True
         self._run.exits.append(status)
         if self._operator.starts > _MAX_RESTARTS:
-            self._run.problems.append(
-                f"the operator exits again and again: {self._operator.starts} times, with status {status}"
-            )
+            problem = f"the operator exits again and again: {self._operator.starts} times, with status {status}"
+            if problem not in self._run.problems:
+                self._run.problems.append(problem)
             return False
         if self._expected is None:
             raise DoesNotStart(
@@ -400,7 +398,8 @@ class _Case:
         deadline = self._now() + self._timing.patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
         while True:
-            self._operator_is_well()
+            if not self._operator_is_well():
+                break
             quiet = min(_SHORT_QUIET, self._operator.quiet) if is_brief else max(self._operator.quiet, pause)
             problem = self._restless = self._settle(quiet + self.conductor.delay)
             if self.conductor.finish() or self._operator.ended is not None:

@@ -11,6 +11,7 @@ from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.operators import Operator, Setup
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_runtime.manager import ManagerOptions
+from fakeapiserver.sweep.surroundings import Surroundings
 
 _NAME: Final = "operator-under-test"
 _BEGIN: Final = "2026-01-01T00:00:00Z"
@@ -34,8 +35,13 @@ class InProcess:
         """Time stands still until a wait lets it pass."""
         return {"stopped_at": _BEGIN}
 
-    def new(self, quiet: float) -> "InProcessOperator":
-        """An operator that isn't running yet. It needs no quiet time."""
+    @property
+    def serves_webhooks(self) -> bool:
+        """False: `start` returns when its webhook server listens."""
+        return False
+
+    def new(self, quiet: float, surroundings: Surroundings) -> "InProcessOperator":
+        """An operator that isn't running yet. It needs no quiet time, and has the environment of this process."""
         return InProcessOperator(self._setup, self._options)
 
 

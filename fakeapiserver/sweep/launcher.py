@@ -5,6 +5,7 @@ from typing import Protocol
 
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.sweep.surroundings import Surroundings
 
 
 class OperatorUnderTest(Protocol):
@@ -47,5 +48,9 @@ class Launcher(Protocol):
     def options(self) -> ClusterOptions:
         """The options of its clusters."""
 
-    def new(self, quiet: float) -> OperatorUnderTest:
+    @property
+    def serves_webhooks(self) -> bool:
+        """Reports whether its operators are given a port and a certificate for webhooks."""
+
+    def new(self, quiet: float, surroundings: Surroundings) -> OperatorUnderTest:
         """An operator that isn't running yet."""

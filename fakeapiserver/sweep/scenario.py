@@ -25,8 +25,9 @@ from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.server.projects import manifests
-from fakeapiserver.sweep import invariants
+from fakeapiserver.sweep import invariants, surroundings
 from fakeapiserver.sweep.invariants import Invariant
+from fakeapiserver.sweep.surroundings import Surroundings
 
 _WAIT_SECONDS: Final = 30.0
 # How the titles of steps begin that only wait.
@@ -77,6 +78,7 @@ class Scenario(Struct, frozen=True):
     ignore: Sequence[str] = ()
     invariants: Sequence[Invariant] = ()
     service_account: str = ""
+    surroundings: Surroundings = Surroundings()
 
     @property
     def words(self) -> Sequence[str]:
@@ -124,26 +126,22 @@ def of_document(document: Any, folder: Path, name: str) -> Scenario:
     if not isinstance(steps, list) or not steps:
         raise ValueError(f"{name} needs `steps`, a list of the things that users do")
     namespace = _text(document, "namespace", name) or "default"
-    nodes = document.get("nodes") or 0
-    if not isinstance(nodes, int) or isinstance(nodes, bool) or not 0 <= nodes <= 1000:
-        raise ValueError(f"{name}: nodes is a number from 0 to 1000, not {nodes!r}")
+    options, around = surroundings.read(document, folder, name)
     return Scenario(
         [_step(step, f"{name}: step {number}", folder, namespace) for number, step in enumerate(steps, 1)],
         _objects(document.get("objects") or [], folder, name),
-        ClusterOptions(
-            nodes=nodes,
-            local_storage=nodes > 0,
-            load_balancers=nodes > 0,
-            crds=[str(folder / each) for each in _texts(document, "crds", name)],
-        ),
+        options,
         namespace,
         _texts(document, "ignore", name),
         [_invariant(each, name) for each in _list(document, "invariants", name)],
         _service_account(document, name),
+        around,
     )
 
 
-_FIELDS: Final = frozenset(("serviceAccount", "steps", "objects", "crds", "nodes", "namespace", "ignore", "invariants"))
+_FIELDS: Final = (
+    frozenset(("serviceAccount", "steps", "objects", "namespace", "ignore", "invariants")) | surroundings.FIELDS
+)
 _INVARIANT: Final = ("name", "resource", "that")
 # Each step by its first word, with the other fields that it takes.
 _STEPS: Final[Mapping[str, frozenset[str]]] = {

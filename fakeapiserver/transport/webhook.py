@@ -129,10 +129,12 @@ class Response(Struct):
 
 class WebhookConnections(Idle):
     """The connections to webhooks. `intercept`, if it is set, sees each call before it is sent: it returns the answer in place of the
-    webhook, or None to let the call go on, and raises what a call would raise."""
+    webhook, or None to let the call go on, and raises what a call would raise. `moved`: the servers that listen at another port of
+    this machine than the stored addresses name, by host and port."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.moved: dict[tuple[str, int], int] = {}
         self.intercept: Callable[[Endpoint], Awaitable[Response | None]] | None = None
 
 
@@ -195,6 +197,8 @@ class WebhookClient:
             if answer is not None:
                 return answer
         host, port = self._resolve(*endpoint.service) if endpoint.service else (endpoint.host, endpoint.port)
+        if connections is not None:
+            port = connections.moved.get((host, port), port)
         parts = urlsplit(url)
         head = (
             f"POST {parts.path or '/'}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n"

@@ -197,6 +197,22 @@ def test_definitions_are_served_and_converted_on_this_machine() -> None:
         assert (status, found["apiVersion"]) == (200, "shop.example.com/v1")
 
 
+def test_a_fork_calls_a_server_of_its_own(folder: Path) -> None:
+    """Both servers would refuse to start at the same port."""
+    with (
+        Cluster(webhooks=folder, crds=DEFINITION) as cluster,
+        webhook_server(cluster.webhooks),
+        cluster.fork() as fork,
+        fork.fork() as another,
+        webhook_server(another.webhooks),
+    ):
+        widget = {"apiVersion": "shop.example.com/v2", "kind": "Widget", "metadata": {"name": "w"}}
+        for each, status in ((another, 201), (fork, 500)):
+            assert send(each, "POST", CONFIGMAPS, {"metadata": {"name": "good"}})[0] == status
+            assert send(each, "POST", WIDGETS.format("v2"), widget)[0] == status
+        assert send(cluster, "GET", f"{CONFIGMAPS}/good")[0] == 404
+
+
 @pytest.mark.fake_cluster(
     webhooks={
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -14,6 +14,7 @@ from fakeapiserver.cluster.controllers import AsyncControllers, Controllers
 from fakeapiserver.cluster.metrics import AsyncMetrics, Metrics
 from fakeapiserver.cluster.nodes import AsyncNodes, Nodes
 from fakeapiserver.cluster.operators import AsyncOperator, Operator
+from fakeapiserver.cluster.processes.operator_process import AsyncOperatorProcess, OperatorProcess
 from fakeapiserver.cluster.webhooks import AsyncWebhooks, Webhooks
 
 FACES = [
@@ -24,6 +25,7 @@ FACES = [
     (AsyncMetrics, Metrics),
     (AsyncNodes, Nodes),
     (AsyncOperator, Operator),
+    (AsyncOperatorProcess, OperatorProcess),
     (AsyncWebhooks, Webhooks),
 ]
 WEBHOOK = {

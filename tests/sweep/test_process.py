@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fakeapiserver.sweep.process import PANICS, Command, OperatorProcess, wait_until_ended
+from fakeapiserver.cluster.processes.process import CommandLine, Process
+from fakeapiserver.sweep.process import PANICS, Command
 
 SHOW = "import os, sys; print(os.environ['KUBECONFIG'], sys.argv[1:]); sys.stdout.flush()"
 
@@ -33,9 +34,9 @@ def is_alive(pid: int) -> bool:
 
 
 def test_placeholders_and_the_environment() -> None:
-    process = OperatorProcess(Command([sys.executable, "-c", SHOW, "{kubeconfig}", "{port:a}", "{port:a}", "{port:b}"]))
+    process = Process(CommandLine.of([sys.executable, "-c", SHOW, "{kubeconfig}", "{port:a}", "{port:a}", "{port:b}"]))
     process.launch("/tmp/config")
-    assert wait_until_ended(process, 20)
+    assert process.wait(20)
     environment, arguments = process.output().strip().split(" ", 1)
     path, first, again, second = eval(arguments)
     assert (environment, path, process.ended) == ("/tmp/config", "/tmp/config", 0)
@@ -45,7 +46,7 @@ def test_placeholders_and_the_environment() -> None:
 
 def test_a_killed_operator_takes_its_children_along() -> None:
     script = "sleep 1000 & echo $!; wait"
-    process = OperatorProcess(Command(["sh", "-c", script]))
+    process = Process(CommandLine.of(["sh", "-c", script]))
     process.launch("config")
     until(process.output)
     child = int(process.output())
@@ -60,8 +61,8 @@ def test_nothing_is_left_when_the_sweep_is_killed(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     code = f"""
 import time
-from fakeapiserver.sweep.process import Command, OperatorProcess
-process = OperatorProcess(Command(["sh", "-c", "echo $$ > {told}; sleep 1000"]))
+from fakeapiserver.cluster.processes.process import CommandLine, Process
+process = Process(CommandLine.of(["sh", "-c", "echo $$ > {told}; sleep 1000"]))
 process.launch("config")
 time.sleep(1000)
 """

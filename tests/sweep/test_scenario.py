@@ -98,7 +98,16 @@ def test_a_node_is_lost_and_comes_back(tmp_path: Path) -> None:
         ({"steps": [{"advance": "x"}]}, "invalid duration"),
         ({"steps": [{"apply": 3}]}, "3 is neither a path nor an object"),
         ({"steps": [{"delete": "x/y"}], "nodes": -1}, "nodes is a number from 0 to 1000"),
-        ({"steps": [{"delete": "x/y"}], "crds": [1]}, "crds is a list of texts"),
+        (
+            {"steps": [{"delete": "x/y"}], "webhookPort": "9443"},
+            "webhookPort is a number from 0 to 65535, not '9443'",
+        ),
+        ({"steps": [{"delete": "x/y"}], "env": ["A=b"]}, "env has names and values"),
+        ({"steps": [{"delete": "x/y"}], "env": {"SIZE": 1}}, "env: the value of SIZE is a text: write it in quotes"),
+        ({"steps": [{"delete": "x/y"}], "nodes": 1, "scripts": {"name": "db"}}, "scripts is a list"),
+        ({"steps": [{"delete": "x/y"}], "nodes": 1, "scripts": [{"run": 1}]}, "script 1: unknown field .run."),
+        ({"steps": [{"delete": "x/y"}], "scripts": [{"runs_for": 1}]}, "scripts need simulated nodes: add `nodes: 1`"),
+        ({"steps": [{"delete": "x/y"}], "crds": [1]}, "crds are files, folders or objects, not 1"),
     ],
 )
 def test_mistakes_are_one_sentence(document: Any, message: str, tmp_path: Path) -> None:
@@ -115,11 +124,10 @@ def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
 
 def test_the_scenario_of_the_page_is_one(tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent.parent / "docs/sweeps.md").read_text()
-    [block] = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "config/samples").mkdir(parents=True)
     for name in ("namespace.yaml", "config/samples/database.yaml"):
         (tmp_path / name).write_text(yaml.safe_dump(DEPLOYMENT))
-    (tmp_path / "scenario.yaml").write_text(block)
-    found = scenario.read(tmp_path / "scenario.yaml")
+    found = read({field: value for block in blocks for field, value in yaml.safe_load(block).items()}, tmp_path)
     titles = [step.title.partition(" ")[0] for step in found.steps]
     assert titles == ["apply", "patch", "scale", "wait", "delete", "advance"]

@@ -3,14 +3,11 @@
 Upstream: sigs.k8s.io/controller-runtime/pkg/envtest/{webhook,crd}.go.
 """
 
-import itertools
-import os
 import socket
 import ssl
 import tempfile
 import time
 from base64 import b64encode
-from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,13 +19,11 @@ from fakeapiserver.server.projects import manifests
 from fakeapiserver.server.projects.manifests import Sources
 from fakeapiserver.transport import certificates
 from fakeapiserver.transport.files import write_file
+from fakeapiserver.transport.free_ports import free_port
+from fakeapiserver.transport.key_pair import KeyPair
 
 _HOST: Final = "127.0.0.1"
 _NAMES: Final = (_HOST, "localhost", "::1")
-# Below the ephemeral ports of systems: no other process gets one of these by chance before the webhook server is
-# started, and a client that polls for the server can't connect to itself.
-_PORTS: Final = range(20_000, 30_000)
-_given: Final = itertools.count()
 _PAUSE: Final = 0.02  # seconds
 _GROUP: Final = "admissionregistration.k8s.io"
 _CONFIGURATIONS: Final = {
@@ -43,23 +38,31 @@ _RESOURCES: Final = {**_CONFIGURATIONS, _DEFINITION: "customresourcedefinitions.
 class LocalWebhooks:
     """`cluster.webhooks`: where a test's webhook server is asked, and what it shows.
 
-    `cert_dir` holds `tls.crt` and `tls.key`, as controller-runtime's server expects them, and `ca.crt`, their authority. The server may
-    be started at any time; until then, what it is asked fails as its failure policy says."""
+    `is_called`: whether a configuration or a definition names a service, which is led here. `cert_dir` holds `tls.crt` and `tls.key`, as
+    controller-runtime's server expects them, and `ca.crt`, their authority. The server may be started at any time; until then, calls to
+    it fail as each webhook's failure policy says."""
 
-    def __init__(self, folder: Path | None = None, port: int = 0) -> None:
-        """`folder` None: one that goes with `close`; `port` 0: a free one. OSError."""
+    def __init__(self, folder: Path | None = None, port: int = 0, origin: "LocalWebhooks | None" = None) -> None:
+        """`folder` None: one that goes with `close`; `port` 0: a free one. `origin`: those of the cluster of which this one is a fork,
+        whose certificates the stored addresses trust. OSError."""
         self._temporary = tempfile.TemporaryDirectory(prefix="fakeapiserver-webhooks-") if folder is None else None
         self.cert_dir = str(folder) if self._temporary is None else self._temporary.name
         self.host = _HOST
-        self.port = port or _free_port()
-        authority = certificates.create_authority("fakeapiserver-webhooks-ca")
-        serving = certificates.issue_server(authority, _NAMES, "fakeapiserver-webhooks")
-        self.ca = authority.certificate
+        self.port = port or free_port()
+        self.stored_port = origin.stored_port if origin is not None else self.port  # in the addresses that are stored
+        self.is_called = origin is not None and origin.is_called
+        if origin is not None:
+            self.ca: bytes = origin.ca
+            self._serving: KeyPair = origin._serving
+        else:
+            authority = certificates.create_authority("fakeapiserver-webhooks-ca")
+            self._serving = certificates.issue_server(authority, _NAMES, "fakeapiserver-webhooks")
+            self.ca = authority.certificate
         place = Path(self.cert_dir)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_file(place / "tls.key", serving.key, 0o600)
-        write_file(place / "tls.crt", serving.certificate)
-        write_file(place / "ca.crt", authority.certificate)
+        write_file(place / "tls.key", self._serving.key, 0o600)
+        write_file(place / "tls.crt", self._serving.certificate)
+        write_file(place / "ca.crt", self.ca)
 
     @property
     def url(self) -> str:
@@ -101,6 +104,7 @@ class LocalWebhooks:
         bundle = b64encode(self.ca).decode()
         if (service := client.get("service")) is not None:
             path = (service.get("path") or "").lstrip("/")
+            self.is_called = True
             return {**hook, "clientConfig": {"url": f"{self.url}/{path}", "caBundle": bundle}}
         # A webhook with an address but no authority gets this one.
         return {**hook, "clientConfig": {"caBundle": bundle, **client}}
@@ -125,13 +129,3 @@ async def install(
             raise ValueError(f"{manifests.title(obj)}: {error.message}") from None
         except ValueError as error:
             raise ValueError(f"{manifests.title(obj)}: {error}") from None
-
-
-def _free_port() -> int:
-    """Another each time, and elsewhere than what runs beside this process. OSError when none is free."""
-    for _ in _PORTS:
-        port = _PORTS[(os.getpid() * 97 + next(_given)) % len(_PORTS)]
-        with closing(socket.socket()) as probe, suppress(OSError):
-            probe.bind((_HOST, port))
-            return port
-    raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")

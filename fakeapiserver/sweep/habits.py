@@ -12,14 +12,17 @@ from fakeapiserver.sweep.perturbation import Kind, Perturbation
 
 # After these an operator may exit: it was killed, lost its lease, or can't know whether its cache is right.
 _MAY_EXIT: Final[frozenset[Kind]] = frozenset(("crash", "away", "stale", "restart", "lease"))
+# After these an operator can't know the versions of objects: conflicts, after which it tries again, are what there must be.
+_IS_BLIND: Final[frozenset[Kind]] = frozenset(("stale", "unobserved", "reordered", "late"))
 # In the last step, for one object. An undisturbed operator with half as many does it anyway.
 _MOST_WRITES: Final = 50
 _MOST_UNCHANGED: Final = 10
+_CONFLICT: Final = 409
 
 
 def symptoms(run: Run, learnt: Run, perturbation: Perturbation) -> list[Symptom]:
     """The symptoms that the undisturbed run hasn't."""
-    return [*_exits(run, perturbation), *_refusals(run, learnt), *_loops(run, learnt)]
+    return [*_exits(run, perturbation), *_refusals(run, learnt), *_loops(run, learnt, perturbation)]
 
 
 def _exits(run: Run, perturbation: Perturbation) -> Iterator[Symptom]:
@@ -51,16 +54,18 @@ def _forbidden(requests: RequestList) -> Iterator[str]:
             yield f"{entry.verb} {resource}{f'/{entry.subresource}' if entry.subresource else ''}"
 
 
-def _loops(run: Run, learnt: Run) -> Iterator[Symptom]:
+def _loops(run: Run, learnt: Run, perturbation: Perturbation) -> Iterator[Symptom]:
     known = {_subject(each) for each in _repeated(learnt, 2)}
-    for each in _repeated(run, 1):
+    for each in _repeated(run, 1, without_conflicts=perturbation.kind in _IS_BLIND):
         if _subject(each) not in known:
             yield Symptom("loop", _subject(each), f"the operator {each.message} in the last step")
 
 
-def _repeated(run: Run, share: int) -> list[Finding]:
+def _repeated(run: Run, share: int, *, without_conflicts: bool = False) -> list[Finding]:
     start = run.marks[-2] if len(run.marks) > 1 else 0
     writes = run.requests.since(start).writes
+    if without_conflicts:
+        writes = RequestList(entry for entry in writes if entry.status != _CONFLICT)
     return writes.findings(
         "hot_loops", "unchanged_writes", hot_loops=_MOST_WRITES // share, unchanged_writes=_MOST_UNCHANGED // share
     )

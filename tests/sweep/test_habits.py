@@ -27,6 +27,7 @@ def run(*entries: RequestEntry, **fields: Any) -> Run:
 FORBIDDEN = entry(1, "create", status=403)
 BY_FAULT = entry(1, "create", status=403, fault="fault 1 (status=403)")
 UNCHANGED = [entry(seq) for seq in range(1, 13)]
+CONFLICTS = [entry(seq, status=409) for seq in range(1, 60)]
 CHANGED = [entry(seq, changed=True) for seq in range(1, 60)]
 
 
@@ -64,6 +65,14 @@ CHANGED = [entry(seq, changed=True) for seq in range(1, 60)]
             "crash",
             ["the operator sent update secrets shop/db 59 times within 5 s in the last step"],
             id="a hot loop",
+        ),
+        pytest.param(run(*CONFLICTS), run(), "stale", [], id="conflicts of an operator that can't know better"),
+        pytest.param(
+            run(*CONFLICTS),
+            run(),
+            "crash",
+            ["the operator sent update secrets shop/db 59 times within 5 s in the last step"],
+            id="conflicts without a reason",
         ),
     ],
 )

@@ -19,6 +19,8 @@ from fakeapiserver.sweep.report.junit import junit_of
 from fakeapiserver.sweep.timing import Timing
 
 _MOST_JOBS: Final = 64
+# Cases wait most of the time: there may be more of them than processors.
+_MOST_DEFAULT_JOBS: Final = 8
 _OUTPUTS: Final = ("text", "json", "junit")
 _Prepared = TypeVar("_Prepared")
 
@@ -57,7 +59,7 @@ class CaseOptions(Struct):
 
     operator: str = ""
     scenario: str = ""
-    jobs: int = 2
+    jobs: int = min(2 * (os.cpu_count() or 1), _MOST_DEFAULT_JOBS)
     budget: float = float("inf")
     patience: float = 10.0
     quiet: float = 0.3

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from typing import Protocol
 
 from fakeapiserver.clock import Timer, Timers
@@ -32,6 +33,7 @@ class Outage:
         self._timer: Timer | None = None
         self._ending: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
+        self._holder: socket.socket | None = None
 
     @property
     def over(self) -> bool:
@@ -41,6 +43,7 @@ class Outage:
     async def begin(self, seconds: float | None) -> None:
         """Closes the port. `seconds` None: until `end`."""
         await self._server.stop()
+        self._holder = _hold(self._server.host, self._server.port)
         if seconds is not None:
             self._timer = self._clock.call_later(seconds, self._end_soon)
 
@@ -51,12 +54,18 @@ class Outage:
         """Opens the port again. Raises OSError if another process has taken it. A second call does nothing."""
         if self.over:
             return
-        self.cancel()
+        self._cancel_timer()
+        if self._holder is not None:
+            self._holder.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # now another socket may be bound beside it
         try:
             await self._server.start()
         except OSError as error:
             log.error("the outage can't end: port %d can't be opened again: %s", self._server.port, error)
             raise
+        finally:
+            self._let_go()
         self._over.set()
 
     async def wait(self) -> None:
@@ -65,6 +74,27 @@ class Outage:
 
     def cancel(self) -> None:
         """Leaves the port closed, for a server that stops."""
+        self._cancel_timer()
+        self._let_go()
+
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _let_go(self) -> None:
+        if self._holder is not None:
+            self._holder.close()
+            self._holder = None
+
+
+def _hold(host: str, port: int) -> socket.socket | None:
+    """A socket that keeps the port from others, and refuses connections since it doesn't listen. None if the port isn't free yet."""
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    holder = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        holder.bind(address)
+    except OSError:
+        holder.close()
+        return None
+    return holder

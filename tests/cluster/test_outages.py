@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,17 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def client(cluster: Cluster) -> Client:
     return Client(cluster)
+
+
+def test_the_port_is_kept_during_an_outage(cluster: Cluster) -> None:
+    """Another server that takes it would leave this one without."""
+    port = int(cluster.url.rpartition(":")[2])
+    with cluster.outage(), socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
 
 
 def test_connections_are_refused_during_an_outage(cluster: Cluster, client: Client) -> None:

@@ -90,6 +90,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     watchers: set[Watcher] = field(default_factory=set)
     # The open watches that come from outside of this process.
     watches_of_clients: WeakSet[OpenWatch] = field(default_factory=WeakSet)
+    # Those of bundled controllers and of operators in this process.
+    watches_in_process: WeakSet[OpenWatch] = field(default_factory=WeakSet)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     _partials: dict[str, "PartialForm"] = field(default_factory=dict)

@@ -161,6 +161,12 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         """The open watches that come from outside of this process."""
         return [watch for scope in self._scopes.values() for watch in scope.watches_of_clients]
 
+    @property
+    def open_watches(self) -> list[OpenWatch]:
+        """All open watches."""
+        in_process = [watch for scope in self._scopes.values() for watch in scope.watches_in_process]
+        return self.watches_of_clients + in_process
+
     def restored(self) -> None:
         """Brings what is kept outside of storage up to date after a snapshot was restored."""
         for store in self._stores.values():

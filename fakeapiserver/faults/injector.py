@@ -126,7 +126,7 @@ class Faults:
         for active in added:
             if not active.fault.changes_open_watches:
                 continue
-            for watch in self._scopes.watches_of_clients:
+            for watch in self._scopes.open_watches:
                 if await active.matcher.matches(watch.request, self._nothing) and active.turns.take(
                     self._clock.monotonic()
                 ):

@@ -96,6 +96,19 @@ def test_faults_strike_it_and_settle_waits_for_the_next_try(cluster: Cluster) ->
         assert welcome(cluster) == "0"
 
 
+def test_faults_strike_its_open_watches(cluster: Cluster) -> None:
+    with cluster.operator(setup):
+        cluster.settle()
+        with cluster.faults.add(verb="watch", resource="namespaces", coalesce=600.0) as fault:
+            cluster.apply(namespace("shop"))
+            cluster.settle()
+            assert fault.hits == 1
+            with pytest.raises(StatusError):
+                welcome(cluster)
+        cluster.settle()
+        assert welcome(cluster) == "0"
+
+
 def test_it_is_a_user_with_that_users_permissions() -> None:
     with Cluster() as cluster:
         cluster.settle()

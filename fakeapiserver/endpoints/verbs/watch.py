@@ -114,8 +114,7 @@ async def _stream(
             items, options = items[:sent], replace(options, send_initial_events=False)
         watcher = injection.watcher(watcher, sent)
     stream = Stream(request, watcher, form, options, scope.watchers)
-    if not form.in_process:
-        scope.watches_of_clients.add(stream)
+    (scope.watches_in_process if form.in_process else scope.watches_of_clients).add(stream)
     return stream.frames(items, start)
 
 

@@ -18,6 +18,11 @@ class AsyncClusterClock:
         """Seconds since the Unix epoch."""
         return self._api.clock.now()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Reports whether the time stands still until `advance` moves it."""
+        return self._clock.stopped
+
     async def advance(self, time: float | str, timeout: float = 300.0) -> None:
         """Moves the time forward by seconds or by a duration such as "30m". Whatever is due meanwhile happens at its time, and
         after each such moment the controllers come to rest. NotSettled if they don't, TimeoutError after `timeout` real seconds,
@@ -59,6 +64,11 @@ class ClusterClock(Blocking[AsyncClusterClock]):
     def now(self) -> float:
         """Seconds since the Unix epoch."""
         return self._core.now()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Reports whether the time stands still until `advance` moves it."""
+        return self._core.is_stopped
 
     advance = blocking(AsyncClusterClock.advance)
     jump = blocking(AsyncClusterClock.jump)

@@ -14,6 +14,7 @@ steps:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -24,6 +25,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.server.projects import manifests
 from fakeapiserver.sweep import invariants, surroundings
 from fakeapiserver.sweep.invariants import Invariant
@@ -32,6 +34,10 @@ from fakeapiserver.sweep.surroundings import Surroundings
 _WAIT_SECONDS: Final = 30.0
 # How the titles of steps begin that only wait.
 WAIT: Final = "wait "
+# While a stopped clock goes on: the virtual seconds between two looks, and the real seconds until all is at rest and of a look.
+_STEP_SECONDS: Final = 1.0
+_SETTLE_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 0.01
 
 
 class Step(Struct, frozen=True):
@@ -227,7 +233,7 @@ def _on_object(
         return lambda cluster: _delete(cluster, target, namespace)
     if verb == "wait":
         condition, timeout = _text(step, "for", name), _seconds(step.get("timeout") or _WAIT_SECONDS, name)
-        return lambda cluster: cluster.wait(target, condition, namespace=namespace, timeout=timeout)
+        return lambda cluster: _await(cluster, target, condition, namespace, timeout)
     if verb == "scale":
         size = step["to"]
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
@@ -242,7 +248,23 @@ def _on_object(
 def _delete(cluster: Cluster, target: str, namespace: str) -> None:
     """Deletes an object and waits until it is gone, as kubectl does."""
     cluster.delete(target, namespace=namespace)
-    cluster.wait(target, "delete", namespace=namespace, timeout=_WAIT_SECONDS)
+    _await(cluster, target, "delete", namespace, _WAIT_SECONDS)
+
+
+def _await(cluster: Cluster, target: str, condition: str, namespace: str, timeout: float) -> None:
+    """Waits as `Cluster.wait` does. A clock that is stopped goes on meanwhile, so that what is due happens: an operator's next try, for
+    example."""
+    while cluster.clock.is_stopped and timeout > 0:
+        with suppress(NotSettled):
+            cluster.settle(timeout=_SETTLE_SECONDS)
+        try:
+            cluster.wait(target, condition, namespace=namespace, timeout=_LOOK_SECONDS)
+        except TimeoutError:
+            cluster.clock.advance(_STEP_SECONDS)
+            timeout -= _STEP_SECONDS
+        else:
+            return
+    cluster.wait(target, condition, namespace=namespace, timeout=max(timeout, _LOOK_SECONDS))
 
 
 def applying(objects: Sequence[Object], namespace: str) -> Step:

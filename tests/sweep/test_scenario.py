@@ -9,7 +9,10 @@ import yaml
 
 from fakeapiserver import Cluster
 from fakeapiserver.client.errors import StatusError
+from fakeapiserver.controller_runtime import Manager, Request, Result, controller_managed_by, gvk
 from fakeapiserver.sweep import scenario
+
+CONFIG_MAP = gvk("v1", "ConfigMap")
 
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
@@ -70,6 +73,37 @@ def test_a_node_is_lost_and_comes_back(tmp_path: Path) -> None:
             conditions = cluster.get("nodes/node-1")["status"]["conditions"]
             ready.append(next(each["status"] for each in conditions if each["type"] == "Ready"))
     assert ready == ["True", "Unknown", "True"]
+
+
+class Patient:
+    """Removes the finalizer of a ConfigMap ten seconds after it has seen the deletion."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._client = manager.client
+        self._has_seen = False
+
+    async def reconcile(self, request: Request) -> Result:
+        obj = await self._client.find(CONFIG_MAP, request.name, request.namespace)
+        if obj is None or not obj["metadata"].get("finalizers") or "deletionTimestamp" not in obj["metadata"]:
+            return Result()
+        if self._has_seen:
+            await self._client.patch(obj, {"metadata": {"finalizers": None}})
+        self._has_seen = True
+        return Result(requeue_after=10.0)
+
+
+def test_a_clock_that_stands_still_goes_on_while_a_step_waits() -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["example.com/wait"]}}
+    steps = scenario.of_document({"steps": [{"apply": config}, {"delete": "cm/a"}]}, Path(), "it").steps
+
+    def setup(manager: Manager) -> None:
+        controller_managed_by(manager).for_(CONFIG_MAP).complete(Patient(manager))
+
+    with Cluster(stopped_at="2026-01-01T00:00:00Z") as cluster, cluster.operator(setup):
+        before = cluster.clock.now()
+        for step in steps:
+            step.run(cluster)
+        assert 10 <= cluster.clock.now() - before < 30
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Claims are never deleted, since the cleanup is done only as long as its first part is to be done.
+
+The finalizer deletes the StatefulSet and then the claims, if there is a StatefulSet. Killed in between, it finds none, and lets the object
+go.
+
+Found by Sieve in percona/percona-xtradb-cluster-operator (a crash after the deletion of the StatefulSet).
+"""
+
+from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime.client import Reader
+from tests.examples.operators_with_bugs import databases as db
+
+SPEC = {"size": db.INTEGER}
+STEPS = [db.create(size=1), db.DELETE]
+FINDINGS = {
+    "crash after delete statefulsets.apps default/db": "the PersistentVolumeClaim default/data-db-0 exists, but should not (and 1 more)",
+}
+
+
+class Operator:
+    """Repaired, it deletes the claims in any case."""
+
+    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
+        self._client = client
+        self._server = server
+        self._bug = bug
+
+    async def reconcile(self, request: Request) -> None:
+        database = await db.read(self._client, self._server, request, self._bug)
+        if database is None:
+            return
+        claim, stateful_set = db.claim(database, f"data-{request.name}-0"), db.stateful_set(database, 1)
+        if not db.is_deleted(database):
+            database = await db.add_finalizer(self._client, database)
+            await db.ensure(self._client, claim)
+            await db.ensure(self._client, stateful_set)
+            return
+        current = await self._client.find(db.STATEFUL_SET, request.name, request.namespace)
+        if current is not None:
+            await db.remove(self._client, current)
+        if current is not None or not self._bug:
+            await db.remove(self._client, claim)
+        await db.remove_finalizer(self._client, database)
+
+
+def setup(manager: Manager, bug: bool) -> None:
+    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.STATEFUL_SET)

@@ -1,0 +1,94 @@
+"""Sweeps find the published bugs of operators that people use, and have nothing to say about the repaired ones."""
+
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fakeapiserver.sweep import scenario, sweep
+from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.in_process import InProcess
+from fakeapiserver.sweep.perturbation import Perturbation
+from fakeapiserver.sweep.sweep import Learnt
+from tests.examples.operators_with_bugs import (
+    a_size_in_between,
+    claims_of_the_former_database,
+    cleanup_of_what_is_left,
+    databases,
+    gone_between_two_reads,
+    half_of_a_pair,
+    orphans_of_a_past_size,
+    part_disabled_in_the_past,
+    resize_forgotten,
+    restart_forgotten,
+    status_written_last,
+)
+
+PATTERNS = [
+    a_size_in_between,
+    claims_of_the_former_database,
+    cleanup_of_what_is_left,
+    gone_between_two_reads,
+    half_of_a_pair,
+    orphans_of_a_past_size,
+    part_disabled_in_the_past,
+    resize_forgotten,
+    restart_forgotten,
+    status_written_last,
+]
+
+
+# Those whose whole plan is swept with the repaired operator.
+SWEPT = [
+    claims_of_the_former_database,
+    gone_between_two_reads,
+    half_of_a_pair,
+    orphans_of_a_past_size,
+    part_disabled_in_the_past,
+]
+
+
+def name(pattern: ModuleType) -> str:
+    return pattern.__name__.rpartition(".")[2]
+
+
+def target(pattern: ModuleType, bug: bool) -> Target:
+    document = databases.scenario(pattern.SPEC, pattern.STEPS)
+    return Target(InProcess(partial(pattern.setup, bug=bug)), scenario.of_document(document, Path(), name(pattern)))
+
+
+def chosen(learnt: Learnt, pattern: ModuleType) -> list[Perturbation]:
+    """The surprises that show the bug."""
+    return [each for surprise in pattern.FINDINGS for each in sweep.named(learnt, surprise)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", PATTERNS, ids=name)
+def test_a_published_bug_is_found(pattern: ModuleType) -> None:
+    buggy = target(pattern, bug=True)
+    learnt = sweep.learn(buggy)
+    report = sweep.sweep(buggy, learnt, chosen(learnt, pattern))
+    assert {finding.causes[0]: finding.title for finding in report.findings} == pattern.FINDINGS
+
+
+@pytest.mark.parametrize("pattern", [half_of_a_pair, gone_between_two_reads], ids=name)
+def test_a_surprise_shows_the_bug_and_not_the_repaired_operator(pattern: ModuleType) -> None:
+    titles = []
+    for bug in (True, False):
+        learnt = sweep.learn(target(pattern, bug))
+        report = sweep.sweep(target(pattern, bug), learnt, chosen(learnt, pattern))
+        titles.append([finding.title for finding in report.findings])
+        assert all(result.reached for result in report.results)
+    assert titles == [[*pattern.FINDINGS.values()], []]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("pattern", SWEPT, ids=name)
+def test_the_repaired_operator_passes_the_whole_plan(pattern: ModuleType) -> None:
+    repaired = target(pattern, bug=False)
+    learnt = sweep.learn(repaired)
+    report = sweep.sweep(repaired, learnt, learnt.plan)
+    assert [(finding.title, finding.causes) for finding in report.findings] == []
+    assert report.unsure == []

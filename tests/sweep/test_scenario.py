@@ -164,4 +164,4 @@ def test_the_scenario_of_the_page_is_one(tmp_path: Path) -> None:
         (tmp_path / name).write_text(yaml.safe_dump(DEPLOYMENT))
     found = read({field: value for block in blocks for field, value in yaml.safe_load(block).items()}, tmp_path)
     titles = [step.title.partition(" ")[0] for step in found.steps]
-    assert titles == ["apply", "patch", "scale", "wait", "delete", "advance"]
+    assert titles == ["apply", "patch", "scale", "wait", "delete", "advance", "stop"]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cli.arguments import InvalidArgument, UsageError, count, read_boolean, text
 from fakeapiserver.cli.complain import complain, refuse
+from fakeapiserver.cluster.processes.process import own_temporary_folder
 from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.report.document import Document, json_of
 from fakeapiserver.sweep.report.junit import junit_of
@@ -112,7 +113,8 @@ def run(command: str, prepare: Callable[[], _Prepared], work: Callable[[_Prepare
     signal.signal(signal.SIGTERM, _interrupt)
     logging.getLogger("fakeapiserver").addHandler(logging.NullHandler())  # the bundled controllers try again
     try:
-        return work(prepared)
+        with own_temporary_folder():
+            return work(prepared)
     except (OSError, ValueError) as error:
         print(f"fakeapiserver: {error}", file=sys.stderr)
         return 1

@@ -93,3 +93,22 @@ def test_a_command_that_cannot_be_read(text: str) -> None:
 )
 def test_traces_of_crashes_are_found(line: str) -> None:
     assert PANICS.search(f"first\n{line}\nlast")
+
+
+def test_temporary_files_go_with_a_killed_process(tmp_path: Path) -> None:
+    note = tmp_path / "path"
+    code = f"""
+import pathlib, tempfile, time
+from fakeapiserver.cluster.processes.process import own_temporary_folder
+with own_temporary_folder():
+    pathlib.Path({str(note)!r}).write_text(tempfile.mkdtemp())
+    time.sleep(1000)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code])
+    until(lambda: note.exists() and note.read_text())
+    folder = Path(note.read_text())
+    assert folder.is_dir()
+    process.kill()
+    process.wait()
+    until(lambda: not folder.exists())
+    until(lambda: not folder.parent.exists())

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Final
@@ -211,6 +211,20 @@ class _Reaper:
         with self._lock:
             self._process.stdin.write(f"{sign}{subject}\n".encode())
             self._process.stdin.flush()
+
+
+@contextlib.contextmanager
+def own_temporary_folder() -> Iterator[None]:
+    """A folder for all temporary files of this process, which is removed in the end, even if the process is killed."""
+    folder, former = tempfile.mkdtemp(prefix="fakeapiserver-"), tempfile.tempdir
+    _reaper().tell("+", folder)
+    tempfile.tempdir = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = former
+        shutil.rmtree(folder, ignore_errors=True)
+        _reaper().tell("-", folder)
 
 
 @cache

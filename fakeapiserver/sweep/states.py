@@ -24,6 +24,8 @@ _OTHERS: Final = frozenset((
     "componentstatuses", "servicecidrs", "flowschemas", "prioritylevelconfigurations",
 ))  # fmt: skip
 _OTHER_NAMESPACES: Final = frozenset(("kube-system", "kube-public", "kube-node-lease"))
+CONVERSION: Final = "conversion of "
+_DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _MADE: Final = frozenset((("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services", "kubernetes"),
     ("endpoints", "kubernetes"), ("endpointslices", "kubernetes")))  # fmt: skip
@@ -171,12 +173,15 @@ def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]
 
 
 def webhooks_of(snapshot: Snapshot) -> dict[str, list[str]]:
-    """The names of the admission webhooks, and the plural names of the resources that each is called for."""
+    """The names of the webhooks, and the plural names of the resources that each is called for. A conversion webhook has the name of its
+    definition after CONVERSION."""
     found: dict[str, list[str]] = {}
     for resource, _, obj in objects_of(snapshot):
         if resource.partition(".")[0] in _WEBHOOKS:
             for hook in obj.get("webhooks") or ():
                 found[hook["name"]] = [each for rule in hook.get("rules") or () for each in rule["resources"]]
+        elif resource == _DEFINITIONS and (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            found[f"{CONVERSION}{obj['metadata']['name']}"] = [obj["spec"]["names"]["plural"]]
     return found
 
 

@@ -10,6 +10,7 @@ from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.sweep.case import Run
 from fakeapiserver.sweep.perturbation import Kind, Perturbation
 from fakeapiserver.sweep.planning import plan as planning
+from fakeapiserver.sweep.states import CONVERSION
 
 
 def change(revision: int, resource: str, name: str, generation: int = 1, **metadata: Any) -> ObjectChange:
@@ -119,6 +120,21 @@ OWNED = {"ownerReferences": [{"controller": True}]}
             "away",
             ["killed after create pods shop/a, and away until step 2"],
             id="away while the user goes on, not after the last step",
+        ),
+        *(
+            pytest.param(
+                run(
+                    ("patch", [change(1, DB, "db", 2)]),
+                    ("patch", [change(2, DB, "db", 3)]),
+                    ("patch", [change(3, "pods", "other")]),
+                    writes=[write(1, 9, "create", "pods", "a"), write(11, 10, "create", "pods", "b")],
+                    webhooks={name: ["databases"]},
+                ),
+                "away",
+                ["killed after create pods shop/b, and away until step 3"],
+                id=f"not away while users need {name}",
+            )
+            for name in ("databases.example.com", f"{CONVERSION}databases.example.com")
         ),
     ],
 )  # fmt: skip

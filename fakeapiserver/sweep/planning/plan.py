@@ -13,6 +13,7 @@ from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoi
 from fakeapiserver.sweep.planning import observations, ordering
 from fakeapiserver.sweep.planning.observations import Observed
 from fakeapiserver.sweep.scenario import WAIT
+from fakeapiserver.sweep.states import CONVERSION
 
 _EVENTS: Final = "events"
 _CHANGES: Final = ("update", "patch")
@@ -59,7 +60,7 @@ def plan(
         "crash": _crashes(points),
         "refuse": _refusals(points),
         "conflict": _conflicts(points),
-        "away": () if looks_between_steps else _away(points, first, [*_spans(acts, held)]),
+        "away": () if looks_between_steps else _away(points, first, [*_away_spans(first, seen, _spans(acts, held))]),
         "stale": _stale(points, first, seen),
         "unobserved": _unobserved(seen, blindable, [] if looks_between_steps else [*_spans(acts, held)]),
         "reordered": _reordered(seen, blindable),
@@ -213,15 +214,31 @@ def _webhooks(
     run: Run, points: Sequence[tuple[WritePoint, RequestEntry]], acts: Sequence[int]
 ) -> Iterator[Perturbation]:
     """Each webhook that is called for what the operator writes in a step."""
-    for name, resources in run.webhooks.items():
+    admission = {name: each for name, each in run.webhooks.items() if not name.startswith(CONVERSION)}
+    for name, resources in admission.items():
         for step in acts:
             written = {
                 point.resource.partition(".")[0]
                 for point, entry in points
                 if _step_of(run, entry, len(run.states)) == step
             }
-            if written and any("*" in each or each.partition("/")[0] in written for each in resources):
+            if _concerns(resources, written):
                 yield Perturbation("webhook", step=step, until=step, object=name)
+
+
+def _concerns(resources: Sequence[str], written: Set[str]) -> bool:
+    """Reports whether a webhook for these resources is called for writes of the others."""
+    return bool(written) and any("*" in each or each.partition("/")[0] in written for each in resources)
+
+
+def _away_spans(
+    run: Run, seen: Sequence[Mapping[tuple[str, str], Observed]], spans: Iterable[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Leaves out those in which users write at last what a webhook is called for: while the operator is away, such a write is refused."""
+    for step, then in spans:
+        written = {each.resource.partition(".")[0] for each in seen[then].values() if each.by_user}
+        if not any(_concerns(resources, written) for resources in run.webhooks.values()):
+            yield step, then
 
 
 def _clock(seen: Sequence[Mapping[tuple[str, str], Observed]]) -> Iterator[Perturbation]:

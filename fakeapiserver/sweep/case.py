@@ -8,9 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from fakeapiserver.apis import removed_versions
 from fakeapiserver.cluster.cluster import Cluster
-from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.evidence import election
 from fakeapiserver.evidence.entry import RequestEntry
@@ -18,7 +16,8 @@ from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.nodes.behaviour import Output
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.storage.interface import Compacted
-from fakeapiserver.sweep import rights, states
+from fakeapiserver.sweep import clusters, lines, rights, states
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
@@ -29,7 +28,6 @@ from fakeapiserver.sweep.timing import Timing
 
 USER: Final = "operator-under-test"
 USERS: Final = f"{USER}-*"
-_KEPT_REQUESTS: Final = 20_000
 _MAX_RESTARTS: Final = 5
 _PAUSE: Final = 0.05
 _VIRTUAL_PAUSE: Final = 2.0
@@ -40,11 +38,6 @@ _SHORT_QUIET: Final = 0.1
 _LONGER: Final = 1.25
 # Seconds for which an operator may compute without being called restless.
 _LONGEST_COMPUTATION: Final = 60.0
-# The same uids, generated names and addresses in every run but the one that shows what follows from them.
-_SEED: Final = 1
-OTHER_SEED: Final = 2
-# Operators that are older than the server ask for versions that Kubernetes has removed meanwhile.
-_VERSIONS: Final = {removed_versions.SWITCH: "true"}
 
 
 class Target(Struct, frozen=True):
@@ -120,18 +113,11 @@ class StepFailed(ValueError):
     """A step fails in a run without perturbation. Its cause is the error."""
 
 
-class Base(Struct, frozen=True):
-    """A cluster at rest, in which no operator runs, for forks. `fresh`: the keys of the objects that it had from the start."""
-
-    cluster: Cluster
-    fresh: Set[str]
-
-
 @contextmanager
 def prepared(target: Target) -> Iterator[Base]:
     """The cluster in which the scenario begins, before the operator is started. Raises what the cluster raises."""
     scenario = target.scenario
-    with _new_cluster(target) as cluster:
+    with clusters.new(target.operator.options, target.scenario.options) as cluster:
         fresh = {each[1].key for each in states.objects_of(cluster.snapshot())}
         if scenario.options.get("nodes"):
             # no simulated container knows the programs that operators execute in them
@@ -154,13 +140,22 @@ def run(
     """Runs the scenario once, in a new cluster or in a fork of `base`. Raises what the cluster raises if it can't be started, OSError if
     there is no such program, and StepFailed."""
     with _played(target, perturbation, expected, base) as (case, began):
+        case.end_operator()
         return case.result(time.monotonic() - began)
+
+
+def run_with_restart(target: Target) -> tuple[Run, State]:
+    """Runs the scenario once, undisturbed and in a new cluster. Returns the state after the operator was started again, too. Raises as
+    `run` does."""
+    with _played(target, None, None, None) as (case, began):
+        return case.result(time.monotonic() - began), case.restarted()
 
 
 @contextmanager
 def at_rest(target: Target) -> Iterator[tuple[Run, Base]]:
     """Runs the scenario, and keeps the cluster for forks. Raises as `run` does."""
     with _played(target, None, None, None) as (case, began):
+        case.end_operator()
         run = case.result(time.monotonic() - began)
         yield run, Base(case.cluster, case.fresh)
 
@@ -173,27 +168,15 @@ def _played(
     began = time.monotonic()
     operator = target.operator.new(target.timing.quiet, target.scenario.surroundings)
     try:
-        with prepared(target) if base is None else _forked(base) as place:
+        with prepared(target) if base is None else clusters.fork(base) as place:
             case = _Case(target, place.cluster, operator, perturbation, expected, place.fresh)
             try:
                 case.play()
+                yield case, began
             finally:
                 case.end_operator()
-            yield case, began
     finally:
         operator.close()
-
-
-@contextmanager
-def _forked(base: Base) -> Iterator[Base]:
-    with base.cluster.fork() as cluster:
-        yield Base(cluster, base.fresh)
-
-
-def _new_cluster(target: Target) -> Cluster:
-    defaults = ClusterOptions(seed=_SEED, kept_requests=_KEPT_REQUESTS, runtime_config=_VERSIONS)
-    options = ClusterOptions(**{**defaults, **target.operator.options, **target.scenario.options})
-    return Cluster(**options)
 
 
 class _Case:
@@ -226,6 +209,7 @@ class _Case:
         self._run.has_limited_rights = bool(target.scenario.service_account)
         self._calm_seconds = 0.0
         self._start_up = StartUp(target.operator.serves_webhooks or target.scenario.surroundings.has_webhooks)
+        self._healing = target.timing.healing
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 
     def play(self) -> None:
@@ -242,7 +226,7 @@ class _Case:
         except DoesNotStart:
             raise
         except Exception as error:
-            failure = f"step {self._step + 1} ({self._title}) fails: {_line(error)}"
+            failure = f"step {self._step + 1} ({self._title}) fails: {lines.first(error)}"
             if self._expected is None:
                 raise StepFailed(failure) from error
             self._run.problems.append(failure)
@@ -294,6 +278,14 @@ class _Case:
         run.reached = self.conductor.reached
         run.output = self._operator.output()
         return run
+
+    def restarted(self) -> State:
+        """The state after the operator was started again. It may fail to start."""
+        self._stop()
+        self._start()
+        with suppress(DoesNotStart, _GivesUp):
+            self._rest()
+        return self._state()
 
     @property
     def record(self) -> Run:
@@ -355,7 +347,7 @@ class _Case:
             if self._operator.ended is not None or time.monotonic() > began + self._timing.start:
                 ended = f"it ended with status {self._operator.ended}" if self._operator.ended is not None else missing
                 raise DoesNotStart(
-                    f"the operator doesn't start: {ended}; its last lines:\n{_tail(self._operator.output())}"
+                    f"the operator doesn't start: {ended}; its last lines:\n{lines.last(self._operator.output())}"
                 )
             time.sleep(_PAUSE)
         if self._incarnations in self._started or self._expected is None or self._is_virtual:
@@ -379,7 +371,7 @@ class _Case:
             return False
         if self._expected is None:
             raise DoesNotStart(
-                f"the operator ended with status {status} unperturbed; its last lines:\n{_tail(self._operator.output())}"
+                f"the operator ended with status {status} unperturbed; its last lines:\n{lines.last(self._operator.output())}"
             )
         self._stop()
         self._start()
@@ -392,10 +384,12 @@ class _Case:
         ignore, learnt = self._target.scenario.ignore, self._expected.states if self._expected is not None else ()
         is_known = 0 <= self._step < len(learnt) and not self.conductor.holds
         wanted = learnt[self._step] if is_known else None
-        # nothing shows that an operator whose right state isn't known goes on after the pauses that it makes
-        pause = self._expected.pause * _LONGER if self._expected is not None and wanted is None else 0.0
-        is_brief = wanted is not None and self.conductor.is_idle and self._step < len(learnt) - 1
-        deadline = self._now() + self._timing.patience
+        is_last = self._step == len(learnt) - 1
+        # no later step shows what an operator does after the pauses that it makes, if its right state isn't known or no step follows
+        pause = self._expected.pause * _LONGER if self._expected is not None and (wanted is None or is_last) else 0.0
+        is_brief = wanted is not None and self.conductor.is_idle and not is_last
+        patience = max(self._timing.patience, self._healing)
+        deadline = self._now() + patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
         while True:
             if not self._operator_is_well():
@@ -409,11 +403,14 @@ class _Case:
             is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
             is_expected = wanted is not None and is_there
             if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
-                deadline = self._now() + self._timing.patience
+                deadline = self._now() + patience
                 continue
             if not problem and self._now() <= deadline and self._writes_again():
                 continue
-            if (problem and not is_brief) or is_there or self._now() > deadline:
+            if (problem and not is_brief) or is_there:
+                break
+            if self._now() > deadline:
+                self._healing = 0.0
                 break
             if not is_brief:
                 self._pause()
@@ -440,7 +437,9 @@ class _Case:
             if self._is_virtual and self.conductor.delay:
                 self._await_late_events()
         except NotSettled as error:
-            return "" if self._operator.ended is not None else f"the operator doesn't come to rest: {_line(error)}"
+            return (
+                "" if self._operator.ended is not None else f"the operator doesn't come to rest: {lines.first(error)}"
+            )
         except Exception:
             if self._operator.ended is None:  # else it is the error that has ended it
                 raise
@@ -487,11 +486,3 @@ class _GivesUp(Exception):
 def _watched(requests: RequestList) -> Set[str]:
     watches = (entry for entry in requests.watches if entry.resource != "leases")
     return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}
-
-
-def _line(error: BaseException) -> str:
-    return " ".join((str(error).splitlines() or [type(error).__name__])[0].split())[:300]
-
-
-def _tail(output: str) -> str:
-    return "\n".join(output.splitlines()[-8:])

@@ -48,7 +48,18 @@ def text_of(report: Report, again: Repeat) -> str:
     errors = [result for result in report.unsure if result.error]
     if errors:
         parts.append(f"{counted(len(errors), 'case')} could not be run: {errors[0].error}")
-    return "\n".join([*lines, "; ".join(parts)])
+    return "\n".join([*lines, "; ".join(parts), *_uncertain(report)])
+
+
+def _uncertain(report: Report) -> list[str]:
+    """The note about objects that aren't compared."""
+    titles = [*report.uncertain]
+    if not titles:
+        return []
+    more = f", and {len(titles) - _SHOWN} more" if len(titles) > _SHOWN else ""
+    verb = "differs" if len(titles) == 1 else "differ"
+    shown = ", ".join(titles[:_SHOWN])
+    return [f"{counted(len(titles), 'object')} {verb} between undisturbed runs, and can't be judged: {shown}{more}."]
 
 
 def document_of(report: Report, swept: Swept) -> SweepDocument:
@@ -64,7 +75,10 @@ def document_of(report: Report, swept: Swept) -> SweepDocument:
         planned=report.planned,
         seconds=round(report.seconds, 2),
         results=[_case(each, finding_of_case.get(each.perturbation.id, 0)) for each in report.results],
-        notes=[f"{counted(left, 'case')} of those planned were not run: the budget was used up."] if left else [],
+        notes=[
+            *([f"{counted(left, 'case')} of those planned were not run: the budget was used up."] if left else []),
+            *_uncertain(report),
+        ],
         not_reached=[each.perturbation.id for each in report.results if not each.reached],
         unsure=[each.perturbation.id for each in report.unsure],
     )

@@ -7,25 +7,35 @@ from typing import Final
 
 from msgspec import Struct, field, structs
 
-from fakeapiserver.sweep import case, habits, invariants, states
-from fakeapiserver.sweep.case import Base, Expected, Run, Target
+from fakeapiserver.sweep import case, clusters, habits, invariants, states
+from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.grouping import Evidence, group
-from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, certain, comparisons, gravity, judge
+from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, SymptomKind, certain, comparisons, gravity, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.planning import plan as planning
 from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.report import wording
+from fakeapiserver.sweep.states import State
 from fakeapiserver.sweep.timeline import Event, timeline
+from fakeapiserver.sweep.timing import Timing
 
 # The cause of symptoms that an undisturbed run shows.
 NOTHING: Final = "no surprise"
 _UNDISTURBED: Final = "Nothing was done to the operator."
+# If the undisturbed runs have other objects, they are watched so much longer.
+_SLOWER: Final = 3
+# Symptoms that no later work of the operator makes undone.
+_LASTING: Final[frozenset[SymptomKind]] = frozenset(("panic", "lost", "invariant", "exit", "forbidden"))
+# With the default patience, longer than the half a minute after which many operators look again.
+_PATIENCES: Final = 4
 
 
 class Learnt(Struct):
     """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None if
-    that isn't planned. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any."""
+    that isn't planned. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any.
+    `uncertain`: the titles of objects that one of the runs has and the other hasn't, so that they can't be compared."""
 
     first: Run
     second: Run
@@ -34,6 +44,7 @@ class Learnt(Struct):
     later: Expected | None = None
     base: Base | None = None
     symptoms: Sequence[Symptom] = ()
+    uncertain: Sequence[str] = ()
 
     @property
     def seconds(self) -> float:
@@ -56,13 +67,15 @@ class CaseResult(Struct):
 
 
 class Report(Struct):
-    """The result of a sweep. `planned` is the number of cases, of which `results` were run within the budget."""
+    """The result of a sweep. `planned` is the number of cases, of which `results` were run within the budget. `uncertain`: as in
+    Learnt."""
 
     findings: Sequence[Finding]
     results: Sequence[CaseResult]
     planned: int
     seconds: float
     unsure: Sequence[CaseResult] = field(default_factory=list)
+    uncertain: Sequence[str] = ()
 
 
 Progress = Callable[[int, int, CaseResult], None]
@@ -71,11 +84,14 @@ Progress = Callable[[int, int, CaseResult], None]
 def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = None) -> Learnt:
     """Runs the scenario twice unperturbed. Raises ValueError if the operator doesn't come to rest or doesn't arrive at the same state,
     and as `case.run`."""
-    with ThreadPoolExecutor(
-        1 if target.scenario.runs_alone else 2
-    ) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
-        runs = (pool.submit(case.run, target, base=base), pool.submit(case.run, _with_other_chances(target)))
-        first, second = (run.result() for run in runs)
+    slow = 0.0
+    first, second, restarted = _both(target, base)
+    uncertain = _uncertain(first, second, target.scenario.ignore)
+    if uncertain:  # perhaps one of them was left in the midst of its work
+        target = structs.replace(target, timing=_slower(target.timing))
+        slow = target.timing.quiet
+        first, second, restarted = _both(target, base)
+        uncertain = _uncertain(first, second, target.scenario.ignore)
     if not first.writes:
         raise ValueError("the operator writes nothing during the scenario: there is nothing to disturb")
     for run in (first, second):
@@ -88,14 +104,42 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     if len(first.states) != len(second.states):
         raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
-    pause = max(first.pause, second.pause)
+    noise |= _freshened(second, restarted)
+    pause = max(first.pause, second.pause, slow)
     expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause)
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
     later = None
     if any(each.kind == "clock" for each in planned):
         in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
         later = Expected(in_time.states, noise, expected.watched, pause)
-    return Learnt(first, second, expected, planned, later, base, habits.forbidden(first))
+    return Learnt(first, second, expected, planned, later, base, habits.forbidden(first), uncertain)
+
+
+def _both(target: Target, base: Base | None) -> tuple[Run, Run, State]:
+    """Two undisturbed runs, and the state of the second one after the operator was started again."""
+    with ThreadPoolExecutor(
+        1 if target.scenario.runs_alone else 2
+    ) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
+        one = pool.submit(case.run, target, base=base)
+        other = pool.submit(case.run_with_restart, _with_other_chances(target))
+        return one.result(), *other.result()
+
+
+def _uncertain(first: Run, second: Run, ignore: Sequence[str]) -> list[str]:
+    """The titles of the objects that only one of two undisturbed runs has after a step."""
+    pairs = zip(first.states, second.states, strict=False)
+    found = (each for pair in pairs for each in states.differences(*pair, frozenset(), ignore))
+    return sorted({each.title for each in found if not each.path})
+
+
+def _slower(timing: Timing) -> Timing:
+    return structs.replace(timing, quiet=timing.quiet * _SLOWER, calm=timing.calm * _SLOWER)
+
+
+def _freshened(run: Run, restarted: State) -> frozenset[str]:
+    """The fields of statuses that a restart of the operator brings up to date, which it does at other times, too."""
+    changed = states.differences(run.states[-1], restarted, frozenset()) if run.states else ()
+    return frozenset(f"{each.title} {each.path}" for each in changed if each.path.partition(".")[0] == "status")
 
 
 def named(learnt: Learnt, name: str) -> list[Perturbation]:
@@ -114,7 +158,7 @@ def _with_other_chances(target: Target) -> Target:
     """The target in clusters with other uids, generated names and addresses: all that follows from them is no difference."""
     scenario = target.scenario
     return structs.replace(
-        target, scenario=structs.replace(scenario, options={**scenario.options, "seed": case.OTHER_SEED})
+        target, scenario=structs.replace(scenario, options={**scenario.options, "seed": clusters.OTHER_SEED})
     )
 
 
@@ -129,14 +173,15 @@ def sweep(
     known: Sequence[CaseResult] = (),
 ) -> Report:
     """Runs the cases, `jobs` at a time, and begins none after `budget` seconds. A case with symptoms is run a second time: what doesn't
-    repeat is no finding. `known`: results of an earlier sweep, which are not run again."""
+    repeat, or is put right after a while, is no finding. `known`: results of an earlier sweep, which are not run again."""
     began = time.monotonic()
     done = {result.perturbation: result for result in known if result.perturbation in set(perturbations)}
     left = [each for each in perturbations if each not in done]
     seen = set[tuple[str, str]]()
 
     def tried(perturbation: Perturbation) -> CaseResult:
-        return certain(_try(target, perturbation, learnt), lambda: _try(target, perturbation, learnt).symptoms, seen)
+        result = _try(target, perturbation, learnt)
+        return certain(result, lambda: _try(_patient(target, result.symptoms), perturbation, learnt).symptoms, seen)
 
     for result in in_parallel(tried, left, jobs, began + budget):
         done[result.perturbation] = result
@@ -148,7 +193,14 @@ def sweep(
     for finding in findings:
         _shrink(target, finding, learnt, began + budget)
     unsure = [each for each in results if not each.repeats or each.error]
-    return Report(findings, results, len(perturbations), time.monotonic() - began, unsure)
+    return Report(findings, results, len(perturbations), time.monotonic() - began, unsure, learnt.uncertain)
+
+
+def _patient(target: Target, symptoms: Sequence[Symptom]) -> Target:
+    """The target with time for an operator that puts right what it has missed, if that can be put right."""
+    if any(each.kind in _LASTING for each in symptoms):
+        return target
+    return structs.replace(target, timing=structs.replace(target.timing, healing=target.timing.patience * _PATIENCES))
 
 
 def _shrink(target: Target, finding: Finding, learnt: Learnt, deadline: float) -> None:

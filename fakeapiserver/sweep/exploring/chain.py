@@ -9,7 +9,8 @@ from msgspec import structs
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep import case, states
-from fakeapiserver.sweep.case import Base, Expected, Run, Target
+from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, subject, trial
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.subject import Subject

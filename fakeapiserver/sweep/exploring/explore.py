@@ -11,7 +11,8 @@ from msgspec import Struct, structs
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep import case, invariants, states
-from fakeapiserver.sweep.case import Base, Expected, Run, Target
+from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, changes, findings, joint, subject
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.changes import Change

@@ -10,7 +10,8 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.sweep import case, invariants
-from fakeapiserver.sweep.case import Base, Expected, Run, Target
+from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, subject
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.subject import Subject

@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.sweep import states
-from fakeapiserver.sweep.case import Base, Expected, Target
+from fakeapiserver.sweep.case import Expected, Target
+from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, chain, findings, trial
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.chain import Broken, Chain

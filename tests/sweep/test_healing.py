@@ -1,0 +1,53 @@
+"""An operator that looks again every half a minute may miss something for that long: this is no bug. What it never puts right is one."""
+
+import contextlib
+
+import pytest
+
+from fakeapiserver.client.errors import StatusError
+from fakeapiserver.controller_runtime import Manager, Request, Result, controller_managed_by, gvk
+from fakeapiserver.sweep import sweep
+from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.in_process import InProcess
+from fakeapiserver.sweep.scenario import Scenario, applying
+
+CONFIG_MAP = gvk("v1", "ConfigMap")
+SITE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}, "data": {"mode": "fast"}}
+REFUSED = "refuse create configmaps default/copy with 500"
+
+
+class Copier:
+    """Ignores errors, and looks again after so many seconds; 0: never."""
+
+    def __init__(self, manager: Manager, seconds: float) -> None:
+        self.client = manager.client
+        self.seconds = seconds
+
+    async def reconcile(self, request: Request) -> Result | None:
+        site = await self.client.find(CONFIG_MAP, request.name, request.namespace)
+        if site is None or request.name != "site":
+            return None
+        metadata = {"name": "copy", "namespace": request.namespace}
+        with contextlib.suppress(StatusError):
+            await self.client.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": site["data"]}
+            )
+        return Result(requeue_after=self.seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "titles", "unsure"),
+    [
+        pytest.param(30.0, [], [REFUSED], id="put right by the next look"),
+        pytest.param(0.0, ["the ConfigMap default/copy is missing"], [], id="never put right"),
+    ],
+)
+def test_what_is_put_right_after_a_while_is_no_finding(seconds: float, titles: list[str], unsure: list[str]) -> None:
+    def setup(manager: Manager) -> None:
+        controller_managed_by(manager).for_(CONFIG_MAP).complete(Copier(manager, seconds))
+
+    target = Target(InProcess(setup), Scenario([applying([SITE], "default")]))
+    learnt = sweep.learn(target)
+    report = sweep.sweep(target, learnt, sweep.named(learnt, REFUSED))
+    assert [each.title for each in report.findings] == titles
+    assert [each.perturbation.id for each in report.unsure] == unsure

@@ -50,12 +50,14 @@ class Target(Struct, frozen=True):
 
 class Expected(Struct, frozen=True):
     """The state after each step without a perturbation, None where it isn't known, the fields that differ by chance, and the resources that
-    the operator watches once it has started. `pause`: seconds for which the operator slept between two writes at most."""
+    the operator watches once it has started. `pause`: seconds for which the operator slept between two writes at most; `step_seconds`:
+    those that each step took."""
 
     states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
     watched: Set[str] = frozenset()
     pause: float = 0.0
+    step_seconds: Sequence[float] = ()
 
 
 class Note(Struct, frozen=True):
@@ -78,7 +80,7 @@ class Run(Struct):
     - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when.
     - `exits`: the statuses with which the operator has ended by itself. `has_limited_rights`: it may not do everything.
 
-    - `pause`: as in Expected. `disturbed`: the first step that the perturbation may have changed, -1 without one."""
+    - `pause`, `step_seconds`: as in Expected. `disturbed`: the first step that the perturbation may have changed, -1 without one."""
 
     writes: list[RequestEntry] = field(default_factory=list)
     requests: RequestList = RequestList(())
@@ -103,6 +105,7 @@ class Run(Struct):
     has_limited_rights: bool = False
     pause: float = 0.0
     disturbed: int = -1
+    step_seconds: list[float] = field(default_factory=list)
 
 
 class DoesNotStart(OSError):
@@ -207,7 +210,7 @@ class _Case:
         self._started: set[int] = set()
         self._groups = rights.groups_of(target.scenario.service_account)
         self._run.has_limited_rights = bool(target.scenario.service_account)
-        self._calm_seconds = 0.0
+        self._calm_seconds = self._step_began = 0.0
         self._start_up = StartUp(target.operator.serves_webhooks or target.scenario.surroundings.has_webhooks)
         self._healing = target.timing.healing
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
@@ -242,6 +245,7 @@ class _Case:
         self._step, self._title = self._step + 1, title
         self._note("step", title)
         self._run.titles.append(title)
+        self._step_began = time.monotonic()
         self.conductor.before_step(self._step)
 
     def end(self) -> None:
@@ -265,6 +269,7 @@ class _Case:
         run.marks.append(self.cluster.requests.mark())
         self._keep_changes()
         self._note("rest")
+        run.step_seconds.append(max(0.0, time.monotonic() - self._step_began - self._timing.calm))
         if not self._operator_is_well():
             raise _GivesUp
 
@@ -388,8 +393,7 @@ class _Case:
         # no later step shows what an operator does after the pauses that it makes, if its right state isn't known or no step follows
         pause = self._expected.pause * _LONGER if self._expected is not None and (wanted is None or is_last) else 0.0
         is_brief = wanted is not None and self.conductor.is_idle and not is_last
-        patience = max(self._timing.patience, self._healing)
-        deadline = self._now() + patience
+        deadline = self._now() + self._patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
         while True:
             if not self._operator_is_well():
@@ -403,7 +407,7 @@ class _Case:
             is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
             is_expected = wanted is not None and is_there
             if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
-                deadline = self._now() + patience
+                deadline = self._now() + self._patience
                 continue
             if not problem and self._now() <= deadline and self._writes_again():
                 continue
@@ -415,6 +419,13 @@ class _Case:
             if not is_brief:
                 self._pause()
             is_brief = False
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for which the learnt state is waited for: twice as long as an undisturbed operator needs that has pauses of its own."""
+        learnt = self._expected.step_seconds if self._expected is not None else ()
+        needed = 2 * learnt[self._step] if 0 <= self._step < len(learnt) and not self._is_virtual else 0.0
+        return max(self._timing.patience, self._healing, needed)
 
     def _writes_again(self) -> bool:
         """Reports whether an operator that seemed to be at rest changes something within the time of `calm`. False in perturbed runs, which

@@ -106,12 +106,13 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
     noise |= _freshened(second, restarted)
     pause = max(first.pause, second.pause, slow)
-    expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause)
+    step_seconds = [*map(max, first.step_seconds, second.step_seconds)]
+    expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause, step_seconds)
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
     later = None
     if any(each.kind == "clock" for each in planned):
         in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
-        later = Expected(in_time.states, noise, expected.watched, pause)
+        later = structs.replace(expected, states=in_time.states)
     return Learnt(first, second, expected, planned, later, base, habits.forbidden(first), uncertain)
 
 

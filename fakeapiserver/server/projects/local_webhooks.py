@@ -49,8 +49,10 @@ class LocalWebhooks:
         self.cert_dir = str(folder) if self._temporary is None else self._temporary.name
         self.host = _HOST
         self.port = port or free_port()
-        self.stored_port = origin.stored_port if origin is not None else self.port  # in the addresses that are stored
-        self.is_called = origin is not None and origin.is_called
+        self.stored_port: int = (
+            origin.stored_port if origin is not None else self.port
+        )  # in the addresses that are stored
+        self.is_called: bool = origin is not None and origin.is_called
         if origin is not None:
             self.ca: bytes = origin.ca
             self._serving: KeyPair = origin._serving

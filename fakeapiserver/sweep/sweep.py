@@ -24,6 +24,7 @@ from fakeapiserver.sweep.timing import Timing
 # The cause of symptoms that an undisturbed run shows.
 NOTHING: Final = "no surprise"
 _UNDISTURBED: Final = "Nothing was done to the operator."
+_MOST_TRIES: Final = 3
 # If the undisturbed runs have other objects, they are watched so much longer.
 _SLOWER: Final = 3
 # Symptoms that no later work of the operator makes undone.
@@ -174,15 +175,24 @@ def sweep(
     known: Sequence[CaseResult] = (),
 ) -> Report:
     """Runs the cases, `jobs` at a time, and begins none after `budget` seconds. A case with symptoms is run a second time: what doesn't
-    repeat, or is put right after a while, is no finding. `known`: results of an earlier sweep, which are not run again."""
+    repeat, or is put right after a while, is no finding. A single case is tried up to three times, since it is the repetition of a finding,
+    which a race may hide. `known`: results of an earlier sweep, which are not run again."""
     began = time.monotonic()
     done = {result.perturbation: result for result in known if result.perturbation in set(perturbations)}
     left = [each for each in perturbations if each not in done]
     seen = set[tuple[str, str]]()
 
-    def tried(perturbation: Perturbation) -> CaseResult:
+    def judged(perturbation: Perturbation) -> CaseResult:
         result = _try(target, perturbation, learnt)
         return certain(result, lambda: _try(_patient(target, result.symptoms), perturbation, learnt).symptoms, seen)
+
+    def tried(perturbation: Perturbation) -> CaseResult:
+        result = judged(perturbation)
+        for _ in range(_MOST_TRIES - 1 if len(perturbations) == 1 else 0):
+            if result.symptoms or result.error:
+                break
+            result = judged(perturbation)
+        return result
 
     for result in in_parallel(tried, left, jobs, began + budget):
         done[result.perturbation] = result

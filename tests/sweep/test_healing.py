@@ -51,3 +51,30 @@ def test_what_is_put_right_after_a_while_is_no_finding(seconds: float, titles: l
     report = sweep.sweep(target, learnt, sweep.named(learnt, REFUSED))
     assert [each.title for each in report.findings] == titles
     assert [each.perturbation.id for each in report.unsure] == unsure
+
+
+@pytest.mark.parametrize(
+    ("well", "titles"),
+    [
+        pytest.param(
+            [True, True, False, False], ["the ConfigMap default/copy is missing"], id="shown by the third try"
+        ),
+        pytest.param(
+            [False, True, False, False], ["the ConfigMap default/copy is missing"], id="not confirmed at first"
+        ),
+        pytest.param([True, True, True], [], id="never shown"),
+    ],
+)
+def test_a_single_case_is_tried_again(well: list[bool], titles: list[str]) -> None:
+    """`well`: whether the operator puts its mistake right at once, in each run of the case."""
+    left = [True, True, True]  # two undisturbed runs, of which one ends with a restart
+
+    def setup(manager: Manager) -> None:
+        controller_managed_by(manager).for_(CONFIG_MAP).complete(Copier(manager, 1.0 if left.pop(0) else 0.0))
+
+    target = Target(InProcess(setup), Scenario([applying([SITE], "default")]))
+    learnt = sweep.learn(target)
+    left += well
+    report = sweep.sweep(target, learnt, sweep.named(learnt, REFUSED))
+    assert [each.title for each in report.findings] == titles
+    assert left == []

@@ -234,13 +234,14 @@ class Conductor:
             time.sleep(_PAUSE)
 
     def _touch(self, point: WritePoint) -> None:
-        """Another writer adds an annotation."""
-        with suppress(StatusError):
-            self._cluster.patch(
-                f"{point.resource}/{point.name}",
-                {"metadata": {"annotations": {TOUCHED: "true"}}},
-                namespace=point.namespace or None,
-            )
+        """Another writer adds an annotation and takes it away, since operators copy annotations to where they change hashes and names."""
+        for value in ("true", None):
+            with suppress(StatusError):
+                self._cluster.patch(
+                    f"{point.resource}/{point.name}",
+                    {"metadata": {"annotations": {TOUCHED: value}}},
+                    namespace=point.namespace or None,
+                )
 
     def _freeze(self) -> None:
         """The API server of all later starts of the operator stays at the state of now."""

@@ -34,8 +34,8 @@ _PATIENCES: Final = 4
 
 
 class Learnt(Struct):
-    """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None if
-    that isn't planned. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any.
+    """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None
+    before a case asks for that. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any.
     `uncertain`: the titles of objects that one of the runs has and the other hasn't, so that they can't be compared."""
 
     first: Run
@@ -110,18 +110,23 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     step_seconds = [*map(max, first.step_seconds, second.step_seconds)]
     expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause, step_seconds)
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
-    later = None
-    if any(each.kind == "clock" for each in planned):
-        in_time = case.run(target, Perturbation("clock", when="in time"), base=base)
-        later = structs.replace(expected, states=in_time.states)
-    return Learnt(first, second, expected, planned, later, base, habits.forbidden(first), uncertain)
+    return Learnt(first, second, expected, planned, None, base, habits.forbidden(first), uncertain)
+
+
+def _expected_by(perturbation: Perturbation, target: Target, learnt: Learnt) -> Expected:
+    """The states that are right with this perturbation. Those after a quarter of an hour are only learnt when they are needed."""
+    if perturbation.kind != "clock":
+        return learnt.expected
+    if learnt.later is None:
+        in_time = case.run(target, Perturbation("clock", when="in time"), base=learnt.base)
+        learnt.later = structs.replace(learnt.expected, states=in_time.states)
+    return learnt.later
 
 
 def _both(target: Target, base: Base | None) -> tuple[Run, Run, State]:
     """Two undisturbed runs, and the state of the second one after the operator was started again."""
-    with ThreadPoolExecutor(
-        1 if target.scenario.runs_alone else 2
-    ) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
+    workers = 1 if target.scenario.runs_alone else 2
+    with ThreadPoolExecutor(workers) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
         one = pool.submit(case.run, target, base=base)
         other = pool.submit(case.run_with_restart, _with_other_chances(target))
         return one.result(), *other.result()
@@ -231,8 +236,8 @@ def _shrink(target: Target, finding: Finding, learnt: Learnt, deadline: float) -
 
 def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResult:
     began = time.monotonic()
-    expected = learnt.later if perturbation.kind == "clock" and learnt.later is not None else learnt.expected
     try:
+        expected = _expected_by(perturbation, target, learnt)
         run = case.run(target, perturbation, expected, learnt.base)
     except Exception as error:
         return CaseResult(perturbation, [], time.monotonic() - began, error=f"{type(error).__name__}: {error}")

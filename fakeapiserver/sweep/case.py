@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -35,7 +36,7 @@ _LATE_ROUNDS: Final = 50
 # Seconds without a request after which the operator is at rest if the learnt state is there. What comes later is seen in the end.
 _SHORT_QUIET: Final = 0.1
 # The longest pause of an undisturbed operator, times this, is the time for which a disturbed one is waited for.
-_LONGER: Final = 1.25
+LONGER: Final = 1.25
 # Seconds for which an operator may compute without being called restless.
 _LONGEST_COMPUTATION: Final = 60.0
 
@@ -51,13 +52,18 @@ class Target(Struct, frozen=True):
 class Expected(Struct, frozen=True):
     """The state after each step without a perturbation, None where it isn't known, the fields that differ by chance, and the resources that
     the operator watches once it has started. `pause`: seconds for which the operator slept between two writes at most; `step_seconds`:
-    those that each step took."""
+    those that each step took; `patience`: those for which a state is waited for at most."""
 
     states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
     watched: Set[str] = frozenset()
     pause: float = 0.0
     step_seconds: Sequence[float] = ()
+    patience: float = inf
+
+    def is_reached(self, wanted: State, state: State, ignore: Sequence[str]) -> bool:
+        """Reports whether the state needs no more time to become the wanted one."""
+        return not states.differences(wanted, state, self.noise, ignore)
 
 
 class Note(Struct, frozen=True):
@@ -79,7 +85,6 @@ class Run(Struct):
     - `watched`: the resources that the operator watches; `watched_first`: those before the first step.
     - `webhooks`: the names of webhooks, and the resources that each is for. `notes`: what happened when.
     - `exits`: the statuses with which the operator has ended by itself. `has_limited_rights`: it may not do everything.
-
     - `pause`, `step_seconds`: as in Expected. `disturbed`: the first step that the perturbation may have changed, -1 without one."""
 
     writes: list[RequestEntry] = field(default_factory=list)
@@ -386,12 +391,12 @@ class _Case:
 
     def _rest(self) -> None:
         """Returns when nothing moves, and, where it is known, the learnt state of this step is there or the patience is over."""
-        ignore, learnt = self._target.scenario.ignore, self._expected.states if self._expected is not None else ()
-        is_known = 0 <= self._step < len(learnt) and not self.conductor.holds
-        wanted = learnt[self._step] if is_known else None
-        is_last = self._step == len(learnt) - 1
+        expected, ignore = self._expected or Expected(()), self._target.scenario.ignore
+        is_known = 0 <= self._step < len(expected.states) and not self.conductor.holds
+        wanted = expected.states[self._step] if is_known else None
+        is_last = self._step == len(expected.states) - 1
         # no later step shows what an operator does after the pauses that it makes, if its right state isn't known or no step follows
-        pause = self._expected.pause * _LONGER if self._expected is not None and (wanted is None or is_last) else 0.0
+        pause = expected.pause * LONGER if wanted is None or is_last else 0.0
         is_brief = wanted is not None and self.conductor.is_idle and not is_last
         deadline = self._now() + self._patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
@@ -404,7 +409,7 @@ class _Case:
                 is_brief = False
                 continue
             self._learn_names()
-            is_there = wanted is None or not states.differences(wanted, self._state(), self._noise, ignore)
+            is_there = wanted is None or expected.is_reached(wanted, self._state(), ignore)
             is_expected = wanted is not None and is_there
             if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
                 deadline = self._now() + self._patience
@@ -423,9 +428,9 @@ class _Case:
     @property
     def _patience(self) -> float:
         """Seconds for which the learnt state is waited for: twice as long as an undisturbed operator needs that has pauses of its own."""
-        learnt = self._expected.step_seconds if self._expected is not None else ()
-        needed = 2 * learnt[self._step] if 0 <= self._step < len(learnt) and not self._is_virtual else 0.0
-        return max(self._timing.patience, self._healing, needed)
+        expected, step = self._expected or Expected(()), self._step
+        needed = 2 * expected.step_seconds[step] if step in range(len(expected.step_seconds)) else 0.0
+        return min(max(self._timing.patience, self._healing, 0.0 if self._is_virtual else needed), expected.patience)
 
     def _writes_again(self) -> bool:
         """Reports whether an operator that seemed to be at rest changes something within the time of `calm`. False in perturbed runs, which
@@ -478,10 +483,6 @@ class _Case:
             self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=0.0)
             if self.cluster.requests.mark() == sent:
                 return
-
-    @property
-    def _noise(self) -> frozenset[str]:
-        return self._expected.noise if self._expected is not None else frozenset()
 
     def _state(self) -> State:
         return states.state_of(self.cluster.snapshot(), self._names, self.fresh)

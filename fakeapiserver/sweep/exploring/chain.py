@@ -1,7 +1,7 @@
 """Many trials with two operators that go on running: in one cluster the custom resource is changed and changed back, in the other one it is
 created and deleted. An operator is started for a trial of its own only to confirm what a chain shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, cast
 
 from msgspec import structs
@@ -9,10 +9,11 @@ from msgspec import structs
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep import case, states
-from fakeapiserver.sweep.case import Expected, Run, Target
+from fakeapiserver.sweep.case import Run, Target
 from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, subject, trial
 from fakeapiserver.sweep.exploring.cases import Case
+from fakeapiserver.sweep.exploring.oracles import Awaited
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.trial import Seen, Trial
 from fakeapiserver.sweep.process import panics
@@ -20,6 +21,8 @@ from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.states import State
 
 _GONE_SECONDS: Final = 30.0
+# Seconds for which a chain waits for a state. What isn't there then is confirmed by itself, with more patience.
+_PATIENCE: Final = 3.0
 
 
 class Broken(Exception):
@@ -47,17 +50,22 @@ class Playing(Scenario, frozen=True, kw_only=True):
 
 
 class Chain:
-    """Two running operators. `learnt`: the state without changes."""
+    """Two running operators. `learnt`: the state without changes. `known`: subjects of differences that aren't waited for."""
 
-    def __init__(self, target: Target, chosen: Subject, learnt: Expected, moved: "Actor", created: "Actor") -> None:
+    def __init__(
+        self, target: Target, chosen: Subject, learnt: Awaited, known: list[str], moved: "Actor", created: "Actor"
+    ) -> None:
         self._target = target
         self._subject = chosen
         self._learnt = learnt
+        self._known = known
         self._moved = moved
         self._created = created
 
-    def try_case(self, tried: Case) -> Trial:
-        """Tries a case. Raises Broken if it leaves something behind, and what the clusters raise."""
+    def try_case(self, tried: Case, known: Iterable[str]) -> Trial:
+        """Tries a case, and doesn't wait for the differences with the subjects `known`. Raises Broken if it leaves something behind, and
+        what the clusters raise."""
+        self._known[:] = known
         created = self._create(tried)
         wanted = created.state if created is not None and not created.refused else None
         for number, move in enumerate(tried):
@@ -152,10 +160,11 @@ class Actor:
         ]
 
 
-def play(target: Target, chosen: Subject, base: Base, learnt: Expected, work: Callable[[Chain], None]) -> None:
+def play(target: Target, chosen: Subject, base: Base, learnt: Awaited, work: Callable[[Chain], None]) -> None:
     """Starts the operator in a fork of `base` and in a new cluster, and calls `work` with a chain for both. Raises what `work` raises, and
     as `case.run`."""
-    moved_states, created_states = list[State | None](), list[State | None]()
+    moved_states, created_states, known = list[State | None](), list[State | None](), list[str]()
+    waiting = structs.replace(learnt, known=known, patience=_PATIENCE)
 
     def with_moved(moved: Live) -> None:
         def with_created(created: Live) -> None:
@@ -164,17 +173,18 @@ def play(target: Target, chosen: Subject, base: Base, learnt: Expected, work: Ca
                     target,
                     chosen,
                     learnt,
+                    known,
                     Actor(moved, moved_states, target),
                     Actor(created, created_states, target),
                 )
             )
 
-        _run(target, with_created, Expected(created_states, learnt.noise), None)
+        _run(target, with_created, structs.replace(waiting, states=created_states), None)
 
-    _run(target, with_moved, Expected(moved_states, learnt.noise), base)
+    _run(target, with_moved, structs.replace(waiting, states=moved_states, pause=0.0), base)
 
 
-def _run(target: Target, work: Callable[[Live], None], expected: Expected, base: Base | None) -> None:
+def _run(target: Target, work: Callable[[Live], None], expected: Awaited, base: Base | None) -> None:
     raised = list[Exception]()
 
     def keeping(live: Live) -> None:

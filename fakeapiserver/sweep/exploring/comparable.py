@@ -21,7 +21,7 @@ def comparable(state: State, without_spec: str = "") -> State:
 
 
 def _follows(title: str, obj: Object) -> bool:
-    if title.startswith(("endpoints ", "endpointslices.")):
+    if title.startswith(("endpoints ", "endpointslices")):
         return True
     owners = obj["metadata"].get("ownerReferences") or ()
     return bool(owners) and (

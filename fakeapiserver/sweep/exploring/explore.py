@@ -17,7 +17,7 @@ from fakeapiserver.sweep.exploring import cases, changes, findings, joint, subje
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.changes import Change
 from fakeapiserver.sweep.exploring.findings import SpecResult
-from fakeapiserver.sweep.exploring.oracles import Judge
+from fakeapiserver.sweep.exploring.oracles import Awaited, Judge
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.workers import Experiment, Workers
 from fakeapiserver.sweep.judging import Finding
@@ -25,6 +25,8 @@ from fakeapiserver.sweep.process import panics
 
 # A case with symptoms is run again, and the operator gets more time to begin with something.
 _PATIENT: Final = 4.0
+# Seconds for which an operator that isn't disturbed may sleep between two writes.
+_CALM: Final = 5.0
 
 
 class Learnt(Struct):
@@ -83,14 +85,20 @@ def learn(target: Target, wanted: str = "") -> Iterator[Learnt]:
     """Runs the beginning of the scenario twice. Raises ValueError if there is no such object or the operator fails, and as `case.run`."""
     beginning = subject.beginning_of(target.scenario)
     target = structs.replace(target, scenario=beginning)
-    with case.at_rest(target) as (first, base):
-        second = case.run(target)
+    with case.at_rest(_calm(target, _CALM)) as (first, base):
+        second = case.run(_calm(target, first.pause * case.LONGER))
         for run in (first, second):
             _require_well(run, beginning.invariants)
-        expected = Expected([first.states[-1]], states.noise_of(first.states[-1], second.states[-1]))
+        noise = states.noise_of(first.states[-1], second.states[-1])
+        expected = Expected([first.states[-1]], noise, pause=max(first.pause, second.pause))
         chosen = subject.find(base.cluster, beginning, wanted)
         every = changes.of_schema(chosen.schema, chosen.current)
         yield Learnt(target, base, chosen, expected, every, [], first.seconds + second.seconds)
+
+
+def _calm(target: Target, seconds: float) -> Target:
+    """The target with an operator that may sleep for so long between two writes."""
+    return structs.replace(target, timing=structs.replace(target.timing, calm=seconds))
 
 
 def plan(learnt: Learnt, most: int, depth: int = 2) -> list[Case]:
@@ -133,8 +141,13 @@ def explore(
     patient = structs.replace(target, timing=structs.replace(timing, quiet=timing.quiet * _PATIENT))
     [state] = learnt.expected.states
     assert state is not None
-    judge = Judge(state, chosen.title, chosen.manifest["kind"], learnt.expected.noise, target.scenario.ignore)
-    experiment = Experiment(target, patient, chosen, learnt.base, learnt.expected, judge)
+    scenario = target.scenario
+    objects = [*scenario.objects, *(obj for step in scenario.steps for obj in step.applied)]
+    given = {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
+    noise = learnt.expected.noise
+    judge = Judge(state, chosen.title, chosen.manifest["kind"], noise, scenario.ignore, given)
+    expected = Awaited([state], noise, pause=learnt.expected.pause, judge=judge)
+    experiment = Experiment(target, patient, chosen, learnt.base, expected)
     for result in Workers(experiment, left, list(done.values())).results(jobs, began + budget):
         done[result.id] = result
         progress(len(done), len(by_id), result)

@@ -2,15 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import parse
-from fakeapiserver.state import diff
-from fakeapiserver.sweep import states
+from fakeapiserver.sweep import kinds, states
+from fakeapiserver.sweep.case import Expected
+from fakeapiserver.sweep.exploring import excuses
 from fakeapiserver.sweep.exploring.comparable import comparable
 from fakeapiserver.sweep.exploring.trial import Seen, Trial
 from fakeapiserver.sweep.judging import Comparison, Symptom, SymptomKind, gravity
@@ -18,38 +18,24 @@ from fakeapiserver.sweep.states import Difference, State
 
 _READY: Final = ("Ready", "Available")
 _MOST: Final = 6
-# Fields that can't be changed once an object exists: the API server refuses what would make them equal.
-_IMMUTABLE: Final = re.compile(
-    r"statefulsets spec\.(volumeClaimTemplates|serviceName|selector|podManagementPolicy).*"
-    r"|(deployments|daemonsets|replicasets) spec\.selector.*"
-    r"|services spec\.(clusterIP|clusterIPs|ipFamilies|ipFamilyPolicy|healthCheckNodePort).*"
-    r"|persistentvolumeclaims .*|persistentvolumes .*"
-    r"|jobs .*"
-    r"|statefulsets status\.(currentRevision|updateRevision|collisionCount).*"
-    r"|secrets type|serviceaccounts secrets.*|pods spec\.volumes\[name=kube-api-access.*"
-)
-# Objects whose pods and status follow from their fields, immutable ones among them.
-_OWNERS: Final = ("statefulsets", "deployments", "daemonsets")
-# Objects that outlive the spec that they were made for, by intention.
-_KEPT: Final = frozenset(("persistentvolumeclaims", "persistentvolumes", "jobs"))
 # Fields of a status that record how an object came to its spec.
 _RECORDS: Final = re.compile(
     r".*([rR]eason|[mM]essage|[rR]evision|[gG]eneration|[hH]ash|[hH]istory|Time|[cC]ount|[aA]ttempts?|[rR]etries|[vV]ersion|[lL]ast[A-Z]\w*)"
 )
 _ERROR: Final = re.compile(r"error|fail|degraded|invalid|rejected", re.IGNORECASE)
 _SUCCESS: Final = re.compile(r"reconcil|success|valid|accepted|synced|healthy", re.IGNORECASE)
-_WORKLOADS: Final = ("deployments ", "statefulsets ", "daemonsets ", "pods ", "jobs ")
 
 
 class Judge(Struct, frozen=True):
     """The state without changes, in which `title` is the custom resource, of the kind `kind`; fields that differ by chance, and fields that
-    don't matter."""
+    don't matter. `given`: the kinds and names of the objects that the user has made."""
 
     learnt: State
     title: str
     kind: str
     noise: frozenset[str]
     ignore: Sequence[str] = ()
+    given: Collection[tuple[str, str]] = ()
 
     def symptoms(self, trial: Trial, name: str) -> list[Symptom]:
         """All symptoms, the worst first. `name` is that of the changes, "" if nothing was changed."""
@@ -59,25 +45,15 @@ class Judge(Struct, frozen=True):
             *_problems(there, f"changed to {name}" if name else "restarted"),
             *_problems(back, f"changed to {name} and back"),
         ]
-        if created is not None and not self._is_rejected(created, there) and not self._is_reported(there.state):
-            found += [
-                Symptom("fresh", _subject(each), f"changed to {name}, {each.shown}, unlike one that is created so")
-                for each in self._differences(created.state, there.state, self.title)
-            ]
-        last = back if name else there
-        if last is not None and not last.refused and not self._is_reported(last.state):
-            when = f"after {name} and back" if name else "after a restart"
-            found += [
-                Symptom("back", _subject(each), f"{when}, {each.shown}")
-                for each in self._differences(self.learnt, last.state)
-            ]
+        way = f"when changed to {name}, unlike when created with it"
+        found += [
+            Symptom("fresh", subject_of(each), f"{each.shown}, {way}") for each in self._of_creation(created, there)
+        ]
+        when = f"after {name} and back" if name else "after a restart"
+        found += [Symptom("back", subject_of(each), f"{each.shown}, {when}") for each in self._of_return(trial, name)]
         for seen in (there, created):
             if seen is not None and not seen.refused:
-                claims = [
-                    *too_early(seen.state, self.title, self.kind),
-                    *unnoticed(self.learnt, seen.state, self.title),
-                ]
-                found += [Symptom("ready", about, f"with {name}, {text}") for about, text in claims]
+                found += [Symptom("ready", about, f"{text}, with {name}") for about, text in self._claims(seen.state)]
         several: dict[tuple[str, str], Symptom] = {}
         for each in found:
             several.setdefault((each.kind, each.subject), each)
@@ -85,15 +61,26 @@ class Judge(Struct, frozen=True):
 
     def comparisons(self, trial: Trial, name: str) -> list[Comparison]:
         """The differences of the states that should be equal."""
-        created, there, back = trial.created, trial.there, trial.back if name else trial.there
-        found = []
-        if created is not None:
-            unlike = self._differences(created.state, there.state, self.title)
-            found.append(Comparison("in the end", f"created with {name}", f"changed to {name}", unlike))
-        if back is not None:
-            when = f"after {name} and back" if name else "after a restart"
-            found.append(Comparison("in the end", "before", when, self._differences(self.learnt, back.state)))
+        of_creation, of_return = self._of_creation(trial.created, trial.there), self._of_return(trial, name)
+        when = f"after {name} and back" if name else "after a restart"
+        found = [
+            Comparison("in the end", f"created with {name}", f"changed to {name}", of_creation),
+            Comparison("in the end", "before", when, of_return),
+        ]
         return [each for each in found if each.differences]
+
+    def is_like(self, wanted: State, found: State, known: Collection[str] = ()) -> bool:
+        """Reports whether the states differ in nothing that counts, and the second one's status claims nothing wrong. `known`: subjects
+        that don't matter."""
+        differences = self._differences(wanted, found, self.title)
+        subjects = [*map(subject_of, differences), *(about for about, _ in self._claims(found))]
+        return all(each in known for each in subjects)
+
+    def _claims(self, state: State) -> Iterator[tuple[str, str]]:
+        """The false claims in the status of the custom resource, each with a sentence about it."""
+        yield from too_early(state, self.title, self.kind)
+        if not self._is_reported(state):
+            yield from unnoticed(self.learnt, state, self.title)
 
     def effects(self, trial: Trial) -> str:
         """A digest of all that has changed apart from the fields themselves, or "" if nothing has."""
@@ -104,11 +91,35 @@ class Judge(Struct, frozen=True):
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12] if parts else ""
 
+    def _of_creation(self, created: Seen | None, there: Seen) -> list[Difference]:
+        """The differences from an object that is created with the spec."""
+        if created is None or self._is_rejected(created, there):
+            return []
+        found = self._differences(created.state, there.state, self.title)
+        return self._unexcused(found, self.learnt, there.state)[:_MOST]
+
+    def _of_return(self, trial: Trial, name: str) -> list[Difference]:
+        """The differences from the state before the changes."""
+        last = trial.back if name else trial.there
+        if last is None or last.refused:
+            return []
+        found = self._differences(self.learnt, last.state)
+        return self._unexcused(found, trial.there.state if name else last.state, last.state)[:_MOST]
+
+    def _unexcused(self, several: list[Difference], former: State, now: State) -> list[Difference]:
+        """Without those that keep the `former` values, if the custom resource reports an error."""
+        if not self._is_reported(now):
+            return several
+        moved = states.differences(comparable(former), comparable(now), self.noise, self.ignore)
+        return excuses.moved_only(several, moved, self.title)
+
     def _is_rejected(self, created: Seen, there: Seen) -> bool:
-        """Whether the operator doesn't carry out the spec: the API server refuses what it writes, or it makes no workload for it."""
-        return bool(created.refused or there.refused) or (
-            _has_workloads(self.learnt) and not _has_workloads(created.state)
-        )
+        """Whether the operator doesn't carry out the spec: the API server refuses what it writes, or it makes nothing when the
+        object is created, and changes nothing when it is changed."""
+        if created.refused or there.refused:
+            return True
+        is_unchanged = all(each.title == self.title for each in self._differences(self.learnt, there.state))
+        return is_unchanged and excuses.is_nothing_but(created.state, self.given)
 
     def _is_reported(self, state: State) -> bool:
         """Whether the custom resource says, other than before, that the operator doesn't carry out its spec."""
@@ -120,26 +131,22 @@ class Judge(Struct, frozen=True):
         return not states.differences(comparable(self.learnt), comparable(state), self.noise, self.ignore)
 
     def _differences(self, wanted: State, found: State, without_spec: str = "") -> list[Difference]:
-        """At most a few differences that are the operator's. `without_spec`: an object whose spec is the user's."""
+        """The differences that are the operator's. `without_spec`: an object whose spec is the user's."""
         wanted, found = comparable(wanted, without_spec), comparable(found, without_spec)
         both = states.differences(wanted, found, self.noise, self.ignore)
-        left = [each for each in both if not self._is_expected(each, wanted, found)]
-        if any(_is_immutable(each) and each.title.partition(" ")[0] in _OWNERS for each in both):
-            left = [each for each in left if not each.path.startswith("status") and not each.title.startswith("pods ")]
-        return left[:_MOST]
+        left = excuses.without_excused(both, wanted, found, self.title)
+        return [each for each in left if not (each.title == self.title and (_is_record(each.path) or _is_open(each)))]
 
-    def _is_expected(self, each: Difference, wanted: State, found: State) -> bool:
-        resource = each.title.partition(" ")[0]
-        if not each.path:
-            return resource in _KEPT or _is_of_job({**wanted, **found}[each.title])
-        if _is_immutable(each):
-            return True
-        if each.title == self.title and each.path.startswith("status") and _RECORDS.fullmatch(each.path):
-            return True
-        return any(
-            field.path == each.path and _is_same(field.old, field.new)
-            for field in diff.fields(resource, wanted[each.title], found[each.title])
-        )
+
+class Awaited(Expected, frozen=True, kw_only=True):
+    """States that explore waits for, no longer than until nothing differs that a judge finds, or that is `known`."""
+
+    judge: Judge
+    known: Collection[str] = ()
+
+    def is_reached(self, wanted: State, state: State, ignore: Sequence[str]) -> bool:
+        """Reports whether the state needs no more time to become the wanted one."""
+        return self.judge.is_like(wanted, state, self.known)
 
 
 def _problems(seen: Seen | None, when: str) -> Iterator[Symptom]:
@@ -166,7 +173,8 @@ def too_early(state: State, title: str, kind: str) -> Iterator[tuple[str, str]]:
         if _belongs(workload, kind, name) and _lacks_replicas(other.partition(" ")[0], workload):
             ready = (workload.get("status") or {}).get("readyReplicas") or 0
             wanted = workload["spec"].get("replicas", 1)
-            yield other, f"{title} says that it is {said[0]}, but {other} has {ready} of {wanted} replicas"
+            about, of_kind = kinds.spoken(title, kind), kinds.spoken(other, workload.get("kind", ""))
+            yield other, f"{about} says that it is {said[0]}, but {of_kind} has {ready} of {wanted} replicas"
 
 
 def unnoticed(before: State, after: State, title: str) -> Iterator[tuple[str, str]]:
@@ -176,7 +184,8 @@ def unnoticed(before: State, after: State, title: str) -> Iterator[tuple[str, st
     now = dict(_generations("status", after[title].get("status")))
     for path, seen in _generations("status", before[title].get("status")):
         if (seen, now.get(path)) == ("current", "behind"):
-            yield f"{title} {path}", f"{title} is never taken note of: {path} stays behind"
+            about = kinds.spoken(title, after[title].get("kind", ""))
+            yield f"{title} {path}", f"the operator never notices the change: {path} of {about} stays behind"
 
 
 def _generations(path: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -233,28 +242,15 @@ def _is_failure(kind: str, status: str) -> bool:
     return status == ("True" if _ERROR.search(kind) else "False" if _SUCCESS.search(kind) else None)
 
 
-def _subject(each: Difference) -> str:
+def subject_of(each: Difference) -> str:
     """Without the object's name, which is another one in each case: `configmaps data.title`, `configmaps additional`."""
     return f"{each.title.partition(' ')[0]} {each.path or each.change}"
 
 
-def _is_immutable(each: Difference) -> bool:
-    return bool(each.path) and _IMMUTABLE.fullmatch(f"{each.title.partition(' ')[0]} {each.path}") is not None
+def _is_open(each: Difference) -> bool:
+    """Reports whether a condition isn't decided yet."""
+    return each.path.startswith("status.conditions[") and '"Unknown"' in (each.wanted, each.actual)
 
 
-def _has_workloads(state: State) -> bool:
-    return any(title.startswith(_WORKLOADS) for title in state)
-
-
-def _is_of_job(obj: Object) -> bool:
-    return any(each.get("kind") == "Job" for each in obj["metadata"].get("ownerReferences") or ())
-
-
-def _is_same(old: Any, new: Any) -> bool:
-    """Whether two values are the same quantity, written in two ways."""
-    if not (isinstance(old, str | int) and isinstance(new, str | int)):
-        return False
-    try:
-        return parse(str(old)) == parse(str(new))
-    except ValueError:
-        return False
+def _is_record(path: str) -> bool:
+    return path.startswith("status") and _RECORDS.fullmatch(path) is not None

@@ -1,6 +1,7 @@
 """The custom resource whose specs are tried: found in a scenario, and in the cluster after it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
@@ -9,7 +10,7 @@ from msgspec import Struct, structs
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep.exploring.values import Schema
-from fakeapiserver.sweep.scenario import Scenario, applying
+from fakeapiserver.sweep.scenario import Scenario, Step, applying
 
 _FIXED = ("apiVersion", "kind", "metadata", "status")
 
@@ -54,10 +55,9 @@ class Subject(Struct, frozen=True):
 
 
 def beginning_of(scenario: Scenario) -> Scenario:
-    """The scenario up to the first step that is neither `apply` nor `wait`, without waiting. Raises ValueError if it applies nothing."""
-    first = takewhile(lambda step: step.applied or step.title.startswith("wait "), scenario.steps)
-    steps = [step for step in first if step.applied]
-    if not steps:
+    """The scenario up to the first step that is neither `apply` nor `wait`. Raises ValueError if it applies nothing."""
+    steps = [*takewhile(lambda step: step.applied or step.is_wait, scenario.steps)]
+    if not any(step.applied for step in steps):
         raise ValueError("the scenario's first steps must apply the custom resource whose specs are to be tried")
     return with_steps(scenario, steps)
 
@@ -68,11 +68,24 @@ def with_steps(scenario: Scenario, steps: Sequence[Any]) -> Scenario:
 
 
 def with_manifest(scenario: Scenario, old: Object, new: Object) -> Scenario:
-    """The scenario with another manifest in place of one."""
+    """The scenario with another manifest in place of one. It may wait in vain."""
     steps = [
-        applying([new if each is old else each for each in step.applied], scenario.namespace) for step in scenario.steps
+        structs.replace(step, run=_patiently(step))
+        if step.is_wait
+        else applying([new if each is old else each for each in step.applied], scenario.namespace)
+        for step in scenario.steps
     ]
     return with_steps(scenario, steps)
+
+
+def _patiently(step: Step) -> Callable[[Cluster], object]:
+    """The work of a step that waits, without an error when the time is up: other specs needn't lead to the same state."""
+
+    def wait(cluster: Cluster) -> None:
+        with suppress(TimeoutError):
+            step.run(cluster)
+
+    return wait
 
 
 def find(cluster: Cluster, scenario: Scenario, wanted: str = "") -> Subject:

@@ -50,7 +50,7 @@ class Trial(Struct):
 def isolated(target: Target, chosen: Subject, base: Base, learnt: Expected, tried: Case) -> Trial:
     """Tries a case with a new cluster, a fork of `base`, and an operator that is started in each. `learnt`: the state without changes.
     Raises as `case.run`, and StatusError if the server refuses the changes."""
-    created = _created(target, chosen, tried)
+    created = _created(target, chosen, tried, learnt.pause)
     is_known = created is not None and not created.refused
     refused_back = list[bool]()
 
@@ -66,7 +66,9 @@ def isolated(target: Target, chosen: Subject, base: Base, learnt: Expected, trie
     wanted = [*([None] * (len(steps) - 1)), created.state if created is not None and is_known else None]
     wanted = [*wanted, *learnt.states] if tried else [*learnt.states]
     scenario = subject.with_steps(target.scenario, [*steps, *([Step("go back", go_back)] if tried else [])])
-    run = case.run(structs.replace(target, scenario=scenario), expected=Expected(wanted, learnt.noise), base=base)
+    run = case.run(
+        structs.replace(target, scenario=scenario), expected=structs.replace(learnt, states=wanted), base=base
+    )
     there = min(len(steps), len(run.states)) - 1
     is_back = tried and not refused_back and len(run.states) > len(steps)
     back = _seen(run, len(steps), target) if is_back else None
@@ -96,14 +98,15 @@ def broken_invariants(run: Run, target: Target) -> list[tuple[str, str]]:
     return [(each.invariant, each.text) for each in invariants.violations(run.changes, target.scenario.invariants)]
 
 
-def _created(target: Target, chosen: Subject, tried: Case) -> Seen | None:
-    """Creates the object with the changes."""
+def _created(target: Target, chosen: Subject, tried: Case, pause: float) -> Seen | None:
+    """Creates the object with the changes. `pause`: seconds for which the operator may sleep between two writes."""
     if not tried:
         return None
     manifest = chosen.manifest_of(cases.changed(chosen.current, tried))
     scenario = subject.with_manifest(target.scenario, chosen.manifest, manifest)
     try:
-        run = case.run(structs.replace(target, scenario=scenario))
+        timing = structs.replace(target.timing, calm=pause * case.LONGER)
+        run = case.run(structs.replace(target, scenario=scenario, timing=timing))
     except case.StepFailed as failed:
         if isinstance(failed.__cause__, StatusError):
             return None

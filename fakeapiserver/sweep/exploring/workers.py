@@ -9,14 +9,14 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.sweep import states
-from fakeapiserver.sweep.case import Expected, Target
+from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, chain, findings, trial
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.chain import Broken, Chain
 from fakeapiserver.sweep.exploring.comparable import comparable
 from fakeapiserver.sweep.exploring.findings import SpecResult, Subjects
-from fakeapiserver.sweep.exploring.oracles import Judge
+from fakeapiserver.sweep.exploring.oracles import Awaited
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.trial import Trial
 from fakeapiserver.sweep.judging import Symptom
@@ -33,8 +33,7 @@ class Experiment(Struct, frozen=True):
     patient: Target
     subject: Subject
     base: Base
-    expected: Expected
-    judge: Judge
+    expected: Awaited
 
 
 class Workers:
@@ -114,7 +113,7 @@ class Workers:
                 if tried is None:
                     return
                 current[:] = [(tried, time.monotonic())]
-                shown = live.try_case(tried)
+                shown = live.try_case(tried, {subject for _, subject in self._known(cases.fields_of(tried))})
                 self._results.put(self._result(tried, shown, current[0][1]))
                 current.clear()
                 if self._breaks(shown):
@@ -138,12 +137,12 @@ class Workers:
         seen = [each for each in (shown.created, shown.there, shown.back) if each is not None]
         if shown.back is None or any(each.panics or each.restless for each in seen):
             return True
-        return not self._experiment.judge.is_back(shown.back.state)
+        return not self._experiment.expected.judge.is_back(shown.back.state)
 
     def _result(self, tried: Case, shown: Trial | None, began: float) -> SpecResult:
         """The result of a case: symptoms that the field hasn't shown yet must be seen twice."""
         name, fields = cases.id_of(tried), cases.fields_of(tried)
-        experiment, judge = self._experiment, self._experiment.judge
+        experiment, judge = self._experiment, self._experiment.expected.judge
         try:
             if shown is None:
                 shown = self._isolated(tried, experiment.target)
@@ -179,7 +178,7 @@ class Workers:
         return trial.isolated(target, experiment.subject, experiment.base, experiment.expected, tried)
 
     def _symptoms(self, shown: Trial, tried: Case) -> list[Symptom]:
-        return self._experiment.judge.symptoms(shown, cases.id_of(tried) if tried else "")
+        return self._experiment.expected.judge.symptoms(shown, cases.id_of(tried) if tried else "")
 
     def _both(self, symptoms: list[Symptom], shown: Trial, again: Trial, tried: Case) -> tuple[list[Symptom], bool]:
         """The symptoms that were seen both times, apart from values that differ whenever an object is created."""
@@ -191,7 +190,9 @@ class Workers:
             }
         both = findings.subjects_of(symptoms) & findings.subjects_of(self._symptoms(again, tried)) - chance
         certain = [each for each in symptoms if (each.kind, each.subject) in both]
-        return certain, bool(certain) or not symptoms
+        # a chain doesn't wait for long
+        is_impatience = all(kind in ("fresh", "back") for kind, _ in findings.subjects_of(symptoms))
+        return certain, bool(certain) or is_impatience
 
     def _known(self, fields: Sequence[str]) -> Subjects:
         with self._lock:

@@ -34,17 +34,17 @@ NOT_CHANGED = ["no change", 'spec.comment = "example"']
 WRONG = {
     "back": (
         ['spec.mirrors = [{"name": "a1"}, {"name": "a2"}]', "spec.mirrors unset"],
-        'after spec.mirrors = [{"name": "a1"}, {"name": "a2"}] and back, the ConfigMap default/shop-a2 exists, but should not',
+        'the ConfigMap default/shop-a2 exists, but should not, after spec.mirrors = [{"name": "a1"}, {"name": "a2"}] and back',
     ),
     "fresh": (
         ['spec.title = "Shop2"'],
-        'changed to spec.title = "Shop2", the ConfigMap default/shop-a1 has data.title "Shop" instead of "Shop2", unlike one that is '
-        "created so",
+        'the ConfigMap default/shop-a1 has data.title "Shop" instead of "Shop2", when changed to spec.title = "Shop2", unlike when '
+        "created with it",
     ),
     "crash": (
         ['spec.login = {"user": "example"}'],
-        'with spec.login = {"user": "example"}, sites.example.com default/shop is never taken note of: '
-        "status.observedGeneration stays behind",
+        "the operator never notices the change: status.observedGeneration of the Site default/shop stays behind, with "
+        'spec.login = {"user": "example"}',
     ),
     "loop": (
         ["spec.size = 8"],
@@ -52,7 +52,7 @@ WRONG = {
     ),
     "ready": (
         ["spec.size = 8"],
-        "with spec.size = 8, sites.example.com default/shop says that it is Ready, but deployments default/shop has 4 of 8 replicas",
+        "the Site default/shop says that it is Ready, but the Deployment default/shop has 4 of 8 replicas, with spec.size = 8",
     ),
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def test_the_command(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 3, ran.stderr
     assert ran.stdout.startswith(
-        "1. changed to spec.mirrors unset, the ConfigMap default/shop-a1 exists, but should not, unlike one that is created so\n"
+        "1. the ConfigMap default/shop-a1 exists, but should not, when changed to spec.mirrors unset, unlike when created with it\n"
     )
     assert "1 finding in 1 case, " in ran.stdout
     again = subprocess.run([*command, "--output=junit"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct, field, structs
@@ -154,7 +155,9 @@ def named(learnt: Learnt, name: str) -> list[Perturbation]:
     name."""
     if name == NOTHING:
         return []
-    for each in learnt.plan:
+    # a point at which chance decides may be in one of the two runs only
+    others = (planning.plan(run, run) for run in (learnt.first, learnt.second))
+    for each in chain(learnt.plan, chain.from_iterable(others)):
         for perturbation in (each, *planning.smaller(each, learnt.first)):
             if perturbation.id == name:
                 return [perturbation]

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fakeapiserver.controller_runtime import Manager, Request, controller_managed_by, gvk
 from fakeapiserver.sweep import reporting, sweep
@@ -41,6 +42,15 @@ def test_what_follows_from_a_uid_is_chance() -> None:
     learnt = sweep.learn(Target(InProcess(setup), Scenario([applying([SITE], "default")])))
     assert learnt.expected.noise == {"configmaps default/digest data.digest"}
     assert learnt.uncertain == []
+
+
+def test_a_surprise_at_a_write_of_one_run_has_a_name() -> None:
+    learnt = sweep.learn(Target(InProcess(setup), Scenario([applying([SITE], "default")])))
+    unplanned = structs.replace(learnt, plan=[], first=structs.replace(learnt.first, writes=[]))
+    name = "crash after create configmaps default/digest"
+    assert [each.id for each in sweep.named(unplanned, name)] == [name]
+    with pytest.raises(ValueError, match="there is no perturbation 'crash'"):
+        sweep.named(unplanned, "crash")
 
 
 class Namer:

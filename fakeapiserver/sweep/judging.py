@@ -1,6 +1,6 @@
 """Compares a perturbed run with the unperturbed one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -147,12 +147,20 @@ def _panics(run: Run, learnt: Run) -> list[Symptom]:
 
 
 def _losses(run: Run, learnt: Run) -> list[Symptom]:
-    """Objects that the perturbed step has deleted, and the unperturbed one keeps: their content is lost, even if they are made again."""
+    """Objects that the perturbed step has deleted, and the unperturbed one keeps: their content is lost, even if they are made again.
+
+    An object that the unperturbed run had replaced by then is rightly deleted: the operator has only learnt of it late.
+    """
     lost = []
     for step in range(1, min(len(run.uids), len(learnt.uids))):
         before, after = learnt.uids[step - 1], learnt.uids[step]
         kept = [title for title, uid in before.items() if after.get(title) == uid and title in run.uids[step - 1]]
-        lost += [title for title in kept if run.uids[step].get(title) != run.uids[step - 1][title]]
+        lost += [
+            title
+            for title in kept
+            if run.uids[step].get(title) != run.uids[step - 1][title]
+            and _number(run.uids[:step], title) >= _number(learnt.uids[:step], title)
+        ]
     return [
         Symptom(
             "lost",
@@ -161,6 +169,11 @@ def _losses(run: Run, learnt: Run) -> list[Symptom]:
         )
         for title in dict.fromkeys(lost)
     ]
+
+
+def _number(uids: Sequence[Mapping[str, str]], title: str) -> int:
+    """Returns the number of objects of this title until then."""
+    return len({each[title] for each in uids if title in each})
 
 
 def _kind(title: str, learnt: Run) -> str:

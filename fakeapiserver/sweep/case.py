@@ -23,7 +23,7 @@ from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
-from fakeapiserver.sweep.start_up import StartUp
+from fakeapiserver.sweep.start_up import StartUp, has_webhooks
 from fakeapiserver.sweep.states import Names, State
 from fakeapiserver.sweep.timing import Timing
 
@@ -216,7 +216,7 @@ class _Case:
         self._groups = rights.groups_of(target.scenario.service_account)
         self._run.has_limited_rights = bool(target.scenario.service_account)
         self._calm_seconds = self._step_began = 0.0
-        self._start_up = StartUp(target.operator.serves_webhooks or target.scenario.surroundings.has_webhooks)
+        self._start_up = StartUp(has_webhooks(target.operator, target.scenario.surroundings))
         self._healing = target.timing.healing
         self.conductor = Conductor(cluster, perturbation, self._stop, self._start, USERS)
 

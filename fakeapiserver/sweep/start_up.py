@@ -3,15 +3,22 @@
 from typing import Final
 
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.sweep.launcher import Launcher
+from fakeapiserver.sweep.surroundings import Surroundings
 
 _WEBHOOK_LOOK: Final = 0.5
+
+
+def has_webhooks(operator: Launcher, surroundings: Surroundings) -> bool:
+    """Reports whether the operator serves webhooks, as its command line or the scenario says."""
+    return operator.serves_webhooks or surroundings.has_webhooks
 
 
 class StartUp:
     """The signs of a started operator: its first request, and, if it has webhooks, an answer of their server."""
 
-    def __init__(self, has_webhooks: bool) -> None:
-        self._has_webhooks = has_webhooks
+    def __init__(self, serves_webhooks: bool) -> None:
+        self._serves_webhooks = serves_webhooks
         self._up = ""  # the last user that is known to have come up
 
     def missing(self, cluster: Cluster, user: str) -> str:
@@ -20,7 +27,7 @@ class StartUp:
             return ""
         if not len(cluster.requests.all().by(user=user)):
             return "it sends no requests"
-        if self._has_webhooks:
+        if self._serves_webhooks:
             try:
                 cluster.webhooks.wait(_WEBHOOK_LOOK)
             except TimeoutError as error:

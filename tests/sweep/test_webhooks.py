@@ -10,6 +10,7 @@ import yaml
 from fakeapiserver.controller_runtime import Manager
 from fakeapiserver.sweep import case, scenario, sweep
 from fakeapiserver.sweep.case import DoesNotStart, Expected, Run, Target, Timing
+from fakeapiserver.sweep.exploring import cases, explore
 from fakeapiserver.sweep.in_process import InProcess
 from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.perturbation import Perturbation, WritePoint
@@ -74,6 +75,15 @@ def test_an_operator_that_ends_whenever_it_is_started_again_is_given_up(tmp_path
     crash = Perturbation("crash", WritePoint("patch", "configmaps", "", "default", "db-config", 1), "after")
     run = case.run(target, crash, Expected(undisturbed.states))
     assert run.problems == ["the operator exits again and again: 6 times, with status 1"]
+
+
+def test_explore_leaves_out_what_a_webhook_refuses(tmp_path: Path) -> None:
+    steps = [{"apply": {**DATABASE, "spec": {"size": webhook_operator.MAX_SIZE}}}]
+    with explore.learn(Target(LAUNCHERS["in process"], read(tmp_path, steps=steps))) as learnt:
+        planned = [cases.id_of(each) for each in explore.plan(learnt, 20, depth=1)]
+    larger = f"spec.size = {webhook_operator.MAX_SIZE + 1}"
+    assert f"spec.size = {webhook_operator.MAX_SIZE - 1}" in planned
+    assert (larger in planned, larger in {each.id for each in learnt.refused}) == (False, True)
 
 
 def test_what_a_webhook_refuses_fails_the_step(tmp_path: Path) -> None:

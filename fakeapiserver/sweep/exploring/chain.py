@@ -9,7 +9,7 @@ from msgspec import structs
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep import case, states
-from fakeapiserver.sweep.case import Run, Target
+from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, subject, trial
 from fakeapiserver.sweep.exploring.cases import Case
@@ -184,7 +184,12 @@ def play(target: Target, chosen: Subject, base: Base, learnt: Awaited, work: Cal
     _run(target, with_moved, structs.replace(waiting, states=moved_states, pause=0.0), base)
 
 
-def _run(target: Target, work: Callable[[Live], None], expected: Awaited, base: Base | None) -> None:
+def with_operator(target: Target, base: Base, work: Callable[[Cluster], None]) -> None:
+    """Starts the operator in a fork of `base`, and calls `work` with the fork. Raises what `work` raises, and as `case.run`."""
+    _run(target, lambda live: work(live.cluster), Expected(()), base)
+
+
+def _run(target: Target, work: Callable[[Live], None], expected: Expected, base: Base | None) -> None:
     raised = list[Exception]()
 
     def keeping(live: Live) -> None:

@@ -13,7 +13,7 @@ from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.sweep import case, invariants, states
 from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.clusters import Base
-from fakeapiserver.sweep.exploring import cases, changes, findings, joint, subject
+from fakeapiserver.sweep.exploring import cases, chain, changes, findings, joint, subject
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.changes import Change
 from fakeapiserver.sweep.exploring.findings import SpecResult
@@ -22,6 +22,7 @@ from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.workers import Experiment, Workers
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import panics
+from fakeapiserver.sweep.start_up import has_webhooks
 
 # A case with symptoms is run again, and the operator gets more time to begin with something.
 _PATIENT: Final = 4.0
@@ -104,7 +105,18 @@ def _calm(target: Target, seconds: float) -> Target:
 def plan(learnt: Learnt, most: int, depth: int = 2) -> list[Case]:
     """At most so many cases that the server's admission allows: nothing, each change alone, and with `depth` 2 changes of two fields, in an
     order without a pattern."""
-    cluster, chosen = learnt.base.cluster, learnt.subject
+    if not has_webhooks(learnt.target.operator, learnt.target.scenario.surroundings):
+        return _planned(learnt, learnt.base.cluster, most, depth)
+    planned: list[Case] = []
+    chain.with_operator(
+        learnt.target, learnt.base, lambda cluster: planned.extend(_planned(learnt, cluster, most, depth))
+    )
+    return planned
+
+
+def _planned(learnt: Learnt, cluster: Cluster, most: int, depth: int) -> list[Case]:
+    """`cluster`: the one whose admission is asked."""
+    chosen = learnt.subject
 
     def is_allowed(tried: Case) -> bool:
         return _is_allowed(cluster, chosen, tried)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from typing import Final
 
 from msgspec import Struct, field, structs
@@ -15,6 +14,7 @@ from fakeapiserver.sweep.grouping import Evidence, group
 from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, SymptomKind, certain, comparisons, gravity, judge
 from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
+from fakeapiserver.sweep.planning import naming
 from fakeapiserver.sweep.planning import plan as planning
 from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.report import wording
@@ -151,17 +151,14 @@ def _freshened(run: Run, restarted: State) -> frozenset[str]:
 
 
 def named(learnt: Learnt, name: str) -> list[Perturbation]:
-    """The perturbation with this name, which may also be a part of a planned one, none for NOTHING. Raises ValueError for an unknown
-    name."""
+    """The perturbation with this name, planned or not, since chance decides which points a recording has; none for NOTHING. Raises
+    ValueError for another text."""
     if name == NOTHING:
         return []
-    # a point at which chance decides may be in one of the two runs only
-    others = (planning.plan(run, run) for run in (learnt.first, learnt.second))
-    for each in chain(learnt.plan, chain.from_iterable(others)):
-        for perturbation in (each, *planning.smaller(each, learnt.first)):
-            if perturbation.id == name:
-                return [perturbation]
-    raise ValueError(f"there is no perturbation {name!r} in this scenario; --plan lists them")
+    perturbation = next((each for each in learnt.plan if each.id == name), None) or naming.read(name)
+    if perturbation is None:
+        raise ValueError(f"there is no perturbation {name!r}; --plan lists them")
+    return [perturbation]
 
 
 def _with_other_chances(target: Target) -> Target:

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from fakeapiserver.cluster import operators
 from fakeapiserver.cluster.faces import Blocking, Call, blocking
-from fakeapiserver.cluster.operators import user_info
 from fakeapiserver.cluster.processes.process import CommandLine, Process
 from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
@@ -202,7 +202,7 @@ class OperatorProcesses(ABC):
             Process(CommandLine.of(command, place.get("env", {}), place.get("folder"))),
             self.requests,
             AsyncWebhooks(local) if local is not None else None,
-            user_info(name, ()).name,
+            operators.user_info(name, ()).name,
             partial(self._kubeconfig_of, name, groups),
             Limits(ready, timeout),
         )

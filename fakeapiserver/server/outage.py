@@ -56,9 +56,8 @@ class Outage:
             return
         self._cancel_timer()
         if self._holder is not None:
-            self._holder.setsockopt(
-                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-            )  # now another socket may be bound beside it
+            # now another socket may be bound beside it
+            self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             await self._server.start()
         except OSError as error:

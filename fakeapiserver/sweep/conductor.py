@@ -71,7 +71,7 @@ class Conductor:
         perturbation = self._perturbation
         if perturbation is None or perturbation.step != number:
             return
-        where = self._of_resource(perturbation.resource) if perturbation.resource else {}
+        where = self._of_resource(perturbation.resource)
         match perturbation.kind:
             case "unobserved":
                 self._add(verb="watch", **where, unobserved=perturbation.object, states=perturbation.states)
@@ -202,17 +202,15 @@ class Conductor:
 
     def _act(self, perturbation: Perturbation, point: WritePoint, fault: Fault) -> None:
         match perturbation.kind:
-            case "crash":
+            case "crash" | "away":
                 if perturbation.when == "after":
                     self._wait_until_answered(fault)
                 self._stop_operator()
                 self._clear()
-                self._start_operator()
-            case "away":
-                self._wait_until_answered(fault)
-                self._stop_operator()
-                self._clear()
-                self._is_away = True
+                if perturbation.kind == "away":
+                    self._is_away = True
+                else:
+                    self._start_operator()
             case "conflict":
                 self._touch(point)
                 self._clear()
@@ -248,7 +246,7 @@ class Conductor:
         started = len({entry.user for entry in self._cluster.requests.all().by(user=self._users)})
         users = [f"{self._users.removesuffix('*')}{number}" for number in range(started + 1, started + 10)]
         resource = self._perturbation.resource if self._perturbation is not None else ""
-        where: dict[str, Any] = {**self._of_resource(resource)} if resource else {}
+        where: dict[str, Any] = {**self._of_resource(resource)}
         self._faults.append(self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True, **where))
         self._frozen = True
 
@@ -267,5 +265,6 @@ class Conductor:
 
     @staticmethod
     def _of_resource(name: str) -> dict[str, str]:
+        """The fields of faults for a resource; none for "", which is every resource."""
         resource, _, group = name.partition(".")
-        return {"resource": resource, "group": group} if group else {"resource": resource}
+        return {field: text for field, text in (("resource", resource), ("group", group)) if text}

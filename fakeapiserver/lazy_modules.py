@@ -151,6 +151,7 @@ LAZY: Final = {
     "Nodes are simulated only where a cluster has some.": (
         "fakeapiserver.languages.gotemplate",
         "fakeapiserver.nodes.behaviour",
+        "fakeapiserver.nodes.cloud_storage",
         "fakeapiserver.nodes.kubelet",
         "fakeapiserver.nodes.load_balancers",
         "fakeapiserver.nodes.local_storage",

@@ -219,6 +219,7 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "nodes": _whole_number,
     "stages": partial(_objects_of, kinds=("Stage",)),
     "local_storage": _boolean,
+    "cloud_storage": _boolean,
     "load_balancers": _boolean,
     "metrics": partial(_chosen, choices=_METRICS),
     "kubernetes_version": _version,

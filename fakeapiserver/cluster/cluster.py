@@ -46,6 +46,7 @@ class Cluster(Blocking[AsyncCluster]):
     - `nodes`: the number of simulated nodes; with at least one, a scheduler runs, too.
     - `stages`: KWOK's Stage objects, which script nodes and pods (files, folders or objects).
     - `local_storage`: a default storage class, whose volumes are made when a pod that uses them is scheduled.
+    - `cloud_storage`: claims of every storage class get volumes and grow, as with the CSI drivers of a cloud.
     - `load_balancers`: services of type LoadBalancer get addresses.
     - `metrics`: the metrics APIs to serve: resource, custom, external, or `*` for all. See `cluster.metrics`.
     - `kubernetes_version`: a minor version such as v1.34; `fakeapiserver version -o json` lists them.

@@ -21,6 +21,7 @@ class ClusterOptions(TypedDict, total=False):
     nodes: int | str
     stages: Sources
     local_storage: bool
+    cloud_storage: bool
     load_balancers: bool
     metrics: Iterable[str]
     kubernetes_version: str | float

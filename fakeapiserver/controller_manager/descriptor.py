@@ -280,8 +280,9 @@ def users(nodes: int) -> Collection[str]:
     """Returns the users in whose names controllers and so many simulated nodes send requests."""
     accounts = {f"system:serviceaccount:kube-system:{descriptor.account}" for descriptor in _DESCRIPTORS}
     simulated = {f"system:node:node-{number}" for number in range(1, nodes + 1)}
-    provisioner = "system:serviceaccount:kube-system:local-path-provisioner-service-account"
-    return {*accounts, *simulated, provisioner, "system:kube-controller-manager", "system:kube-scheduler"}
+    provisioners = ("local-path-provisioner-service-account", "csi-provisioner")
+    accounts |= {f"system:serviceaccount:kube-system:{account}" for account in provisioners}
+    return {*accounts, *simulated, "system:kube-controller-manager", "system:kube-scheduler"}
 
 
 def canonical(name: str) -> str:

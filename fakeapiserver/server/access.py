@@ -82,6 +82,7 @@ def new_access(
 
 def _bundled(config: Config) -> Collection[str]:
     """Returns the users whose requests come from the cluster's own components."""
-    if not (config.nodes or config.local_storage or config.load_balancers or selected(config.controllers)):
+    stands_in = config.nodes or config.local_storage or config.cloud_storage or config.load_balancers
+    if not (stands_in or selected(config.controllers)):
         return frozenset((CLUSTER_USER,))
     return {CLUSTER_USER, *users(config.nodes)}

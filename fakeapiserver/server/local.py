@@ -19,7 +19,6 @@ from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRA
 from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
-from fakeapiserver.nodes import local_storage
 from fakeapiserver.nodes.stages import sources
 from fakeapiserver.server import adopting
 from fakeapiserver.server import origin as origins
@@ -143,8 +142,8 @@ class LocalServer:
         await api.start()
         if origin is not None:
             await api.metrics_apis.serve(origin.metrics)
-        if self.config.local_storage and (origin is None or origin.storage is None):
-            await bootstrap.store_all(api.scopes, local_storage.objects(), self.clock.now())
+        if origin is None or origin.storage is None:
+            await bootstrap.store_all(api.scopes, components.objects(self.config), self.clock.now())
         if origin is not None and origin.gathered is not None:
             self.load_report = await adopting.adopt(api, origin.gathered)
         if self.listens:
@@ -212,8 +211,7 @@ class LocalServer:
             self.simulation = components.simulate(api, self.clock, self._stages)
             if self.origin is not None and self.origin.nodes is not None:
                 self.simulation.take_over(self.origin.nodes)
-        if self._simulates or self.config.local_storage or self.config.load_balancers:
-            extra = components.local(self.config, self.simulation, self._stages)
+        extra = components.local(self.config, self.simulation, self._stages)
         if not selected(self.config.controllers) and not extra:
             return
 
@@ -254,7 +252,7 @@ class LocalServer:
         """The controllers to run. Simulated nodes need the one that removes their not-ready taint, local storage those of volumes."""
         wanted = self.config.controllers
         needed: tuple[str, ...] = (_NODE_LIFECYCLE,) if self._simulates else ()
-        needed += _STORAGE if self.config.local_storage else ()
+        needed += _STORAGE if self.config.local_storage or self.config.cloud_storage else ()
         brought = [name for name in needed if not any(known.removeprefix("-") == name for known in wanted)]
         return [*(name for name in wanted if name != "none" or not brought), *brought]
 

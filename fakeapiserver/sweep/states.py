@@ -21,7 +21,7 @@ from fakeapiserver.sweep import history, kinds
 # Objects that the server, nodes and leader election write all the time.
 _OTHERS: Final = frozenset((
     "apiservices.apiregistration.k8s.io", "csinodes", "events", "events.events.k8s.io", "ipaddresses", "leases", "nodes",
-    "componentstatuses", "servicecidrs", "flowschemas", "prioritylevelconfigurations",
+    "volumeattachments",    "componentstatuses", "servicecidrs", "flowschemas", "prioritylevelconfigurations",
 ))  # fmt: skip
 _OTHER_NAMESPACES: Final = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 CONVERSION: Final = "conversion of "

@@ -36,7 +36,11 @@ def read(document: Mapping[str, Any], folder: Path, name: str) -> tuple[ClusterO
     ValueError with one sentence that begins with `name`."""
     nodes = _number(document, "nodes", _MOST_NODES, name)
     options = ClusterOptions(
-        nodes=nodes, local_storage=nodes > 0, load_balancers=nodes > 0, crds=_sources(document, "crds", folder, name)
+        nodes=nodes,
+        local_storage=nodes > 0,
+        cloud_storage=nodes > 0,
+        load_balancers=nodes > 0,
+        crds=_sources(document, "crds", folder, name),
     )
     webhooks = _sources(document, "webhooks", folder, name)
     if webhooks:

@@ -107,6 +107,9 @@ OWN: Final = {
         "local-storage": Flag(
             "Adds a default StorageClass whose volumes are made where their first pod runs.", "false"
         ),
+        "cloud-storage": Flag(
+            "Binds the claims of every StorageClass, as CSI drivers do, and lets them grow.", "false"
+        ),
         "load-balancers": Flag("Gives Services of type LoadBalancer an address.", "false"),
     },
     "Webhooks on this machine": {

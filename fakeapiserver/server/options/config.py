@@ -194,6 +194,7 @@ class Config(Struct, kw_only=True):
     step_controllers: tuple[str, ...] = ()
     nodes: int = 0
     local_storage: bool = False  # a default storage class, and who makes its volumes
+    cloud_storage: bool = False  # claims of every storage class get volumes
     load_balancers: bool = False  # services of that type get addresses
     metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
     stages: Sources = ()  # KWOK's Stage objects, which say what becomes of nodes and pods

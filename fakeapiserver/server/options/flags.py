@@ -10,6 +10,7 @@ from fakeapiserver.server.options.config import Config
 # Fields of the configuration that no flag of kube-apiserver stands for.
 _NO_FLAGS: Final = frozenset(
     {
+        "cloud-storage",
         "controllers",
         "crds",
         "given",

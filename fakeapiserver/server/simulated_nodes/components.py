@@ -7,7 +7,7 @@ from fakeapiserver.clock import Timers
 from fakeapiserver.controller_manager.clients import KWOK
 from fakeapiserver.controller_manager.manager import Extra
 from fakeapiserver.endpoints.services import SimulatedNodes
-from fakeapiserver.nodes import kubelet, load_balancers, local_storage, runtime
+from fakeapiserver.nodes import cloud_storage, kubelet, load_balancers, local_storage, runtime
 from fakeapiserver.nodes.scheduler import controller as scheduler
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.nodes.stages import sources
@@ -30,6 +30,12 @@ def simulate(api: APIServer, clock: Timers, stages: Sequence[Object]) -> Simulat
     return simulation
 
 
+def objects(config: Config) -> Sequence[Object]:
+    """Returns the objects that exist from the start."""
+    local_objects = local_storage.objects() if config.local_storage else ()
+    return [*local_objects, *(cloud_storage.objects() if config.cloud_storage else ())]
+
+
 def local(config: Config, simulation: Simulation | None, stages: Sequence[Object]) -> dict[str, Extra]:
     """Returns what runs in place of the parts of a cluster that aren't here, by name."""
     extra: dict[str, Extra] = {}
@@ -39,6 +45,8 @@ def local(config: Config, simulation: Simulation | None, stages: Sequence[Object
         extra["kwok"] = Extra(KWOK, lambda context: sources.new(context, simulation, stages))
     if config.local_storage:
         extra[local_storage.NAME] = Extra(local_storage.ACCOUNT, local_storage.new)
+    if config.cloud_storage:
+        extra[cloud_storage.NAME] = Extra(cloud_storage.ACCOUNT, cloud_storage.new)
     if config.load_balancers:
         extra[load_balancers.NAME] = Extra(load_balancers.ACCOUNT, load_balancers.new)
     return extra

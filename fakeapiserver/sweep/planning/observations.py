@@ -11,7 +11,9 @@ from fakeapiserver.evidence import election
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.sweep.case import Run
 
-_COMPONENTS: Final = frozenset(("kube-controller-manager", "kube-scheduler", "kubelet", "local-path-provisioner"))
+_COMPONENTS: Final = frozenset(
+    ("csi-provisioner", "kube-controller-manager", "kube-scheduler", "kubelet", "local-path-provisioner")
+)
 
 
 class Observed(Struct):

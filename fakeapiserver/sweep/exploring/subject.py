@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.sweep.exploring import kubernetes
 from fakeapiserver.sweep.exploring.values import Schema
 from fakeapiserver.sweep.scenario import Scenario, Step, applying
 
@@ -121,7 +122,8 @@ def _subject(cluster: Cluster, obj: Object, definition: Object, default: str) ->
     resource = f"{spec['names']['plural']}.{spec['group']}"
     namespace = (meta.get("namespace") or default) if spec["scope"] == "Namespaced" else ""
     current = cluster.get(f"{resource}/{meta['name']}", namespace=namespace or None)
-    return Subject(resource, namespace, obj, current, _schema_of(spec, current["apiVersion"].rpartition("/")[2]))
+    schema = _schema_of(spec, current["apiVersion"].rpartition("/")[2])
+    return Subject(resource, namespace, obj, current, kubernetes.completed(schema, current))
 
 
 def _schema_of(spec: Mapping[str, Any], version: str) -> Schema:

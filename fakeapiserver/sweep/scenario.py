@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.meta import Object
@@ -27,7 +27,7 @@ from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.server.projects import manifests
-from fakeapiserver.sweep import invariants, surroundings
+from fakeapiserver.sweep import clusters, invariants, surroundings
 from fakeapiserver.sweep.invariants import Invariant
 from fakeapiserver.sweep.surroundings import Surroundings
 
@@ -38,6 +38,12 @@ WAIT: Final = "wait "
 _STEP_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.01
+# An object that no state has. It makes all later revisions greater.
+_SHIFT: Final[Object] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "other-revisions", "namespace": "kube-node-lease"},
+}
 
 
 class Step(Struct, frozen=True):
@@ -265,6 +271,15 @@ def _await(cluster: Cluster, target: str, condition: str, namespace: str, timeou
         else:
             return
     cluster.wait(target, condition, namespace=namespace, timeout=max(timeout, _LOOK_SECONDS))
+
+
+def with_other_chances(scenario: Scenario) -> Scenario:
+    """The scenario in clusters with other uids, generated names, addresses and revisions: all that follows from them is no difference."""
+    return structs.replace(
+        scenario,
+        objects=[*scenario.objects, _SHIFT],
+        options={**scenario.options, "seed": clusters.OTHER_SEED},
+    )
 
 
 def applying(objects: Sequence[Object], namespace: str) -> Step:

@@ -208,6 +208,12 @@ def noise_of(first: State, second: State) -> frozenset[str]:
     )
 
 
+def brought_up_to_date(before: State, restarted: State) -> frozenset[str]:
+    """The fields of statuses that a restart of the operator changes, as `TITLE PATH`. The operator changes them at other times, too."""
+    changed = differences(before, restarted, frozenset()) if before else ()
+    return frozenset(f"{each.title} {each.path}" for each in changed if each.path.partition(".")[0] == "status")
+
+
 def _fields(
     title: str, resource: str, wanted: Object, found: Object, noise: Collection[str], ignore: Sequence[str]
 ) -> list[Difference]:

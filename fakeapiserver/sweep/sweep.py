@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field, structs
 
-from fakeapiserver.sweep import case, clusters, habits, invariants, states
+from fakeapiserver.sweep import case, habits, invariants, states
 from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.grouping import Evidence, group
@@ -18,6 +18,7 @@ from fakeapiserver.sweep.planning import naming
 from fakeapiserver.sweep.planning import plan as planning
 from fakeapiserver.sweep.process import panics
 from fakeapiserver.sweep.report import wording
+from fakeapiserver.sweep.scenario import with_other_chances
 from fakeapiserver.sweep.states import State
 from fakeapiserver.sweep.timeline import Event, timeline
 from fakeapiserver.sweep.timing import Timing
@@ -106,7 +107,7 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     if len(first.states) != len(second.states):
         raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
-    noise |= _freshened(second, restarted)
+    noise |= states.brought_up_to_date(second.states[-1] if second.states else {}, restarted)
     pause = max(first.pause, second.pause, slow)
     step_seconds = [*map(max, first.step_seconds, second.step_seconds)]
     expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause, step_seconds)
@@ -129,7 +130,8 @@ def _both(target: Target, base: Base | None) -> tuple[Run, Run, State]:
     workers = 1 if target.scenario.runs_alone else 2
     with ThreadPoolExecutor(workers) as pool:  # the second one in a cluster of its own: a fork has the uids of its base
         one = pool.submit(case.run, target, base=base)
-        other = pool.submit(case.run_with_restart, _with_other_chances(target))
+        shifted = structs.replace(target, scenario=with_other_chances(target.scenario))
+        other = pool.submit(case.run_with_restart, shifted)
         return one.result(), *other.result()
 
 
@@ -144,12 +146,6 @@ def _slower(timing: Timing) -> Timing:
     return structs.replace(timing, quiet=timing.quiet * _SLOWER, calm=timing.calm * _SLOWER)
 
 
-def _freshened(run: Run, restarted: State) -> frozenset[str]:
-    """The fields of statuses that a restart of the operator brings up to date, which it does at other times, too."""
-    changed = states.differences(run.states[-1], restarted, frozenset()) if run.states else ()
-    return frozenset(f"{each.title} {each.path}" for each in changed if each.path.partition(".")[0] == "status")
-
-
 def named(learnt: Learnt, name: str) -> list[Perturbation]:
     """The perturbation with this name, planned or not, since chance decides which points a recording has; none for NOTHING. Raises
     ValueError for another text."""
@@ -159,14 +155,6 @@ def named(learnt: Learnt, name: str) -> list[Perturbation]:
     if perturbation is None:
         raise ValueError(f"there is no perturbation {name!r}; --plan lists them")
     return [perturbation]
-
-
-def _with_other_chances(target: Target) -> Target:
-    """The target in clusters with other uids, generated names and addresses: all that follows from them is no difference."""
-    scenario = target.scenario
-    return structs.replace(
-        target, scenario=structs.replace(scenario, options={**scenario.options, "seed": clusters.OTHER_SEED})
-    )
 
 
 def sweep(

@@ -22,6 +22,7 @@ from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.workers import Experiment, Workers
 from fakeapiserver.sweep.judging import Finding
 from fakeapiserver.sweep.process import panics
+from fakeapiserver.sweep.scenario import with_other_chances
 from fakeapiserver.sweep.start_up import has_webhooks
 
 # A case with symptoms is run again, and the operator gets more time to begin with something.
@@ -87,10 +88,12 @@ def learn(target: Target, wanted: str = "") -> Iterator[Learnt]:
     beginning = subject.beginning_of(target.scenario)
     target = structs.replace(target, scenario=beginning)
     with case.at_rest(_calm(target, _CALM)) as (first, base):
-        second = case.run(_calm(target, first.pause * case.LONGER))
+        other = structs.replace(target, scenario=with_other_chances(beginning))
+        second, restarted = case.run_with_restart(_calm(other, first.pause * case.LONGER))
         for run in (first, second):
             _require_well(run, beginning.invariants)
         noise = states.noise_of(first.states[-1], second.states[-1])
+        noise |= states.brought_up_to_date(second.states[-1], restarted)
         expected = Expected([first.states[-1]], noise, pause=max(first.pause, second.pause))
         chosen = subject.find(base.cluster, beginning, wanted)
         every = changes.of_schema(chosen.schema, chosen.current)

@@ -39,23 +39,31 @@ def subjects_of(symptoms: Iterable[Symptom]) -> Subjects:
 
 def grouped(results: Sequence[SpecResult]) -> list[Finding]:
     """The findings, the gravest first. A finding is about one field, or about fields of one object that have the same
-    symptoms; a case of two fields is one of its own only if neither field alone has its symptoms."""
+    symptoms; a case of two fields is one of its own only if neither field alone has its symptoms. A whole object (`spec = {}`) comes after
+    the fields within it."""
+    wrong = {result.fields[0] for result in results if result.symptoms and len(result.fields) == 1}
     findings: list[tuple[set[str], set[tuple[str, str]], Finding]] = []
-    for result in sorted(results, key=lambda each: (len(each.fields), "then" in each.id)):
+    for result in sorted(
+        results, key=lambda each: (len(each.fields), _is_around(each.fields, wrong), "then" in each.id)
+    ):
         if not result.symptoms:
             continue
         subjects = subjects_of(result.symptoms)
         causes = [each for each in findings if _is_same(each[0], each[1], result.fields, subjects)]
         known = {subject for _, known, _ in causes for subject in known}
-        if causes and (subjects <= known or len(result.fields) == 1):
-            fields, of_finding, finding = causes[0]
-            of_finding |= subjects
-            finding.causes.append(result.id)
-            finding.symptoms = (
-                [*dict.fromkeys((*finding.symptoms, *result.symptoms))] if len(fields) == 1 else finding.symptoms
-            )
+        if _is_around(result.fields, set[str]().union(*(fields for fields, _, _ in causes))):
+            abouts = {about for _, about in known}
+            new = [each for each in result.symptoms if each.subject not in abouts]
+        else:
+            new = [each for each in result.symptoms if (each.kind, each.subject) not in known]
+            if new and causes and len(result.fields) == 1:
+                _, of_finding, finding = causes[0]
+                of_finding |= subjects
+                finding.symptoms = [*dict.fromkeys((*finding.symptoms, *result.symptoms))]
+                new = []
+        if not new:  # all of it is known
+            causes[0][2].causes.append(result.id)
             continue
-        new = [each for each in result.symptoms if (each.kind, each.subject) not in known]
         finding = Finding(new, [result.id], result.seconds, result.timeline, result.comparisons)
         findings.append((set(result.fields), set(subjects_of(new)), finding))
     return sorted((finding for _, _, finding in findings), key=lambda finding: gravity(finding.symptoms[0]))
@@ -67,8 +75,20 @@ def _is_same(fields: set[str], known: set[tuple[str, str]], others: Sequence[str
         return subjects <= known
     if len(others) == 1 and len(fields) == 1:
         [field], [other] = fields, others
+        if is_within(field, other):
+            return bool({about for _, about in known} & {about for _, about in subjects})
         return field == other or (_object_of(field) == _object_of(other) and subjects <= known)
     return fields <= set(others) and bool(subjects & known)
+
+
+def _is_around(fields: Sequence[str], others: Iterable[str]) -> bool:
+    """Reports whether the only field is an object that has one of the others within it."""
+    return len(fields) == 1 and any(is_within(other, fields[0]) for other in others)
+
+
+def is_within(field: str, other: str) -> bool:
+    """Reports whether a field is within another one: `spec.users[].name` is within `spec.users`."""
+    return field.startswith((f"{other}.", f"{other}["))
 
 
 def _object_of(field: str) -> str:

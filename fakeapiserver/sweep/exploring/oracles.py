@@ -95,7 +95,11 @@ class Judge(Struct, frozen=True):
         """The differences from an object that is created with the spec."""
         if created is None or self._is_rejected(created, there):
             return []
-        found = self._differences(created.state, there.state, self.title)
+        found = [
+            each
+            for each in self._differences(created.state, there.state, self.title)
+            if f"{each.title} {each.path}" not in created.outdated
+        ]
         return self._unexcused(found, self.learnt, there.state)[:_MOST]
 
     def _of_return(self, trial: Trial, name: str) -> list[Difference]:

@@ -195,5 +195,12 @@ class Workers:
         return certain, bool(certain) or is_impatience
 
     def _known(self, fields: Sequence[str]) -> Subjects:
+        """The symptoms that the fields, or fields within them, have shown twice."""
         with self._lock:
-            return Subjects().union(*(self._certain.get(each, ()) for each in fields))
+            return Subjects().union(
+                *(
+                    certain
+                    for other, certain in self._certain.items()
+                    if any(other == field or findings.is_within(other, field) for field in fields)
+                )
+            )

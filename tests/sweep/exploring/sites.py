@@ -1,4 +1,6 @@
-"""A small operator that, as BUG says, has a bug that shows with some specs only. It makes a Deployment and a ConfigMap for each mirror."""
+"""A small operator that, as BUG says, has a bug that shows with some specs only. It makes a Deployment and a ConfigMap for each mirror.
+
+With BUG=revision it has no bug, and a value that is another one whenever it writes."""
 
 import asyncio
 import os
@@ -67,10 +69,13 @@ class Sites:
         env = [{"name": key, "value": str(spec.get(key, ""))} for key in ("title", "theme", "login", "storage")]
         # only one of these fits on a node with 32 CPUs
         container = {"name": "web", "image": "web:1", "env": env, "resources": {"requests": {"cpu": "20"}}}
+        metadata = {"name": name, "namespace": site["metadata"]["namespace"], "labels": spec.get("labels", {})}
+        if self._bug == "revision":
+            metadata["annotations"] = {"example.com/owner": site["metadata"]["resourceVersion"]}
         return {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": name, "namespace": site["metadata"]["namespace"], "labels": spec.get("labels", {})},
+            "metadata": metadata,
             "spec": {
                 "replicas": spec["size"],
                 "selector": {"matchLabels": {"site": name}},

@@ -76,6 +76,11 @@ def test_the_right_operator_passes() -> None:
     assert report.states == len(names) + 2
 
 
+def test_a_value_that_follows_from_revisions() -> None:
+    report = explored("revision", ["no change", 'spec.title = "Shop2"'])
+    assert (report.findings, report.unsure) == ([], [])
+
+
 def test_the_plan() -> None:
     site = {**SITE, "spec": {**SITE["spec"], "theme": "dark"}}
     with explore.learn(target(document={**SCENARIO, "steps": [{"apply": site}]})) as learnt:

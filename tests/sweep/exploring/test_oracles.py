@@ -201,3 +201,13 @@ REJECTED = [
 def test_a_spec_that_the_operator_refuses(created: State, there: State, found: set[tuple[str, str]]) -> None:
     given = {title: each for title, each in there.items() if title.startswith("secrets ")}
     assert subjects(created, there, None, {**state(config("1")), **given}) == found
+
+
+def test_a_status_that_a_restart_brings_up_to_date() -> None:
+    created, there = state(phase="Creating"), state(phase="Running")
+    trial = Trial(Seen(created, outdated=frozenset((f"{SITE} status.phase",))), Seen(there), None)
+    assert Judge(there, SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2") == []
+    trial.created = Seen(created)
+    assert [each.subject for each in Judge(there, SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2")] == [
+        "sites.example.com status.phase"
+    ]

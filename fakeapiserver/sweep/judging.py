@@ -15,10 +15,10 @@ from fakeapiserver.sweep.timeline import Event
 
 SymptomKind = Literal[
     "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready", "exit",
-    "forbidden", "loop",
+    "forbidden", "loop", "ignored",
 ]  # fmt: skip
 _GRAVEST_FIRST: Final[Sequence[SymptomKind]] = (
-    "panic", "invariant", "lost", "missing", "additional", "step", "exit", "forbidden", "changed", "fresh", "back", "ready",
+    "panic", "invariant", "lost", "missing", "additional", "step", "exit", "forbidden", "changed", "fresh", "back", "ignored", "ready",
     "restless", "loop",
 )  # fmt: skip
 _DATA: Final = ("persistentvolumeclaims ", "persistentvolumes ", "secrets ")

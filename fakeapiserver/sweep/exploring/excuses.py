@@ -75,7 +75,7 @@ def _is_excused(each: Difference, wanted: State, found: State) -> bool:
     if _is_immutable(each) or _FOLLOWING.fullmatch(f"{resource} {each.path}"):
         return True
     return any(
-        field.path == each.path and _is_same(field.old, field.new, f"{resource} {field.path}" == _SIZE)
+        field.path == each.path and is_same_quantity(field.old, field.new, f"{resource} {field.path}" == _SIZE)
         for field in diff.fields(resource, wanted[each.title], found[each.title])
     )
 
@@ -122,7 +122,7 @@ def _is_finished(job: Object) -> bool:
     return any(each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in conditions)
 
 
-def _is_same(old: Any, new: Any, or_more: bool) -> bool:
+def is_same_quantity(old: Any, new: Any, or_more: bool = False) -> bool:
     """Reports whether two values are the same quantity, written in two ways. `or_more`: the second one may be greater."""
     if not (isinstance(old, str | int) and isinstance(new, str | int)):
         return False

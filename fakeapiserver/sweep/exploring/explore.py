@@ -149,7 +149,7 @@ def explore(
     an earlier exploration, which are not run again."""
     began = time.monotonic()
     by_id = {cases.id_of(each): each for each in planned}
-    done = {result.id: result for result in known if result.id in by_id}
+    done = {result.id: result for result in known if result.id in by_id or not result.is_planned}
     left = [each for name, each in by_id.items() if name not in done]
     target, chosen = learnt.target, learnt.subject
     timing = target.timing
@@ -165,12 +165,14 @@ def explore(
     experiment = Experiment(target, patient, chosen, learnt.base, expected)
     for result in Workers(experiment, left, list(done.values())).results(jobs, began + budget):
         done[result.id] = result
-        progress(len(done), len(by_id), result)
-    results = [done[name] for name in by_id if name in done]
+        progress(len(done), len({**by_id, **done}), result)
+    results = [done[name] for name in {**by_id, **done} if name in done]
     fields = [*changes.fields_of(chosen.schema)]
     not_reached = _not_reached(learnt, fields, {each for result in results for each in result.fields})
     found = findings.grouped(results)
-    return Exploration(found, results, len(by_id), len(learnt.refused), fields, not_reached, time.monotonic() - began)
+    return Exploration(
+        found, results, len({**by_id, **done}), len(learnt.refused), fields, not_reached, time.monotonic() - began
+    )
 
 
 def _not_reached(learnt: Learnt, fields: Sequence[str], tried: set[str]) -> dict[str, str]:

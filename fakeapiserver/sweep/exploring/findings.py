@@ -14,7 +14,8 @@ class SpecResult(Struct):
     - `fields`: the paths in the schema of the changed fields.
     - `effects`: a digest of the state, "" if nothing but the field itself changed.
     - `refused`: writes of the operator that the API server refused as invalid.
-    - `repeats`: the symptoms were seen a second time."""
+    - `repeats`: the symptoms were seen a second time.
+    - `is_planned`: False for a case that follows from the results of others."""
 
     id: str
     fields: Sequence[str]
@@ -27,6 +28,7 @@ class SpecResult(Struct):
     refused: Sequence[str] = ()
     comparisons: Sequence[Comparison] = ()
     timeline: Sequence[Event] = ()
+    is_planned: bool = True
 
 
 Subjects = frozenset[tuple[str, str]]

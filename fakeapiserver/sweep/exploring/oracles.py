@@ -79,7 +79,7 @@ class Judge(Struct, frozen=True):
     def _claims(self, state: State) -> Iterator[tuple[str, str]]:
         """The false claims in the status of the custom resource, each with a sentence about it."""
         yield from too_early(state, self.title, self.kind)
-        if not self._is_reported(state):
+        if not self.is_reported(state):
             yield from unnoticed(self.learnt, state, self.title)
 
     def effects(self, trial: Trial) -> str:
@@ -112,7 +112,7 @@ class Judge(Struct, frozen=True):
 
     def _unexcused(self, several: list[Difference], former: State, now: State) -> list[Difference]:
         """Without those that keep the `former` values, if the custom resource reports an error."""
-        if not self._is_reported(now):
+        if not self.is_reported(now):
             return several
         moved = states.differences(comparable(former), comparable(now), self.noise, self.ignore)
         return excuses.moved_only(several, moved, self.title)
@@ -125,7 +125,7 @@ class Judge(Struct, frozen=True):
         is_unchanged = all(each.title == self.title for each in self._differences(self.learnt, there.state))
         return is_unchanged and excuses.is_nothing_but(created.state, self.given)
 
-    def _is_reported(self, state: State) -> bool:
+    def is_reported(self, state: State) -> bool:
         """Whether the custom resource says, other than before, that the operator doesn't carry out its spec."""
         was, now = (each.get(self.title, {}).get("status") or {} for each in (self.learnt, state))
         return bool(_failures(now) - _failures(was))

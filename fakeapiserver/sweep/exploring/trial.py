@@ -29,7 +29,7 @@ _MANY: Final = 10
 class Seen(Struct):
     """The cluster after a step. `restless`: what doesn't come to rest, or "". `refused`: writes of the operator that the API server finally
     refused as invalid. `broken`: invariants that don't hold, with the words of their assertions. `outdated`: fields of statuses that a
-    restart of the operator brings up to date."""
+    restart of the operator brings up to date. `told`: whether the operator has written an Event."""
 
     state: State
     restless: str = ""
@@ -37,16 +37,18 @@ class Seen(Struct):
     refused: Sequence[str] = ()
     broken: Sequence[tuple[str, str]] = ()
     outdated: frozenset[str] = frozenset()
+    told: bool = False
 
 
 class Trial(Struct):
     """A spec that was tried. `created` is None if the server refused such an object or nothing is changed, `back` if the server refused to
-    go back or nothing was changed."""
+    go back or nothing was changed. `between`: the state after the first of several moves, if the trial was run by itself."""
 
     created: Seen | None
     there: Seen
     back: Seen | None
     timeline: Sequence[Event] = ()
+    between: State | None = None
 
 
 def isolated(target: Target, chosen: Subject, base: Base, learnt: Expected, tried: Case) -> Trial:
@@ -74,7 +76,8 @@ def isolated(target: Target, chosen: Subject, base: Base, learnt: Expected, trie
     there = min(len(steps), len(run.states)) - 1
     is_back = tried and not refused_back and len(run.states) > len(steps)
     back = _seen(run, len(steps), target) if is_back else None
-    return Trial(created, _seen(run, there, target), back, timeline(run))
+    between = run.states[0] if len(tried) > 1 else None
+    return Trial(created, _seen(run, there, target), back, timeline(run), between)
 
 
 def refused_writes(requests: RequestList) -> list[str]:
@@ -141,4 +144,5 @@ def _seen(run: Run, step: int, target: Target) -> Seen:
         panics(run.output) if is_last else (),
         refused_writes(requests),
         broken_invariants(run, target) if is_last else (),
+        told=any(each.resource == "events" for each in requests.writes),
     )

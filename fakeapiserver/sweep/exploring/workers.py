@@ -11,9 +11,10 @@ from msgspec import Struct
 from fakeapiserver.sweep import states
 from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.clusters import Base
-from fakeapiserver.sweep.exploring import cases, chain, findings, trial
+from fakeapiserver.sweep.exploring import arrivals, cases, chain, findings, trial
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.chain import Broken, Chain
+from fakeapiserver.sweep.exploring.changes import Path
 from fakeapiserver.sweep.exploring.comparable import comparable
 from fakeapiserver.sweep.exploring.findings import SpecResult, Subjects
 from fakeapiserver.sweep.exploring.oracles import Awaited
@@ -47,6 +48,9 @@ class Workers:
         self._deadline = float("inf")
         # what fields have shown twice
         self._certain: dict[str, Subjects] = {}
+        # for each path: the cases whose value arrives in other objects, and those whose values have no effect
+        self._following: dict[Path, list[Case]] = {}
+        self._without_effect: dict[Path, list[Case]] = {}
         for result in known:
             self._learn(result)
 
@@ -101,7 +105,14 @@ class Workers:
     def _try_alone(self) -> None:
         tried = self._take()
         if tried is not None:
-            self._results.put(self._result(tried, None, time.monotonic()))
+            began = time.monotonic()
+            try:
+                shown = self._isolated(tried, self._experiment.target)
+            except Exception:
+                self._results.put(self._result(tried, None, began))
+                return
+            self._results.put(self._result(tried, shown, began))
+            self._follow(tried, shown)
 
     def _try_in_chain(self) -> None:
         """Tries cases in a chain, until one of them breaks it."""
@@ -116,6 +127,7 @@ class Workers:
                 shown = live.try_case(tried, {subject for _, subject in self._known(cases.fields_of(tried))})
                 self._results.put(self._result(tried, shown, current[0][1]))
                 current.clear()
+                self._follow(tried, shown)
                 if self._breaks(shown):
                     return
                 live.clear()
@@ -173,12 +185,41 @@ class Workers:
             self._learn(result)
         return result
 
+    def _follow(self, tried: Case, shown: Trial) -> None:
+        """Tries a value that has no effect after another one of its field that arrives in other objects."""
+        judge = self._experiment.expected.judge
+        value = arrivals.value_of(tried)
+        if len(tried) != 1 or value is None or shown.created is None or shown.there.refused:
+            return
+        path = tried[0][0].path
+        pairs: list[tuple[Case, Case]] = []
+        with self._lock:
+            following = self._following.setdefault(path, [])
+            without_effect = self._without_effect.setdefault(path, [])
+            if arrivals.places(value, judge.learnt, shown.there.state, judge.title):
+                following.append(tried)
+                pairs += [(tried, other) for other in without_effect] if len(following) == 1 else []
+            elif not judge.effects(shown):
+                without_effect.append(tried)
+                pairs += [(other, tried) for other in following[:1]]
+        for first, second in pairs[:1]:
+            if time.monotonic() < self._deadline:
+                result = self._result((*first, *second), None, time.monotonic())
+                result.is_planned = False
+                if result.symptoms:
+                    self._results.put(result)
+
     def _isolated(self, tried: Case, target: Target) -> Trial:
         experiment = self._experiment
         return trial.isolated(target, experiment.subject, experiment.base, experiment.expected, tried)
 
     def _symptoms(self, shown: Trial, tried: Case) -> list[Symptom]:
-        return self._experiment.expected.judge.symptoms(shown, cases.id_of(tried) if tried else "")
+        judge = self._experiment.expected.judge
+        symptoms = judge.symptoms(shown, cases.id_of(tried) if tried else "")
+        if not judge.is_reported(shown.there.state):
+            ignored = arrivals.ignored(tried, shown, judge.learnt, judge.title)
+            symptoms += [Symptom("ignored", about, text) for about, text in ignored]
+        return symptoms
 
     def _both(self, symptoms: list[Symptom], shown: Trial, again: Trial, tried: Case) -> tuple[list[Symptom], bool]:
         """The symptoms that were seen both times, apart from values that differ whenever an object is created."""

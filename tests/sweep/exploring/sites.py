@@ -26,6 +26,8 @@ class Sites:
         if site is None:
             return
         spec = site["spec"]
+        if self._bug == "ignored" and len(spec["title"]) > 5:
+            spec["title"] = "Shop"
         if self._bug == "crash":
             assert "login" not in spec or spec["login"]["seconds"] > 0
         await self._apply(site, self._deployment(site))

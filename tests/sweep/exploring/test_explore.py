@@ -76,6 +76,29 @@ def test_the_right_operator_passes() -> None:
     assert report.states == len(names) + 2
 
 
+FOLLOWING = ['spec.title = "Shop2"', 'spec.title = "example"', 'spec.title = "Shopx"']
+IGNORED = 'spec.title = "Shop2", then spec.title = "example"'
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), pytest.param((1, 2, 0), marks=pytest.mark.slow)])
+def test_a_value_is_ignored(order: tuple[int, ...]) -> None:
+    report = explored("ignored", [*NOT_CHANGED, *(FOLLOWING[number] for number in order)])
+    assert [each.causes for each in report.findings] == [[IGNORED.replace("Shop2", "Shopx") if order[0] else IGNORED]]
+    assert (report.planned, len(report.results)) == (6, 6)
+
+
+def test_a_value_is_ignored_again() -> None:
+    [finding] = explored("ignored", [IGNORED]).findings
+    assert {each.text for each in finding.symptoms} == {
+        f'{path} of the {name} follows spec.title = "Shop2", but not spec.title = "example", and no error is reported'
+        for path, name in (
+            ("spec.template.spec.containers[name=web].env[name=title].value", "Deployment default/shop"),
+            ("data.title", "ConfigMap default/shop-a1"),
+        )
+    }
+    assert explored("", [IGNORED]).findings == []
+
+
 def test_a_value_that_follows_from_revisions() -> None:
     report = explored("revision", ["no change", 'spec.title = "Shop2"'])
     assert (report.findings, report.unsure) == ([], [])

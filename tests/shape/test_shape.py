@@ -34,6 +34,7 @@ HEAVY: Final = frozenset(
         "re2",  # patterns of custom resources
         "httptools",  # answers of webhooks and of other servers
         "prometheus_client",  # 100 ms
+        "grpc",  # an extra
         "uvloop",  # only the main thread's loop, where it is installed
     )
 )
@@ -53,6 +54,8 @@ PURE: Final = (
     "fakeapiserver/apimachinery",
     "fakeapiserver/languages",
     "fakeapiserver/apis",
+    "fakeapiserver/storage/etcd/codec.py",
+    "fakeapiserver/storage/etcd/messages.py",
     "fakeapiserver/storage/mvcc.py",
 )
 # Modules that read the outside world: sockets, the clock, chance, threads, processes, the event loop.
@@ -69,6 +72,7 @@ PURE_USES: Final = {
 }
 # Who may import a framework.
 FRAMEWORKS: Final = {
+    "grpc": ("fakeapiserver/storage/etcd/connection.py",),
     "fastapi": ("fakeapiserver/asgi", "fakeapiserver/server/control"),
     "uvicorn": ("fakeapiserver/asgi", "fakeapiserver/server/http", "fakeapiserver/controller_runtime"),
 }

@@ -22,7 +22,7 @@ from fakeapiserver.cluster.processes import reaper as reaper_module
 from fakeapiserver.cluster.webhooks import WebhookAddress
 from fakeapiserver.transport.free_ports import free_port
 
-_PLACEHOLDER: Final = re.compile(r"\{(kubeconfig|port(?::[a-z-]+)?|webhook-port|webhook-cert-dir)\}")
+_PLACEHOLDER: Final = re.compile(r"\{(kubeconfig|folder|port(?::[a-z-]+)?|webhook-port|webhook-cert-dir)\}")
 # Where controller-runtime looks for the certificate of webhooks by default, below the folder for temporary files.
 _CERTIFICATES: Final = Path("k8s-webhook-server/serving-certs")
 # Nothing is begun before the reaper knows of it: if this process is killed until then, the gate stays closed.
@@ -38,9 +38,10 @@ _KEPT: Final = 4 * 1024 * 1024
 class CommandLine(Struct, frozen=True):
     """The command line of a program: `./bin/manager --metrics-bind-address=:{port:metrics}`, with variables of its environment.
 
-    `{kubeconfig}` is the path of the kubeconfig, which KUBECONFIG also names; `{port}`, `{port:NAME}` a free port, which is the
-    same for the same name; `{webhook-port}` the port on which the cluster calls webhooks, and `{webhook-cert-dir}` the folder with their
-    server's `tls.crt` and `tls.key`. The values in `env` have the same placeholders.
+    `{kubeconfig}` is the path of the kubeconfig, which KUBECONFIG also names; `{folder}` a folder that is there from its first start until
+    it is closed; `{port}`, `{port:NAME}` a free port, which is the same for the same name; `{webhook-port}` the port on which the cluster
+    calls webhooks, and `{webhook-cert-dir}` the folder with their server's `tls.crt` and `tls.key`. The values in `env` have the same
+    placeholders.
     """
 
     words: Sequence[str]
@@ -78,16 +79,16 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def launch(self, kubeconfig: str, webhooks: WebhookAddress | None = None) -> None:
-        """Starts the program with these credentials. Raises OSError if there is no such program, and ValueError if it needs the port of
-        webhooks and the cluster has none."""
+    def launch(self, kubeconfig: str = "", webhooks: WebhookAddress | None = None) -> None:
+        """Starts the program with these credentials, which an operator needs. Raises OSError if there is no such program, and ValueError
+        if it needs the port of webhooks and the cluster has none."""
         if self.ended is not None:
             self.kill()
         assert self._process is None
         if webhooks is not None:
             self._values |= {"webhook-port": str(webhooks.port), "webhook-cert-dir": webhooks.cert_dir}
             self._offer(webhooks.cert_dir)
-        self._values["kubeconfig"] = kubeconfig
+        self._values |= {"kubeconfig": kubeconfig, "folder": str(self._folder)}
         words = [self.filled(word) for word in self.command.words]
         given = {name: self.filled(value) for name, value in self.command.env.items()}
         own = {name: value for name, value in os.environ.items() if name not in _OF_A_POD}

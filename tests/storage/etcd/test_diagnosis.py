@@ -1,0 +1,139 @@
+"""Servers that are no etcd, or one that is too old: the reason is one sentence."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fakeapiserver.storage.etcd import diagnosis
+from fakeapiserver.storage.etcd.addresses import TLSFiles, address_of, check_files
+from fakeapiserver.storage.etcd.errors import (
+    EtcdError,
+    NoConnection,
+    NoQuorum,
+    NoSpace,
+    Refused,
+    RevisionCompacted,
+    TimedOut,
+    TooManyRequests,
+    UnknownOutcome,
+    error_of,
+)
+from fakeapiserver.storage.etcd.versions import can_trust_progress
+from fakeapiserver.transport.free_ports import free_port
+
+OLD = b'HTTP/1.1 200 OK\r\n\r\n{"etcdserver":"2.3.8","etcdcluster":"2.3.0"}'
+
+
+async def reason_for(response: bytes) -> str:
+    """The reason for a server that responds with these bytes to whatever it is sent."""
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(response)
+        writer.close()
+
+    server = await asyncio.start_server(respond, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        reason = await diagnosis.reason(address_of(f"http://127.0.0.1:{port}"), TLSFiles())
+    return reason.replace(str(port), "PORT")
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (OLD, "is etcd 2.3.8, which has only API version 2: version 3.4 or later is needed"),
+        (OLD.replace(b"2.3.8", b"3.6.8"), "is etcd 3.6.8, but it takes no gRPC connection now"),
+        (
+            b"HTTP/1.1 404 Not Found\r\n\r\n<html>",
+            "is not an etcd: it responds to a request for /version with 'HTTP/1.1 404 Not Found'",
+        ),
+        (
+            b'HTTP/1.1 200 OK\r\n\r\n{"major":"1"}',
+            "is not an etcd: it responds to a request for /version with 'HTTP/1.1 200 OK'",
+        ),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "is not an etcd: it does not speak HTTP"),
+        (b"", "is not an etcd: it does not speak HTTP"),
+    ],
+)
+def test_what_responds_at_the_address(response: bytes, reason: str) -> None:
+    assert asyncio.run(reason_for(response)) == f"http://127.0.0.1:PORT {reason}"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        (f"http://127.0.0.1:{free_port()}", "can't be reached: connection refused"),
+        ("unix:///no/such.sock", "can't be reached: no such file or directory"),
+        ("http://no-such-host.invalid:2379", "can't be reached|the host of .* is unknown"),
+    ],
+)
+def test_nothing_is_at_the_address(url: str, reason: str) -> None:
+    with pytest.raises(NoConnection, match=reason):
+        raise NoConnection(asyncio.run(diagnosis.reason(address_of(url), TLSFiles())))
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "kind", "message"),
+    [
+        ("UNAVAILABLE", "etcdserver: no leader", NoQuorum, "etcd at URL: no leader"),
+        ("UNAVAILABLE", "etcdserver: request timed out", NoQuorum, "etcd at URL: request timed out"),
+        ("UNAVAILABLE", "Socket closed", UnknownOutcome, "the connection to etcd at URL was lost: Socket closed"),
+        ("DEADLINE_EXCEEDED", "Deadline Exceeded", TimedOut, "etcd at URL did not respond within 5 seconds"),
+        ("RESOURCE_EXHAUSTED", "etcdserver: too many requests", TooManyRequests, "etcd at URL: too many requests"),
+        (
+            "RESOURCE_EXHAUSTED",
+            "etcdserver: mvcc: database space exceeded",
+            NoSpace,
+            "etcd at URL: mvcc: database space exceeded",
+        ),
+        (
+            "OUT_OF_RANGE",
+            "etcdserver: mvcc: required revision has been compacted",
+            RevisionCompacted,
+            "etcd at URL: mvcc: required revision has been compacted",
+        ),
+        ("UNIMPLEMENTED", "unknown service", NoConnection, "URL is not an etcd of API version 3: unknown service"),
+        ("UNAUTHENTICATED", "etcdserver: invalid auth token", Refused, "etcd at URL: invalid auth token"),
+        ("INTERNAL", "boom", Refused, "etcd at URL: boom (INTERNAL)"),
+    ],
+)
+def test_errors_of_requests(code: str, text: str, kind: type[EtcdError], message: str) -> None:
+    error = error_of("URL", code, text, 5.0)
+    assert (type(error), str(error)) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("ftp://etcd:2379", "has the scheme 'ftp'"),
+        ("http://", "is not an endpoint of etcd"),
+        ("http://etcd:2379/v3", "is not an endpoint of etcd"),
+        ("http://etcd:port", "is not a URL"),
+        ("unix://", "has no path"),
+    ],
+)
+def test_invalid_endpoints(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        address_of(text)
+
+
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "cert").write_text("")
+    with pytest.raises(ValueError, match=r"the cafile .* can't be read"):
+        check_files(TLSFiles(cafile=str(tmp_path / "ca")))
+    with pytest.raises(ValueError, match="the keyfile is missing"):
+        check_files(TLSFiles(certfile=str(tmp_path / "cert")))
+
+
+@pytest.mark.parametrize(
+    ("version", "trusted"),
+    [
+        *(("2.3.8", False), ("3.3.27", False), ("3.4.23", False), ("3.4.30", False), ("3.4.31", True)),
+        *(("3.5.0", False), ("3.5.12", False), ("3.5.13", True), ("3.6.0", True), ("3.6.8", True), ("4.0.0", True)),
+        *(("3.5.13-rc.0", True), ("3.6.0-alpha.0", True), ("", False), ("three", False)),
+    ],
+)
+def test_the_releases_whose_progress_can_be_trusted(version: str, trusted: bool) -> None:
+    assert can_trust_progress(version) is trusted

@@ -1,6 +1,7 @@
-"""Answers whose body comes slowly, or breaks off."""
+"""Answers whose body comes late or slowly, or breaks off."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 from fakeapiserver.clock import Timers, sleep
@@ -10,9 +11,21 @@ from fakeapiserver.faults.rule import Fault
 # So many pieces a second make a slow body.
 _PIECES: Final = 10
 
+_Body = AsyncGenerator[bytes, None]
+
+
+def held(response: Response, removed: asyncio.Event, clock: Timers, limit: float) -> Response:
+    """Returns the response with a body that comes when the fault is removed, and is broken off after `limit` seconds."""
+    return _with_body(response, lambda body: _late(body, removed, clock, limit))
+
 
 def cut(response: Response, fault: Fault, clock: Timers) -> Response:
-    """Returns the response with the body that the fault leaves of it. A body whose length is known is announced whole."""
+    """Returns the response with the body that the fault leaves of it."""
+    return _with_body(response, lambda body: _sent(body, fault, clock))
+
+
+def _with_body(response: Response, change: Callable[[_Body], _Body]) -> Response:
+    """The response with another body. A body whose length is known is announced whole."""
     if response.takeover is not None:
         return response
     body = response.stream if response.stream is not None else _whole(response.body)
@@ -25,15 +38,32 @@ def cut(response: Response, fault: Fault, clock: Timers) -> Response:
         response.content_type,
         headers,
         response.cache_control,
-        _sent(body, fault, clock),
+        change(body),
     )
 
 
-async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
+async def _whole(body: bytes) -> _Body:
     yield body
 
 
-async def _sent(body: AsyncGenerator[bytes, None], fault: Fault, clock: Timers) -> AsyncGenerator[bytes, None]:
+async def _late(body: _Body, removed: asyncio.Event, clock: Timers, limit: float) -> _Body:
+    over = asyncio.Event()
+    timer = clock.call_later(limit, over.set)
+    waits = [asyncio.ensure_future(event.wait()) for event in (removed, over)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not removed.is_set():
+            raise ResponseBroken
+        async for chunk in body:
+            yield chunk
+    finally:
+        timer.cancel()
+        for wait in waits:
+            wait.cancel()
+        await body.aclose()
+
+
+async def _sent(body: _Body, fault: Fault, clock: Timers) -> _Body:
     left = fault.truncate
     try:
         async for chunk in body:
@@ -51,7 +81,7 @@ async def _sent(body: AsyncGenerator[bytes, None], fault: Fault, clock: Timers) 
         await body.aclose()
 
 
-async def _slowly(data: bytes, rate: int, clock: Timers) -> AsyncGenerator[bytes, None]:
+async def _slowly(data: bytes, rate: int, clock: Timers) -> _Body:
     if not rate:
         yield data
         return

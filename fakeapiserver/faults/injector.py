@@ -19,7 +19,7 @@ from fakeapiserver.endpoints.request import Answered, ConnectionReset, Message, 
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.faults import answers, contention, outgoing, rule
-from fakeapiserver.faults.bodies import cut
+from fakeapiserver.faults.bodies import cut, held
 from fakeapiserver.faults.lagging import Lag, LaggingStorage
 from fakeapiserver.faults.matching import Matcher, Subject
 from fakeapiserver.faults.readers import WRITES
@@ -244,7 +244,7 @@ class Faults:
                 await over.wait()
             finally:
                 timer.cancel()
-        elif fault.hang:
+        elif fault.hang and fault.when == "before":
             limit = _LONGEST_WRITE if request.info.verb in WRITES else self._request_timeout
             await _hang(request, active, self._clock, min(limit, self._request_timeout))
         else:
@@ -287,6 +287,8 @@ class Faults:
                 raise ConnectionReset
             if fault.status and fault.when == "after":
                 raise _marked(request, answers.refusal(request, fault, request.injection.name))
+            if fault.hang and fault.when == "after" and request.info.verb in WRITES:
+                response = held(response, active.removed, self._clock, min(_LONGEST_WRITE, self._request_timeout))
             if fault.reset == "body" or fault.truncate is not None or fault.rate:
                 response = cut(response, fault, self._clock)
         return response

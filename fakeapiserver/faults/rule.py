@@ -38,7 +38,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     - `status`: the answer, in the form in which kube-apiserver gives it; `reason`, `message`, `causes`, `retry_after` (seconds) change it.
       `when`: `before` the request is handled, or `after`, when a write is stored.
     - `latency`: waits so many seconds before the request is handled, or at random between two numbers.
-    - `hang`: no answer, until the time-out or until the fault is removed.
+    - `hang`: no answer, until the time-out or until the fault is removed. `when`: `after`, a write is stored, and the body of its answer waits.
     - `reset`: the connection is reset `before` the request is handled, in the `body` of the answer, or `after` a write is stored.
     - `truncate`: the connection is closed after so many bytes of the answer's body. `rate`: bytes per second of the answer's body.
 
@@ -180,8 +180,8 @@ def check(made: Fault) -> None:
     if len(ends) > 1:
         raise ValueError(f"a request ends in one way: choose one of {' and '.join(ends)}")
     _check_webhook(made)
-    if made.when == "after" and not made.status:
-        raise ValueError('when="after" is for status, which it answers after the write is stored')
+    if made.when == "after" and not made.status and not made.hang:
+        raise ValueError('when="after" is for status or hang: the answer of a write that is stored')
     for name in ("reason", "message", "causes", "retry_after"):
         if getattr(made, name) and not made.status:
             raise ValueError(f"{name} is part of an answer: add status, for example status=503")
@@ -216,7 +216,7 @@ def _check_unobserved(made: Fault) -> None:
 
 def _check_answer(made: Fault) -> None:
     """Raises ValueError with one sentence if an effect is on an answer that the request doesn't get."""
-    ended = made.hang or made.quota or made.reset == "before" or (made.status and made.when == "before")
+    ended = (made.hang and made.when == "before") or made.quota or made.reset == "before" or (made.status and made.when == "before")
     for name in ("rate", "stale", "expire_continue"):
         if ended and getattr(made, name) != _DEFAULTS[name]:
             end = _named(made, ("status", "hang", "reset", "quota"))

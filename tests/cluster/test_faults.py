@@ -546,6 +546,27 @@ def test_latency_and_hanging_are_on_the_clusters_clock() -> None:
     asyncio.run(run())
 
 
+def test_the_answer_of_a_stored_write_hangs() -> None:
+    async def run() -> None:
+        async with AsyncCluster(controllers=(), kept_requests=100) as cluster:
+            client = Client(cluster)
+            await cluster.clock.stop()
+            async with await cluster.faults.add(verb="write", hang=True, when="after") as hanging:
+                writing = asyncio.ensure_future(asyncio.to_thread(client.create, "x"))
+                await hanging.wait()
+                assert await asyncio.to_thread(client.exists, "x")
+                assert not writing.done()
+            assert (await writing).body["metadata"]["name"] == "x"
+            await cluster.faults.add(verb="write", hang=True, when="after")
+            writing = asyncio.ensure_future(asyncio.to_thread(client.create, "y"))
+            await cluster.requests.wait_for("create configmaps", count=2)
+            await cluster.clock.advance("34s")
+            with pytest.raises(http.client.IncompleteRead):
+                await writing
+
+    asyncio.run(run())
+
+
 def test_another_holder_takes_the_lease(cluster: Cluster, client: Client) -> None:
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     mine = {"metadata": {"name": "op"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}

@@ -28,6 +28,11 @@ class AsyncControllers(Mapping[str, "Mode"]):
         """Sets a controller's mode. ValueError for an unknown controller or mode."""
         await self._manager.set_mode(name, mode)
 
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Returns when the controllers are at rest, whatever operators do: `cluster.settle` waits for those of this process, too. Raises
+        NotSettled after `timeout` seconds."""
+        await self._manager.settle(timeout)
+
     async def step(self, name: str, timeout: float = 30.0) -> int:
         """Lets a controller in mode `step` do what there is to do now, and returns the number of its requests. ValueError for a
         controller in another mode, NotSettled after `timeout` seconds."""
@@ -59,6 +64,7 @@ class Controllers(Blocking[AsyncControllers], Mapping[str, "Mode"]):
         self.set(name, mode)
 
     set = blocking(AsyncControllers.set)
+    settle = blocking(AsyncControllers.settle)
     step = blocking(AsyncControllers.step)
 
     @property

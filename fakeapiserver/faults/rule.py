@@ -38,7 +38,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     - `status`: the answer, in the form in which kube-apiserver gives it; `reason`, `message`, `causes`, `retry_after` (seconds) change it.
       `when`: `before` the request is handled, or `after`, when a write is stored.
     - `latency`: waits so many seconds before the request is handled, or at random between two numbers.
-    - `hang`: no answer, until the time-out or until the fault is removed. `when`: `after`, a write is stored, and the body of its answer waits.
+    - `hang`: no answer, until the time-out or until the fault is removed. `when`: `after`, the write is stored first.
     - `reset`: the connection is reset `before` the request is handled, in the `body` of the answer, or `after` a write is stored.
     - `truncate`: the connection is closed after so many bytes of the answer's body. `rate`: bytes per second of the answer's body.
 
@@ -216,7 +216,12 @@ def _check_unobserved(made: Fault) -> None:
 
 def _check_answer(made: Fault) -> None:
     """Raises ValueError with one sentence if an effect is on an answer that the request doesn't get."""
-    ended = (made.hang and made.when == "before") or made.quota or made.reset == "before" or (made.status and made.when == "before")
+    ended = (
+        (made.hang and made.when == "before")
+        or made.quota
+        or made.reset == "before"
+        or (made.status and made.when == "before")
+    )
     for name in ("rate", "stale", "expire_continue"):
         if ended and getattr(made, name) != _DEFAULTS[name]:
             end = _named(made, ("status", "hang", "reset", "quota"))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.faults import Fault
+from fakeapiserver.controller_manager.manager import NotSettled
 from fakeapiserver.sweep.perturbation import BLINDING, Perturbation, WritePoint
 from fakeapiserver.sweep.states import TOUCHED
 
@@ -18,8 +19,12 @@ _LATE: Final = 0.4
 _LOOK: Final = 0.2
 _COMMIT_SECONDS: Final = 5.0
 _PAUSE: Final = 0.005
+# Seconds for which the other controllers may go on, and within which an operator has been sent what they have done.
+_OTHERS_SECONDS: Final = 10.0
+_SENT_SECONDS: Final = 0.3
 # Seconds until pods are ready, and the time that passes: longer than the progress deadline of Deployments.
 _READY_AFTER: Final = 900.0
+_IS_BEING_DELETED: Final = "has(oldObject.metadata.deletionTimestamp)"
 
 
 class Conductor:
@@ -62,6 +67,10 @@ class Conductor:
             self.reached = True
             if not perturbation.when:
                 self._cluster.nodes.script(ready_after=_READY_AFTER)
+        elif perturbation.kind == "slow":
+            first = self._hold_answers(perturbation)
+            self._thread = threading.Thread(target=self._delay_answers, args=(perturbation, first), daemon=True)
+            self._thread.start()
         elif perturbation.point is not None:
             self._thread = threading.Thread(target=self._watch, args=(perturbation, perturbation.point), daemon=True)
             self._prepare(perturbation, perturbation.point)
@@ -129,7 +138,10 @@ class Conductor:
     @property
     def is_idle(self) -> bool:
         """Reports whether nothing was done that may have an effect on what the operator knows or does."""
-        return self._perturbation is None or (not self._has_acted and self._perturbation.point is not None)
+        perturbation = self._perturbation
+        if perturbation is None:
+            return True
+        return not self._has_acted and (perturbation.point is not None or perturbation.kind == "slow")
 
     @property
     def holds(self) -> bool:
@@ -182,13 +194,7 @@ class Conductor:
     def _watch(self, perturbation: Perturbation, point: WritePoint) -> None:
         """In a thread of its own: acts when the write comes."""
         fault = self._faults[0]
-        while not self._ended.is_set():
-            try:
-                fault.wait(1, _LOOK)
-                break
-            except TimeoutError:
-                continue
-        else:
+        if not self._comes(fault):
             return
         self._acting.set()
         self._has_acted = True
@@ -222,6 +228,50 @@ class Conductor:
                 fault.remove()
                 self._faults.remove(fault)
 
+    def _comes(self, fault: Fault) -> bool:
+        """Returns when the fault strikes; False if the case has ended before."""
+        while not self._ended.is_set():
+            with suppress(TimeoutError):
+                fault.wait(1, _LOOK)
+                return True
+        return False
+
+    def _delay_answers(self, perturbation: Perturbation, fault: Fault) -> None:
+        """In a thread of its own: lets the answer of each write come when the rest of the cluster is at rest."""
+        while self._comes(fault):
+            held = fault
+            self._acting.set()
+            self._has_acted = True
+            try:
+                self._wait_until_answered(fault)
+                self._wait_for_others()
+                self.reached = True
+                if perturbation.point is None:
+                    fault = self._hold_answers(perturbation)
+            except BaseException as error:
+                self._error = error
+            finally:
+                held.remove()
+                self._acting.clear()
+            if fault is held:
+                return
+
+    def _hold_answers(self, perturbation: Perturbation) -> Fault:
+        if perturbation.point is not None:
+            where: dict[str, Any] = {**perturbation.point.fields, "nth": perturbation.point.occurrence}
+        else:
+            namespace, _, name = perturbation.object.rpartition("/")
+            where = {**self._of_resource(perturbation.resource), "namespace": namespace or None, "name": name}
+            where |= {"verb": ["update", "patch"], "object": _IS_BEING_DELETED}
+        return self._add(**where, hang=True, when="after")
+
+    def _wait_for_others(self) -> None:
+        """Returns when the garbage collector and the other controllers are at rest, and the operator has been sent what they have done."""
+        with suppress(NotSettled, ValueError):  # a cluster without controllers
+            self._cluster.controllers.settle(_OTHERS_SECONDS)
+            time.sleep(_SENT_SECONDS)
+            self._cluster.controllers.settle(_OTHERS_SECONDS)
+
     def _wait_until_answered(self, fault: Fault) -> None:
         """Returns when the write is stored and its answer has begun."""
         deadline = time.monotonic() + _COMMIT_SECONDS
@@ -252,8 +302,9 @@ class Conductor:
 
     # ------------------------------------------------------------ faults
 
-    def _add(self, **fields: Any) -> None:
-        self._faults.append(self._cluster.faults.add(user=[self._users], **fields))
+    def _add(self, **fields: Any) -> Fault:
+        self._faults.append(fault := self._cluster.faults.add(user=[self._users], **fields))
+        return fault
 
     def _be_late(self, perturbation: Perturbation) -> None:
         self._add(verb="watch", **self._of_resource(perturbation.resource), delay=_LATE)

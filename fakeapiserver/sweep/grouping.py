@@ -4,7 +4,7 @@
    a condition or status differs don't count: `data-db-0` is like `data-db-1`.
 2. Cases with the same set of symptoms are one finding, whatever was done to the operator.
 3. Cases of one family of surprises are one finding if their gravest symptom is the same, or if a case has only symptoms that the other has,
-   too. The families: the operator's writes are cut off (crash, away, refuse); its view is old (stale, unobserved, late, reordered,
+   too. The families: the operator's writes are cut off (crash, away, refuse, slow); its view is old (stale, unobserved, late, reordered,
    restart); another writer is faster (conflict, lease). Every other kind is a family of its own.
 """
 
@@ -19,7 +19,7 @@ from fakeapiserver.sweep.judging import Comparison, Finding, Symptom, gravity
 from fakeapiserver.sweep.timeline import Event
 
 _FAMILIES: Final = (
-    frozenset(("crash", "away", "refuse")),
+    frozenset(("crash", "away", "refuse", "slow")),
     frozenset(("stale", "unobserved", "late", "reordered", "restart")),
     frozenset(("conflict", "lease")),
 )

@@ -12,11 +12,12 @@ from typing import Final, Literal
 from msgspec import Struct
 
 Kind = Literal[
-    "crash", "away", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook", "clock",
+    "crash", "away", "refuse", "conflict", "slow", "stale", "unobserved", "reordered", "late", "restart", "lease", "webhook",
+    "clock",
 ]  # fmt: skip
 # The order is that of reports: of several causes of a finding, the first is shown.
 KINDS: Final[tuple[Kind, ...]] = (
-    *("crash", "away", "refuse", "conflict", "stale", "unobserved", "reordered", "late", "restart", "lease"),
+    *("crash", "away", "refuse", "conflict", "slow", "stale", "unobserved", "reordered", "late", "restart", "lease"),
     *("webhook", "clock"),
 )
 # Kinds that leave the operator without a view of the present for a while.
@@ -60,6 +61,8 @@ class Perturbation(Struct, frozen=True):
     - `away`: the operator is killed after the write, and started again when the user has done what step `until` is.
     - `refuse`: the write is answered with `status`, `when` "before" it is stored or "after"; 0: its connection is reset.
     - `conflict`: another writer changes the object right before the write arrives.
+    - `slow`: the answer of the write comes when the rest of the cluster has come to rest. Without a write: those of all changes of
+      `object`, which may be a pattern, of `resource` while it is being deleted.
     - `stale`: at the write, or after `step`, an API server falls behind; after step `until` the operator is restarted, and served by
       it until there is nothing more to do. Then it catches up. With a `resource` only the watch cache of that one falls behind.
     - `unobserved`: the operator never sees `states` (the first and the last, counted from `step` on) of `object`, which may be a pattern;
@@ -95,6 +98,8 @@ class Perturbation(Struct, frozen=True):
                 return f"refuse {self.point} {answer}{' once it is stored' if self.when == 'after' else ''}"
             case "conflict":
                 return f"conflict at {self.point}"
+            case "slow":
+                return f"slow after {self.point or f'changes of {self.resource} {self.object} that is being deleted'}"
             case "stale":
                 state = f"before {self.point}" if self.point is not None else f"after step {self.step + 1}"
                 of = f" of {self.resource}" if self.resource else ""

@@ -33,8 +33,10 @@ A, B, UPDATE = write("create", "a"), write("create", "b"), write("update", "a")
                 Perturbation("stale", step=0, until=1),
                 Perturbation("crash", A, "after"),
                 Perturbation("crash", B, "after"),
+                Perturbation("slow", resource="pods", object="shop/a"),
             ],
             [
+                "slow after changes of pods shop/a that is being deleted",
                 "crash after create secrets shop/a",
                 "restart after step 2 with the state after step 1",
                 "refuse create secrets shop/a with 500",

@@ -1,12 +1,15 @@
 """The perturbations that a recording suggests, and those that can't differ and are left out."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import json, structs
 
-from fakeapiserver.evidence.entry import RequestEntry
+from fakeapiserver.evidence.entry import Content, RequestEntry
 from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.state.changes import ObjectChange
+from fakeapiserver.storage.interface import Compacted, StoredObject
 from fakeapiserver.sweep.case import Run
 from fakeapiserver.sweep.perturbation import Kind, Perturbation
 from fakeapiserver.sweep.planning import plan as planning
@@ -17,6 +20,10 @@ def change(revision: int, resource: str, name: str, generation: int = 1, **metad
     after = {"metadata": {"namespace": "shop", "name": name, "generation": generation, **metadata}}
     before = {"metadata": {**after["metadata"], "generation": generation - 1}} if generation > 1 else None
     return ObjectChange(revision, resource, before, after)
+
+
+def deletion(revision: int, resource: str, name: str) -> ObjectChange:
+    return ObjectChange(revision, resource, {"metadata": {"namespace": "shop", "name": name}}, None)
 
 
 def status(revision: int, resource: str, name: str, **metadata: Any) -> ObjectChange:
@@ -49,6 +56,22 @@ def run(*steps: tuple[str, list[ObjectChange]], writes: list[RequestEntry] | Non
     return recorded
 
 
+def letting_go(seq: int, revision: int, name: str) -> RequestEntry:
+    """The update that removes the last finalizer of a Database."""
+    answer = json.encode({"metadata": {"name": name, "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    content = Content(b"", "", answer, "application/json", NO_HISTORY, revision - 1)
+    entry = write(seq, revision, "update", "databases", name)
+    return structs.replace(entry, group="example.com", content=content)
+
+
+class NoHistory:
+    """A storage that has forgotten everything."""
+
+    def changes_now(self, revision: int) -> Iterator[tuple[StoredObject | None, StoredObject | None]]:
+        raise Compacted(revision)
+
+
+NO_HISTORY = NoHistory()
 DB = "databases.example.com"
 OWNED = {"ownerReferences": [{"controller": True}]}
 
@@ -120,6 +143,32 @@ OWNED = {"ownerReferences": [{"controller": True}]}
             "away",
             ["killed after create pods shop/a, and away until step 2"],
             id="away while the user goes on, not after the last step",
+        ),
+        pytest.param(
+            run(
+                ("delete", [change(1, DB, "db", 2), change(2, DB, "db", 2), deletion(3, "pods", "a")]),
+                ("delete", [deletion(4, DB, "other")]),
+                writes=[letting_go(1, 2, "db"), letting_go(11, 4, "other")],
+            ),
+            "slow",
+            [f"slow after changes of {DB} shop/db that is being deleted"],
+            id="slow when an object is let go, if something follows from that",
+        ),
+        pytest.param(
+            run(
+                ("patch", [deletion(2, "pods", "a"), change(3, "pods", "b"), deletion(4, "pods", "c")]),
+                ("patch", [deletion(5, "pods", "d"), change(6, "leases.coordination.k8s.io", "node-1")]),
+                writes=[write(1, 2, "delete", "pods", "a"), write(2, 4, "delete", "pods", "c"), write(11, 5, "delete", "pods", "d")],
+            ),
+            "slow",
+            ["slow after delete pods shop/a"],
+            id="slow after a deletion that another writer reacts to",
+        ),
+        pytest.param(
+            run(("patch", [change(2, "pods", "a"), change(3, "pods", "b")]), writes=[write(1, 2, "create", "pods", "a")]),
+            "slow",
+            [],
+            id="nothing is let go by a creation",
         ),
         *(
             pytest.param(

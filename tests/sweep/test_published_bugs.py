@@ -16,6 +16,7 @@ from tests.examples.operators_with_bugs import (
     claims_of_the_former_database,
     cleanup_of_what_is_left,
     databases,
+    goes_on_after_its_end,
     gone_between_two_reads,
     half_of_a_pair,
     orphans_of_a_past_size,
@@ -29,6 +30,7 @@ PATTERNS = [
     a_size_in_between,
     claims_of_the_former_database,
     cleanup_of_what_is_left,
+    goes_on_after_its_end,
     gone_between_two_reads,
     half_of_a_pair,
     orphans_of_a_past_size,
@@ -42,6 +44,7 @@ PATTERNS = [
 # Those whose whole plan is swept with the repaired operator.
 SWEPT = [
     claims_of_the_former_database,
+    goes_on_after_its_end,
     gone_between_two_reads,
     half_of_a_pair,
     orphans_of_a_past_size,
@@ -72,7 +75,7 @@ def test_a_published_bug_is_found(pattern: ModuleType) -> None:
     assert {finding.causes[0]: finding.title for finding in report.findings} == pattern.FINDINGS
 
 
-@pytest.mark.parametrize("pattern", [half_of_a_pair, gone_between_two_reads], ids=name)
+@pytest.mark.parametrize("pattern", [half_of_a_pair, goes_on_after_its_end, gone_between_two_reads], ids=name)
 def test_a_surprise_shows_the_bug_and_not_the_repaired_operator(pattern: ModuleType) -> None:
     titles = []
     for bug in (True, False):

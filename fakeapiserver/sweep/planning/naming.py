@@ -12,6 +12,8 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("away", rf"killed (?P<when>after) {_POINT}, and away until step (?P<until>\d+)"),
     ("refuse", rf"refuse {_POINT} (?:with (?P<status>\d+)|by a reset connection)(?P<stored> once it is stored)?"),
     ("conflict", rf"conflict at {_POINT}"),
+    ("slow", r"slow after changes of (?P<resource>\S+) (?P<object>\S+) that is being deleted"),
+    ("slow", rf"slow after {_POINT}"),
     (
         "stale",
         r"restart after step (?P<until>\d+) with the state(?: of (?P<resource>\S+))?"

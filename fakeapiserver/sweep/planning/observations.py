@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.evidence import election
+from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.state.changes import ObjectChange
 from fakeapiserver.sweep.case import Run
 
@@ -31,6 +32,11 @@ def steps_of(run: Run) -> list[dict[tuple[str, str], Observed]]:
     by_operator = {entry.revision for entry in run.writes if entry.changed}
     watched = {each.partition(".")[0]: each for each in run.watched}
     return [_observed(changes, watched, by_operator) for changes in _changes_of_steps(run)]
+
+
+def step_of(run: Run, entry: RequestEntry) -> int:
+    """The index of the step in which a request was answered."""
+    return next((number for number, mark in enumerate(run.marks) if entry.seq <= mark), len(run.states) - 1)
 
 
 def _changes_of_steps(run: Run) -> Iterator[Sequence[ObjectChange]]:

@@ -10,7 +10,7 @@ from fakeapiserver.evidence import election
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.sweep.case import Run
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation, WritePoint
-from fakeapiserver.sweep.planning import observations, ordering
+from fakeapiserver.sweep.planning import observations, ordering, slowness
 from fakeapiserver.sweep.planning.observations import Observed
 from fakeapiserver.sweep.scenario import WAIT
 from fakeapiserver.sweep.states import CONVERSION
@@ -54,13 +54,14 @@ def plan(
     points = [(point, entry) for point, entry in points_of(first) if point in again]
     seen = observations.steps_of(first)
     acts = [step for step in range(steps) if not first.titles[step].startswith(WAIT)]
-    held = {_step_of(first, entry, steps) for _, entry in points if _lets_go(entry)}
+    held = {observations.step_of(first, entry) for _, entry in points if slowness.lets_go(entry)}
     blindable = [step for step in acts if step not in held]
     makers = {
         "crash": _crashes(points),
         "refuse": _refusals(points),
         "conflict": _conflicts(points),
         "away": () if looks_between_steps else _away(points, first, [*_away_spans(first, seen, _spans(acts, held))]),
+        "slow": slowness.plan(points, first),
         "stale": _stale(points, first, seen),
         "unobserved": _unobserved(seen, blindable, [] if looks_between_steps else [*_spans(acts, held)]),
         "reordered": _reordered(seen, blindable),
@@ -121,7 +122,7 @@ def _away(
     """After each write, if the user does something else next. Nothing that users do then may need the operator."""
     later = dict(spans)
     for point, entry in points:
-        step = _step_of(run, entry, len(run.states))
+        step = observations.step_of(run, entry)
         if step in later:
             yield Perturbation("away", point, "after", step=step, until=later[step])
 
@@ -145,21 +146,9 @@ def _old_states(points: Sequence[tuple[WritePoint, RequestEntry]], run: Run) -> 
         for step in range(until - 1, -1, -1):
             yield Perturbation("stale", step=step, until=until)
     for point, entry in points:
-        if point.verb == "delete" or _lets_go(entry):
-            for until in range(_step_of(run, entry, steps), steps):
+        if point.verb == "delete" or slowness.lets_go(entry):
+            for until in range(observations.step_of(run, entry), steps):
                 yield Perturbation("stale", point, until=until)
-
-
-def _step_of(run: Run, entry: RequestEntry, steps: int) -> int:
-    return next((number for number, mark in enumerate(run.marks) if entry.seq <= mark), steps - 1)
-
-
-def _lets_go(entry: RequestEntry) -> bool:
-    """Reports whether the write removes the last finalizer of an object that is being deleted."""
-    if entry.verb not in _CHANGES:
-        return False
-    meta = (entry.answer or entry.after or {}).get("metadata") or {}
-    return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")
 
 
 def _spans(acts: Sequence[int], held: Set[int]) -> Iterator[tuple[int, int]]:
@@ -218,9 +207,7 @@ def _webhooks(
     for name, resources in admission.items():
         for step in acts:
             written = {
-                point.resource.partition(".")[0]
-                for point, entry in points
-                if _step_of(run, entry, len(run.states)) == step
+                point.resource.partition(".")[0] for point, entry in points if observations.step_of(run, entry) == step
             }
             if _concerns(resources, written):
                 yield Perturbation("webhook", step=step, until=step, object=name)

@@ -10,6 +10,7 @@ def of(perturbation: Perturbation) -> str:
         "away": _away,
         "refuse": _refuse,
         "conflict": _conflict,
+        "slow": _slow,
         "stale": _stale,
         "restart": _restart,
         "unobserved": _unobserved,
@@ -44,6 +45,16 @@ def _refuse(each: Perturbation) -> str:
 
 def _conflict(each: Perturbation) -> str:
     return f"Another writer changed the object right before the operator's write ({each.point}) arrived."
+
+
+def _slow(each: Perturbation) -> str:
+    write = (
+        f"its write ({each.point})" if each.point is not None else f"a change of {each.object} that was being deleted"
+    )
+    return (
+        f"The operator was slow: it got the answer to {write} only when the garbage collector and all other controllers had done what "
+        "followed from the write."
+    )
 
 
 def _stale(each: Perturbation) -> str:

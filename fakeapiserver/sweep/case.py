@@ -32,7 +32,6 @@ USERS: Final = f"{USER}-*"
 _MAX_RESTARTS: Final = 5
 _PAUSE: Final = 0.05
 _VIRTUAL_PAUSE: Final = 2.0
-_LATE_ROUNDS: Final = 50
 # Seconds without a request after which the operator is at rest if the learnt state is there. What comes later is seen in the end.
 _SHORT_QUIET: Final = 0.1
 # The longest pause of an undisturbed operator, times this, is the time for which a disturbed one is waited for.
@@ -52,7 +51,7 @@ class Target(Struct, frozen=True):
 class Expected(Struct, frozen=True):
     """The state after each step without a perturbation, None where it isn't known, the fields that differ by chance, and the resources that
     the operator watches once it has started. `pause`: seconds for which the operator slept between two writes at most; `step_seconds`:
-    those that each step took; `patience`: those for which a state is waited for at most."""
+    those that each step took; `patience`: those for which a state is waited for at most; `replaced`: as in `states.replaced`."""
 
     states: Sequence[State | None]
     noise: frozenset[str] = frozenset()
@@ -60,6 +59,7 @@ class Expected(Struct, frozen=True):
     pause: float = 0.0
     step_seconds: Sequence[float] = ()
     patience: float = inf
+    replaced: Sequence[Set[str]] = ()
 
     def is_reached(self, wanted: State, state: State, ignore: Sequence[str]) -> bool:
         """Reports whether the state needs no more time to become the wanted one."""
@@ -410,6 +410,7 @@ class _Case:
                 continue
             self._learn_names()
             is_there = wanted is None or expected.is_reached(wanted, self._state(), ignore)
+            is_there = is_there and not (is_last and self._is_old(expected))
             is_expected = wanted is not None and is_there
             if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
                 deadline = self._now() + self._patience
@@ -424,6 +425,13 @@ class _Case:
             if not is_brief:
                 self._pause()
             is_brief = False
+
+    def _is_old(self, expected: Expected) -> bool:
+        """Reports whether an object is still there that should have been replaced."""
+        if not any(expected.replaced):
+            return False
+        now = states.uids_of(self.cluster.snapshot(), self.fresh)
+        return bool(states.unreplaced(self._run.uids, now, expected.replaced)) and all(self._run.known)
 
     @property
     def _patience(self) -> float:
@@ -451,7 +459,7 @@ class _Case:
         try:
             self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
             if self._is_virtual and self.conductor.delay:
-                self._await_late_events()
+                clusters.await_late_events(self.cluster, USERS, self.conductor.delay, self._timing.patience)
         except NotSettled as error:
             return (
                 "" if self._operator.ended is not None else f"the operator doesn't come to rest: {lines.first(error)}"
@@ -474,15 +482,6 @@ class _Case:
             self.cluster.clock.advance(_VIRTUAL_PAUSE)
         else:
             time.sleep(_PAUSE)
-
-    def _await_late_events(self) -> None:
-        """Lets time pass until nothing follows from events that come late."""
-        for _ in range(_LATE_ROUNDS):
-            sent = self.cluster.requests.mark()
-            self.cluster.clock.advance(self.conductor.delay)
-            self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=0.0)
-            if self.cluster.requests.mark() == sent:
-                return
 
     def _state(self) -> State:
         return states.state_of(self.cluster.snapshot(), self._names, self.fresh)

@@ -1,4 +1,4 @@
-"""The clusters in which cases run."""
+"""The clusters in which cases run, and a wait in them."""
 
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
@@ -10,6 +10,8 @@ from fakeapiserver.apis import removed_versions
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
 
+# Waits for events that come late, at most.
+_ROUNDS: Final = 50
 _KEPT_REQUESTS: Final = 20_000
 # The same uids, generated names and addresses in every run but the one that shows what follows from them.
 _SEED: Final = 1
@@ -38,3 +40,13 @@ def fork(base: Base) -> Iterator[Base]:
     """Another cluster in the same state."""
     with base.cluster.fork() as cluster:
         yield Base(cluster, base.fresh)
+
+
+def await_late_events(cluster: Cluster, users: str, delay: float, patience: float) -> None:
+    """Lets time pass until nothing follows from events that come `delay` seconds late to these users."""
+    for _ in range(_ROUNDS):
+        sent = cluster.requests.mark()
+        cluster.clock.advance(delay)
+        cluster.settle(timeout=patience, with_=users, quiet=0.0)
+        if cluster.requests.mark() == sent:
+            return

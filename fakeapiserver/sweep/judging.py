@@ -15,11 +15,11 @@ from fakeapiserver.sweep.timeline import Event
 
 SymptomKind = Literal[
     "panic", "lost", "missing", "additional", "changed", "restless", "step", "invariant", "back", "fresh", "ready", "exit",
-    "forbidden", "loop", "ignored",
+    "forbidden", "loop", "ignored", "kept",
 ]  # fmt: skip
 _GRAVEST_FIRST: Final[Sequence[SymptomKind]] = (
-    "panic", "invariant", "lost", "missing", "additional", "step", "exit", "forbidden", "changed", "fresh", "back", "ignored", "ready",
-    "restless", "loop",
+    "panic", "invariant", "lost", "missing", "additional", "step", "exit", "forbidden", "changed", "kept", "fresh", "back", "ignored",
+    "ready", "restless", "loop",
 )  # fmt: skip
 _DATA: Final = ("persistentvolumeclaims ", "persistentvolumes ", "secrets ")
 # The state after the last step.
@@ -36,8 +36,8 @@ class Symptom(Struct, frozen=True, order=True):
 
 def gravity(symptom: Symptom) -> int:
     """The rank of a symptom, 0 for the gravest: lost data, a crash, a broken invariant, other deleted objects, missing and additional ones,
-    a step that fails, an exit, a missing right, wrong fields, what `explore` finds, an operator that doesn't come to rest or writes in
-    vain, and a wrong status."""
+    a step that fails, an exit, a missing right, wrong fields, objects that aren't replaced, what `explore` finds, an operator that doesn't
+    come to rest or writes in vain, and a wrong status."""
     if symptom.kind == "lost" and symptom.subject.startswith(_DATA):
         return 0
     if symptom.kind == "changed" and " status" in symptom.subject:
@@ -78,7 +78,7 @@ def judge(run: Run, learnt: Run, expected: Expected, scenario: Scenario) -> list
     """The symptoms, the gravest first."""
     losses = _losses(run, learnt)
     lost = {each.subject for each in losses}
-    symptoms = [*_panics(run, learnt), *losses]
+    symptoms = [*_panics(run, learnt), *losses, *_kept(run, learnt, expected)]
     for problem in run.problems:
         kind: SymptomKind = "step" if problem.startswith("step ") else "restless"
         symptoms.append(Symptom(kind, problem.partition(":")[0], problem))
@@ -168,6 +168,21 @@ def _losses(run: Run, learnt: Run) -> list[Symptom]:
             f"{kinds.spoken(title, _kind(title, learnt))} is deleted, although the undisturbed run keeps it",
         )
         for title in dict.fromkeys(lost)
+    ]
+
+
+def _kept(run: Run, learnt: Run, expected: Expected) -> list[Symptom]:
+    """Objects that should have been replaced, and are still there: a pod that isn't restarted keeps its former configuration. An operator
+    that hasn't seen all states needn't have had a reason."""
+    if not run.uids or not all(run.known):
+        return []
+    return [
+        Symptom(
+            "kept",
+            title,
+            f"{kinds.spoken(title, _kind(title, learnt))} stays, although the undisturbed run replaces it",
+        )
+        for title in states.unreplaced(run.uids, run.uids[-1], expected.replaced)
     ]
 
 

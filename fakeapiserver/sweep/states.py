@@ -1,8 +1,9 @@
 """States that can be compared between runs: without uids, times, generated names and whatever else follows from chance."""
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -63,6 +64,8 @@ TOUCHED: Final = "fakeapiserver/touched"
 Change = Literal["missing", "additional", "changed"]
 # An object's title, such as `secrets shop/db`, and the object.
 State = Mapping[str, Object]
+# The uids of a run: two for each step, those after its last one being those before the next step.
+Uids = Sequence[Mapping[str, str]]
 
 
 class Difference(Struct, frozen=True, order=True):
@@ -172,6 +175,32 @@ def uids_of(snapshot: Snapshot, without: Collection[str] = ()) -> dict[str, str]
     }
 
 
+def replaced(first: Uids, second: Uids, ignore: Sequence[str] = ()) -> list[Set[str]]:
+    """Returns for each step the titles of the objects that it replaces in both runs, without resources that match `ignore`."""
+    both = (one & other for one, other in zip(_replaced(first), _replaced(second), strict=False))
+    return [{title for title in each if not _is_ignored(title.partition(" ")[0], ignore)} for each in both]
+
+
+def unreplaced(uids: Uids, now: Mapping[str, str], expected: Sequence[Set[str]]) -> list[str]:
+    """Returns the titles of the objects that should have been replaced, and are still there. `uids`: those of the run so far, which may be
+    in the midst of a step; `now`: those of the present; `expected`: what each step replaces."""
+    before = [*uids[1::2]]
+    return sorted(
+        title
+        for titles, former in zip(expected[1:], before, strict=False)
+        for title in titles
+        if title in former and former[title] == now.get(title)
+    )
+
+
+def _replaced(uids: Uids) -> list[Set[str]]:
+    ends: Uids = [{}, *uids[1::2]]
+    return [
+        {title for title, uid in former.items() if after.get(title, uid) != uid}
+        for former, after in itertools.pairwise(ends)
+    ]
+
+
 def webhooks_of(snapshot: Snapshot) -> dict[str, list[str]]:
     """The names of the webhooks, and the plural names of the resources that each is called for. A conversion webhook has the name of its
     definition after CONVERSION."""
@@ -190,7 +219,7 @@ def differences(wanted: State, found: State, noise: Collection[str], ignore: Seq
     result: list[Difference] = []
     for title in sorted(wanted.keys() | found.keys()):
         resource = title.partition(" ")[0]
-        if title in noise or any(fnmatchcase(resource, pattern) for pattern in ignore):
+        if title in noise or _is_ignored(resource, ignore):
             continue
         if title not in found:
             result.append(_missing(title, wanted[title]))
@@ -199,6 +228,10 @@ def differences(wanted: State, found: State, noise: Collection[str], ignore: Seq
         else:
             result += _fields(title, resource, wanted[title], found[title], noise, ignore)
     return result
+
+
+def _is_ignored(resource: str, ignore: Sequence[str]) -> bool:
+    return any(fnmatchcase(resource, pattern) for pattern in ignore)
 
 
 def noise_of(first: State, second: State) -> frozenset[str]:

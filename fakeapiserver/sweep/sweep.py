@@ -110,7 +110,11 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     noise |= states.brought_up_to_date(second.states[-1] if second.states else {}, restarted)
     pause = max(first.pause, second.pause, slow)
     step_seconds = [*map(max, first.step_seconds, second.step_seconds)]
-    expected = Expected(first.states, noise, first.watched_first & second.watched_first, pause, step_seconds)
+    watched = first.watched_first & second.watched_first
+    replaced = states.replaced(first.uids, second.uids, target.scenario.ignore)
+    expected = Expected(first.states, noise, watched, pause, step_seconds, replaced=replaced)
+    if not target.scenario.options.get("nodes"):  # which have a clock for their pods
+        kinds = [kind for kind in kinds if kind != "clock"]
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
     return Learnt(first, second, expected, planned, None, base, habits.forbidden(first), uncertain)
 

@@ -49,6 +49,7 @@ SWEPT = [
     half_of_a_pair,
     orphans_of_a_past_size,
     part_disabled_in_the_past,
+    restart_forgotten,
 ]
 
 

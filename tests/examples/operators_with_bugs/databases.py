@@ -103,6 +103,11 @@ def stateful_set(parent: Object, replicas: int, **container: Any) -> Object:
     return child(parent, STATEFUL_SET, name, {"spec": spec})
 
 
+def pod(parent: Object, name: str) -> Object:
+    """A Pod that nothing restarts but the operator."""
+    return child(parent, POD, name, {"spec": {"containers": [{"name": "database", "image": "database:1"}]}})
+
+
 async def ensure(client: Client, obj: Object) -> None:
     """Creates an object that may be there already."""
     try:

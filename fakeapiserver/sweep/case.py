@@ -23,7 +23,7 @@ from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
-from fakeapiserver.sweep.start_up import StartUp, has_webhooks
+from fakeapiserver.sweep.start_up import StartUp, has_webhooks, watched
 from fakeapiserver.sweep.states import Names, State
 from fakeapiserver.sweep.timing import Timing
 
@@ -308,7 +308,7 @@ class _Case:
         run.requests = cluster.requests.all().by(user=USERS)
         run.writes = list(run.requests.writes)
         run.names = self._names
-        run.watched = sorted(_watched(run.requests))
+        run.watched = sorted(watched(run.requests))
         run.webhooks = states.webhooks_of(cluster.snapshot())
 
     @property
@@ -317,7 +317,7 @@ class _Case:
         return self.conductor.is_blinding
 
     def _watched(self) -> Set[str]:
-        return _watched(self.cluster.requests.all().by(user=f"{USER}-{self._incarnations}"))
+        return watched(self.cluster.requests.all().by(user=f"{USER}-{self._incarnations}"))
 
     def _keep_changes(self) -> None:
         """Keeps the writes since the last call. A restart of the API server forgets some."""
@@ -454,16 +454,19 @@ class _Case:
         return has_written
 
     def _settle(self, quiet: float) -> str:
-        """Waits until nothing moves; returns what doesn't come to rest. `quiet`: seconds without a request of the operator."""
+        """Waits until nothing moves; returns what doesn't come to rest. `quiet`: seconds without a request of the operator, which an
+        operator that writes at intervals never has if they are as long: then those of a rest are enough."""
         self._wait_until_started()
         try:
             self.cluster.settle(timeout=self._timing.patience, with_=USERS, quiet=quiet)
             if self._is_virtual and self.conductor.delay:
                 clusters.await_late_events(self.cluster, USERS, self.conductor.delay, self._timing.patience)
         except NotSettled as error:
-            return (
-                "" if self._operator.ended is not None else f"the operator doesn't come to rest: {lines.first(error)}"
-            )
+            if self._operator.ended is not None:
+                return ""
+            if quiet > (rest := self._operator.quiet + self.conductor.delay):
+                return self._settle(rest)
+            return f"the operator doesn't come to rest: {lines.first(error)}"
         except Exception:
             if self._operator.ended is None:  # else it is the error that has ended it
                 raise
@@ -492,8 +495,3 @@ class _Case:
 
 class _GivesUp(Exception):
     """The operator ends again and again."""
-
-
-def _watched(requests: RequestList) -> Set[str]:
-    watches = (entry for entry in requests.watches if entry.resource != "leases")
-    return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}

@@ -1,8 +1,10 @@
 """Finds out whether an operator has come up."""
 
+from collections.abc import Set
 from typing import Final
 
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.surroundings import Surroundings
 
@@ -34,3 +36,9 @@ class StartUp:
                 return f"there is {error}; the command gets these as {{webhook-port}} and {{webhook-cert-dir}}"
         self._up = user
         return ""
+
+
+def watched(requests: RequestList) -> Set[str]:
+    """Returns the resources that are watched by these requests, without leases: `deployments.apps`."""
+    watches = (entry for entry in requests.watches if entry.resource != "leases")
+    return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}

@@ -1,6 +1,8 @@
 """An operator that looks again every half a minute may miss something for that long: this is no bug. What it never puts right is one."""
 
 import contextlib
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +11,14 @@ from fakeapiserver.controller_runtime import Manager, Request, Result, controlle
 from fakeapiserver.sweep import sweep
 from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.in_process import InProcess
+from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.scenario import Scenario, applying
+from fakeapiserver.sweep.timing import Timing
 
 CONFIG_MAP = gvk("v1", "ConfigMap")
 SITE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}, "data": {"mode": "fast"}}
+OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}
+TICKING = [sys.executable, str(Path(__file__).with_name("ticking_operator.py"))]
 REFUSED = "refuse create configmaps default/copy with 500"
 
 
@@ -78,3 +84,15 @@ def test_a_single_case_is_tried_again(well: list[bool], titles: list[str]) -> No
     report = sweep.sweep(target, learnt, sweep.named(learnt, REFUSED))
     assert [each.title for each in report.findings] == titles
     assert left == []
+
+
+@pytest.mark.slow
+def test_an_operator_that_writes_at_intervals_is_at_rest_between_them() -> None:
+    timing = Timing(quiet=0.2, patience=3.0, calm=1.5)
+    scenario = Scenario([applying([SITE], "default"), applying([OTHER], "default")])
+    target = Target(Command(TICKING), scenario, timing)
+    learnt = sweep.learn(target)
+    assert learnt.expected.pause > 0.8
+    report = sweep.sweep(target, learnt, sweep.named(learnt, "restart after step 2 with the state after step 1"))
+    assert [each.title for each in report.findings] == []
+    assert [(each.reached, each.error) for each in report.results] == [(True, "")]

@@ -4,7 +4,15 @@ import asyncio
 import os
 
 from fakeapiserver.client import kubeconfig
-from fakeapiserver.controller_runtime import Client, Manager, ManagerOptions, Request, Result, controller_managed_by, gvk
+from fakeapiserver.controller_runtime import (
+    Client,
+    Manager,
+    ManagerOptions,
+    Request,
+    Result,
+    controller_managed_by,
+    gvk,
+)
 
 CONFIG_MAP = gvk("v1", "ConfigMap")
 
@@ -28,7 +36,9 @@ class Deployer:
 async def main() -> None:
     config = kubeconfig.load(os.environ["KUBECONFIG"])
     manager = Manager(config.with_(user_agent="ticking-operator"), ManagerOptions(metrics_bind_address="0"))
-    controller_managed_by(manager).for_(CONFIG_MAP).complete(Deployer(manager.client.with_options(field_owner="ticking")))
+    controller_managed_by(manager).for_(CONFIG_MAP).complete(
+        Deployer(manager.client.with_options(field_owner="ticking"))
+    )
     await manager.run_until_signal()
 
 

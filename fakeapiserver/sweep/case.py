@@ -23,7 +23,7 @@ from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
-from fakeapiserver.sweep.start_up import StartUp, has_webhooks, watched
+from fakeapiserver.sweep.start_up import Activity, StartUp, has_webhooks, watched
 from fakeapiserver.sweep.states import Names, State
 from fakeapiserver.sweep.timing import Timing
 
@@ -400,6 +400,7 @@ class _Case:
         is_brief = wanted is not None and self.conductor.is_idle and not is_last
         deadline = self._now() + self._patience
         longest = time.monotonic() + _LONGEST_COMPUTATION
+        activity = Activity(self.cluster.requests, USERS, self._timing.activity)
         while True:
             if not self._operator_is_well():
                 break
@@ -412,7 +413,8 @@ class _Case:
             is_there = wanted is None or expected.is_reached(wanted, self._state(), ignore)
             is_there = is_there and not (is_last and self._is_old(expected))
             is_expected = wanted is not None and is_there
-            if not problem and not is_expected and time.monotonic() < longest and self._operator.computes:
+            is_waited_for = not problem and not is_expected and time.monotonic() < longest
+            if is_waited_for and (self._operator.computes or (wanted is not None and activity.goes_on())):
                 deadline = self._now() + self._patience
                 continue
             if not problem and self._now() <= deadline and self._writes_again():

@@ -1,9 +1,12 @@
-"""Finds out whether an operator has come up."""
+"""Finds out from its requests whether an operator has come up, and whether it goes on."""
 
+import time
 from collections.abc import Set
 from typing import Final
 
 from fakeapiserver.cluster.cluster import Cluster
+from fakeapiserver.cluster.requests import Requests
+from fakeapiserver.evidence import election
 from fakeapiserver.evidence.requests import RequestList
 from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.surroundings import Surroundings
@@ -14,6 +17,12 @@ _WEBHOOK_LOOK: Final = 0.5
 def has_webhooks(operator: Launcher, surroundings: Surroundings) -> bool:
     """Reports whether the operator serves webhooks, as its command line or the scenario says."""
     return operator.serves_webhooks or surroundings.has_webhooks
+
+
+def watched(requests: RequestList) -> Set[str]:
+    """The resources of the watches among the requests, apart from leases."""
+    watches = (entry for entry in requests.watches if entry.resource != "leases")
+    return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}
 
 
 class StartUp:
@@ -38,7 +47,24 @@ class StartUp:
         return ""
 
 
-def watched(requests: RequestList) -> Set[str]:
-    """Returns the resources that are watched by these requests, without leases: `deployments.apps`."""
-    watches = (entry for entry in requests.watches if entry.resource != "leases")
-    return {f"{entry.resource}.{entry.group}".rstrip(".") for entry in watches}
+class Activity:
+    """Whether an operator that has paused, e.g. for a connection to a pod, goes on. `seconds`: for which that is asked at most."""
+
+    def __init__(self, requests: Requests, users: str, seconds: float) -> None:
+        self._requests = requests
+        self._users = users
+        self._end = time.monotonic() + seconds
+        self._mark = requests.mark()
+
+    def goes_on(self) -> bool:
+        """Reports whether the operator has sent a request since the last call, other than for its leases. False when the time is up."""
+        if time.monotonic() > self._end:
+            return False
+        mark, self._mark = self._mark, self._requests.mark()
+        records = set(election.records_of(self._requests.all().by(user=self._users)))
+        return any(
+            each.verb != "watch"
+            and each.resource != "leases"
+            and (each.resource, each.namespace, each.name) not in records
+            for each in self._requests.since(mark).by(user=self._users)
+        )

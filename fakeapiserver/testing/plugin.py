@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("fakeapiserver").addoption(
         "--sweep-page",
         metavar="DIR",
-        help="write the report of each test with the marker sweep to this folder, as a page for browsers",
+        help="write the report of each test with the marker sweep or explore to this folder, as a page for browsers",
     )
     parser.getgroup("fakeapiserver").addoption(
         "--fake-cluster-seed",
@@ -95,6 +95,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "sweep(operator=…): run the test again for each crash, refusal and outdated state that the operator may meet (docs/sweeps.md)",
+    )
+    config.addinivalue_line(
+        "markers",
+        "explore(operator=…): give the custom resource that the test applies the other specs that its schema allows (docs/sweeps.md)",
     )
     config.addinivalue_line(
         "markers",
@@ -146,29 +150,29 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
-    """Runs a test with the marker `sweep` again and again. Returns None for other tests, which pytest calls then."""
-    marker = pyfuncitem.get_closest_marker("sweep")
-    if marker is None:
-        return None
-    _sweep(pyfuncitem, marker)
-    return True
+    """Sweeps or explores a test with such a marker. Returns None for other tests, which pytest calls then."""
+    markers = [marker for name in ("sweep", "explore") if (marker := pyfuncitem.get_closest_marker(name)) is not None]
+    for marker in markers:
+        _sweep(pyfuncitem, marker)
+    return True if markers else None
 
 
 def _sweep(item: pytest.Function, marker: pytest.Mark) -> None:
     __tracebackhide__ = True
-    from fakeapiserver.testing import sweeps
+    from fakeapiserver.testing import explorations, sweeps
     from fakeapiserver.testing.environment import pointed_at
 
     arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     if "fake_cluster" not in arguments or iscoroutinefunction(item.obj):
-        _refuse("the marker sweep is for tests that have the argument fake_cluster and are no coroutines")
+        _refuse(f"the marker {marker.name} is for tests that have the argument fake_cluster and are no coroutines")
 
     def test(cluster: object) -> None:
         item.obj(**{**arguments, "fake_cluster": cluster})
 
     options: Any = {"seed": _seed(item.config, item.nodeid, 0), **_options(item.config, item)}
     pages = item.config.getoption("sweep_page")
-    problem = sweeps.run(item.nodeid, marker, options, test, pointed_at, Path(pages) if pages else None)
+    run = sweeps.run if marker.name == "sweep" else explorations.run
+    problem = run(item.nodeid, marker, options, test, pointed_at, Path(pages) if pages else None)
     if problem:
         _refuse(problem)
 

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.cluster.options import ClusterOptions
@@ -32,7 +32,7 @@ from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.timing import Timing
 
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
-_ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
+ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
 _CALM: Final = 5.0
 _FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "calm", "only")
 
@@ -59,27 +59,54 @@ class Plan(Struct, frozen=True):
     only: str = ""
 
 
+class Common(Struct, frozen=True):
+    """The arguments that the markers `sweep` and `explore` share."""
+
+    operator: Launcher
+    budget: float
+    ignore: Sequence[str]
+    invariants: Sequence[Invariant]
+    timing: Timing
+
+
 def read(arguments: Sequence[object], fields: Mapping[str, Any]) -> Plan:
     """The marker's arguments. Raises ValueError with a sentence about the first mistake."""
-    unknown = [name for name in fields if name not in _FIELDS]
-    if arguments or unknown:
-        raise ValueError(f"takes {', '.join(_FIELDS)} by name, not {(arguments or unknown)[0]!r}")
-    if "operator" not in fields:
-        raise ValueError("needs operator=: a command, or a function that adds controllers to a Manager")
+    require_known(arguments, fields, _FIELDS)
     kinds = [fields["kinds"]] if isinstance(fields.get("kinds"), str) else fields.get("kinds", KINDS)
     if bad := [kind for kind in kinds if kind not in KINDS]:
         raise ValueError(f"has no kind {bad[0]!r}: kinds are {', '.join(KINDS)}")
+    shared = common(fields, Timing(calm=_CALM))
+    return Plan(
+        shared.operator,
+        [kind for kind in KINDS if kind in kinds],
+        shared.budget,
+        shared.ignore,
+        shared.invariants,
+        shared.timing,
+        fields.get("only", ""),
+    )
+
+
+def require_known(arguments: Sequence[object], fields: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raises ValueError if there are other arguments than the known ones, by name, or if there is no operator."""
+    unknown = [name for name in fields if name not in known]
+    if arguments or unknown:
+        raise ValueError(f"takes {', '.join(known)} by name, not {(arguments or unknown)[0]!r}")
+    if "operator" not in fields:
+        raise ValueError("needs operator=: a command, or a function that adds controllers to a Manager")
+
+
+def common(fields: Mapping[str, Any], timing: Timing) -> Common:
+    """The shared arguments; `timing` has what they don't name. Raises ValueError."""
     ignore = fields.get("ignore", ())
     invariants: Mapping[str, Callable[[Moment], object]] = fields.get("invariants", {})
     seconds = {name: _seconds(fields[name]) for name in ("budget", "quiet", "patience", "calm") if name in fields}
-    return Plan(
+    return Common(
         _launcher(fields["operator"]),
-        [kind for kind in KINDS if kind in kinds],
         seconds.pop("budget", 300.0),
         [ignore] if isinstance(ignore, str) else ignore,
         [Invariant(name, holds) for name, holds in invariants.items()],
-        Timing(**{"calm": _CALM, **seconds}),
-        fields.get("only", ""),
+        structs.replace(timing, **seconds),
     )
 
 
@@ -138,10 +165,10 @@ class SteppedCluster:
 
     def __getattr__(self, name: str) -> Any:
         stage = self._stage
-        if name in _ACTS and not self._is_acting:
+        if name in ACTS and not self._is_acting:
             stage.begin(name)
             self._is_acting = True
-        elif name not in _ACTS and self._is_acting:
+        elif name not in ACTS and self._is_acting:
             stage.end()
             self._is_acting = False
         return getattr(stage.cluster, name)

@@ -153,7 +153,8 @@ def explore(
     left = [each for name, each in by_id.items() if name not in done]
     target, chosen = learnt.target, learnt.subject
     timing = target.timing
-    patient = structs.replace(target, timing=structs.replace(timing, quiet=timing.quiet * _PATIENT))
+    longer = structs.replace(timing, quiet=timing.quiet * _PATIENT, activity=timing.patience * _PATIENT)
+    patient = structs.replace(target, timing=longer)
     [state] = learnt.expected.states
     assert state is not None
     scenario = target.scenario

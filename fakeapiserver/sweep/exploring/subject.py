@@ -97,7 +97,7 @@ def find(cluster: Cluster, scenario: Scenario, wanted: str = "") -> Subject:
         for step in scenario.steps
         for obj in step.applied
         for definition in definitions
-        if _defines(definition, obj)
+        if defines(definition, obj)
     ]
     names = {f"{each.resource.partition('.')[0]}/{each.name}": each for each in found}
     chosen = [each for name, each in names.items() if wanted in ("", name, each.reference)]
@@ -111,7 +111,8 @@ def find(cluster: Cluster, scenario: Scenario, wanted: str = "") -> Subject:
     raise ValueError(f"the scenario applies several custom resources: choose one with --object: {listed}")
 
 
-def _defines(definition: Object, obj: Object) -> bool:
+def defines(definition: Object, obj: Object) -> bool:
+    """Reports whether an object is of the kind of a CustomResourceDefinition."""
     group = obj.get("apiVersion", "").rpartition("/")[0]
     spec = definition["spec"]
     return (spec["group"], spec["names"]["kind"]) == (group, obj.get("kind"))

@@ -29,6 +29,8 @@ from fakeapiserver.sweep.start_up import has_webhooks
 _PATIENT: Final = 4.0
 # Seconds for which an operator that isn't disturbed may sleep between two writes.
 _CALM: Final = 5.0
+# Seconds within which an undisturbed operator must come to rest after a step.
+_LEARNING_PATIENCE: Final = 90.0
 
 
 class Learnt(Struct):
@@ -97,12 +99,16 @@ def learn(target: Target, wanted: str = "") -> Iterator[Learnt]:
         expected = Expected([first.states[-1]], noise, pause=max(first.pause, second.pause))
         chosen = subject.find(base.cluster, beginning, wanted)
         every = changes.of_schema(chosen.schema, chosen.current)
+        slowest = 2 * max(*first.step_seconds, *second.step_seconds)
+        timing = structs.replace(target.timing, patience=max(target.timing.patience, slowest))
+        target = structs.replace(target, timing=timing)
         yield Learnt(target, base, chosen, expected, every, [], first.seconds + second.seconds)
 
 
 def _calm(target: Target, seconds: float) -> Target:
-    """The target with an operator that may sleep for so long between two writes."""
-    return structs.replace(target, timing=structs.replace(target.timing, calm=seconds))
+    """The target with an operator that may sleep for so long between two writes, and that needs long for all of them."""
+    timing = structs.replace(target.timing, calm=seconds, patience=max(target.timing.patience, _LEARNING_PATIENCE))
+    return structs.replace(target, timing=timing)
 
 
 def plan(learnt: Learnt, most: int, depth: int = 2) -> list[Case]:

@@ -79,7 +79,7 @@ class Judge(Struct, frozen=True):
     def _claims(self, state: State) -> Iterator[tuple[str, str]]:
         """The false claims in the status of the custom resource, each with a sentence about it."""
         yield from too_early(state, self.title, self.kind)
-        if not self.is_reported(state):
+        if not _failures(state.get(self.title, {}).get("status") or {}):
             yield from unnoticed(self.learnt, state, self.title)
 
     def effects(self, trial: Trial) -> str:

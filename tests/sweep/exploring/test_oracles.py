@@ -139,6 +139,7 @@ CLAIMS = [
     pytest.param({"observedGeneration": "behind"}, {("ready", f"{SITE} status.observedGeneration")}, id="not noticed"),
     pytest.param({"observedGeneration": "behind", **FAILED}, set(), id="refused, and reported"),
     pytest.param({"observedGeneration": "current"}, set(), id="noticed"),
+    pytest.param({"observedGeneration": "behind", "state": "error"}, set(), id="an error as before"),
     pytest.param(
         {"observedGeneration": "current", **condition("Ready", "True")},
         {("ready", "statefulsets default/shop")},
@@ -151,7 +152,7 @@ CLAIMS = [
 def test_what_the_status_claims(status: dict[str, Any], found: set[tuple[str, str]]) -> None:
     title, workload = stateful(replicas=2)
     workload["metadata"]["ownerReferences"] = [{"kind": "Site", "name": "shop"}]
-    learnt = state((title, workload), observedGeneration="current")
+    learnt = state((title, workload), observedGeneration="current", state=status.get("state", ""))
     there = state((title, workload), **status)
     assert subjects(there, there, None, learnt) == found
 

@@ -21,8 +21,8 @@ from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.states import State
 
 _GONE_SECONDS: Final = 30.0
-# Seconds for which a chain waits for a state. What isn't there then is confirmed by itself, with more patience.
-_PATIENCE: Final = 3.0
+# The part of the patience for which a chain waits for a state. What isn't there then is confirmed by itself, with more patience.
+_PATIENCE: Final = 0.3
 
 
 class Broken(Exception):
@@ -164,7 +164,7 @@ def play(target: Target, chosen: Subject, base: Base, learnt: Awaited, work: Cal
     """Starts the operator in a fork of `base` and in a new cluster, and calls `work` with a chain for both. Raises what `work` raises, and
     as `case.run`."""
     moved_states, created_states, known = list[State | None](), list[State | None](), list[str]()
-    waiting = structs.replace(learnt, known=known, patience=_PATIENCE)
+    waiting = structs.replace(learnt, known=known, patience=_PATIENCE * target.timing.patience)
 
     def with_moved(moved: Live) -> None:
         def with_created(created: Live) -> None:

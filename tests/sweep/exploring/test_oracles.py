@@ -61,7 +61,28 @@ def subjects(created: State | None, there: State, back: State | None, learnt: St
     return {(each.kind, each.subject) for each in judge.symptoms(trial, "spec.a = 2")}
 
 
+def annotated(name: str, value: str) -> tuple[str, Any]:
+    made = obj("Pod", "shop-0")
+    made["metadata"]["annotations"] = {name: value}
+    return "pods default/shop-0", made
+
+
 CREATED = [
+    pytest.param(
+        state(annotated("example.com/version", "1")), state(annotated("example.com/version", "3")), set(), id="a count"
+    ),
+    pytest.param(
+        state(annotated("example.com/version", "a")),
+        state(annotated("example.com/version", "b")),
+        {("fresh", 'pods metadata.annotations["example.com/version"]')},
+        id="a version",
+    ),
+    pytest.param(
+        state(annotated("example.com/size", "1")),
+        state(annotated("example.com/size", "2")),
+        {("fresh", 'pods metadata.annotations["example.com/size"]')},
+        id="a size",
+    ),
     pytest.param(state(config("2")), state(config("1")), {("fresh", "configmaps data.a")}, id="a field"),
     pytest.param(state(claim()), state(), {("fresh", "persistentvolumeclaims missing")}, id="a missing claim"),
     pytest.param(state(), state(claim(), config("1")), {("fresh", "configmaps additional")}, id="a claim is kept"),

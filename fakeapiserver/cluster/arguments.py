@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
@@ -19,6 +20,7 @@ from fakeapiserver.spelling import did_you_mean
 _LAST_PORT: Final = 65535
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
 _METRICS: Final = ("resource", "custom", "external", "*")
+_SYNCS: Final = ("full", "normal", "off")
 _BOOLEANS: Final = {"true": True, "false": False}
 _CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
@@ -174,6 +176,17 @@ def _check_switches(options: Mapping[str, Any]) -> None:
             raise ValueError(f"runtime_config: {error}{did_you_mean(unknown, map(str, versions))}") from None
 
 
+def _folder(name: str, value: Any) -> Path:
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise TypeError(f"{name} must be the path of a folder, not {value!r}")
+    return Path(value)
+
+
+def _sync(name: str, value: Any) -> str:
+    [sync] = _chosen(name, [value], _SYNCS)
+    return sync
+
+
 def _sources(name: str, value: Any) -> Any:
     """Files, folders and objects, unread."""
     several = [value] if isinstance(value, str | os.PathLike | Mapping) else value
@@ -229,6 +242,8 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "objects": _sources,
     "webhooks": partial(_objects_of, kinds=_CONFIGURATIONS),
     "webhook_port": _port,
+    "data_dir": _folder,
+    "sync": _sync,
     "seed": _whole_number,
     "stopped_at": _time,
     "kept_requests": _whole_number,

@@ -249,7 +249,9 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""
-        other = AsyncCluster.from_config(structs.replace(self._config, secure_port=0, crds=(), webhooks=()))
+        other = AsyncCluster.from_config(
+            structs.replace(self._config, secure_port=0, crds=(), webhooks=(), data_dir=None)
+        )
         other._origin, other._is_fork = self._server.fork(), True
         return other
 

@@ -55,6 +55,8 @@ class Cluster(Blocking[AsyncCluster]):
       from the start. A webhook that names a Service is called on this machine, at `cluster.webhooks`.
     - `objects`: files, folders or objects of any kind, which are applied before the cluster is ready.
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
+    - `data_dir`: a folder in which the state is kept, with its keys: the next cluster there goes on with it. By default it is gone with
+      the cluster. `sync`: what a write in it survives: `full` (power loss), `normal` (the end of the process), `off`.
     - `seed`: a number from which uids, generated names, addresses, ports and orders follow; by default from chance.
     - `stopped_at`: the time at which the clock stands still from the start, e.g. 2026-01-01T00:00:00Z; by default it goes.
     - `kept_requests`, `kept_request_bytes`: how many requests of clients `cluster.requests` keeps (1,000; 0 keeps none), and in how

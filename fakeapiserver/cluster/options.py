@@ -1,5 +1,6 @@
 """The options of a cluster: what `Cluster(…)`, `AsyncCluster(…)` and the marker `fake_cluster` take."""
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self, TypedDict, Unpack
@@ -31,6 +32,8 @@ class ClusterOptions(TypedDict, total=False):
     objects: Sources
     webhooks: Sources
     webhook_port: int | str
+    data_dir: str | os.PathLike[str]
+    sync: str
     seed: int | str
     stopped_at: float | str | datetime
     kept_requests: int | str
@@ -64,4 +67,5 @@ def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     objects: Sources = fields.pop("objects", ())
     if "port" in fields:
         fields["secure_port"] = fields.pop("port")
-    return Config(**{"records_access": True, "kept_requests": KEPT, **fields}), objects
+    given = frozenset(name.replace("_", "-") for name in fields)
+    return Config(**{"records_access": True, "kept_requests": KEPT, "given": given, **fields}), objects

@@ -5,6 +5,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -50,11 +51,8 @@ from fakeapiserver.transport.webhook import WebhookConnections
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
+    from fakeapiserver.server.data_directory import DataDirectory
     from fakeapiserver.server.outage import Listener
-
-
-async def _turn() -> None:
-    await asyncio.sleep(0)
 
 
 class APIServer:
@@ -84,12 +82,14 @@ class APIServer:
         client_ca: bytes = b"",
         front_proxy: FrontProxy | None = None,
         storage: MVCC | None = None,
+        directory: "DataDirectory | None" = None,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
         self._is_fresh = storage is None
         self.chance = Chance(config.seed, 0 if storage is None else storage.revision)
-        self.storage = MemoryStorage(storage, self.chance)
+        new_storage = MemoryStorage if directory is None else partial(directory.new_storage, self.clock)
+        self.storage = new_storage(storage, self.chance)
         self.started = self.clock.now()
         self.address = f"{config.bind_address}:{config.secure_port}"
         self._tasks: list[asyncio.Task[None]] = []
@@ -273,9 +273,13 @@ class APIServer:
         seconds and for a clock that can't be turned; NotSettled."""
         if not isinstance(self.clock, AdjustableClock):
             raise ValueError("the clock of this server can't be turned")
-        rest = self.rest or (_turn if self.controllers is None else self.controllers.settle)
+        rest = self.rest or (self._turn if self.controllers is None else self.controllers.settle)
         await rest()  # what has begun belongs to the present time
         await self.clock.advance(seconds, rest)
+
+    async def _turn(self) -> None:
+        await asyncio.sleep(0)
+        await self.storage.written()
 
     def snapshot(self) -> Snapshot:
         """The present state of everything stored. No copy is made, since objects never change."""
@@ -285,12 +289,12 @@ class APIServer:
         """Brings a state back by writes, which controllers see as events. The clients' open watches end before."""
         for watch in self.scopes.watches_of_clients:
             watch.end()
-        self.storage.revert(snapshot)
+        await self.storage.revert(snapshot)
         await self._restored()
 
     async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
         """Restores a state. Revisions go on rising, above `least`, and every open watch ends, so that clients list again."""
-        self.storage.restore(snapshot, least)
+        await self.storage.restore(snapshot, least)
         await self._restored()
 
     async def serve_definitions(self) -> None:
@@ -299,7 +303,7 @@ class APIServer:
 
     async def adopted(self, objects: Sequence[StoredObject], revision: int) -> None:
         """Stores objects of another cluster as they are; `revision` is the newest one there. Every open watch ends."""
-        self.storage.adopt(objects, revision)
+        await self.storage.adopt(objects, revision)
         self.scopes.load_allocations()
         await self._restored()
 
@@ -317,7 +321,8 @@ class APIServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def finish(self) -> None:
-        """Called after the last request: flushes audit events and closes connections to webhooks."""
+        """Called after the last request: finishes writes, flushes audit events and closes connections to webhooks."""
+        await self.storage.finish()
         self._to_webhooks.close()
         if self._auditor is not None:
             await self._auditor.flush()

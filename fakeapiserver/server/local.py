@@ -20,7 +20,7 @@ from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.nodes.stages import sources
-from fakeapiserver.server import adopting
+from fakeapiserver.server import adopting, data_directory
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.http.protocol import Limits
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fakeapiserver.component_helpers.controller_context import Signing
     from fakeapiserver.controller_manager.manager import ControllerManager, Extra
     from fakeapiserver.nodes.simulation import Simulation
+    from fakeapiserver.server.data_directory import DataDirectory
     from fakeapiserver.server.projects.local_webhooks import LocalWebhooks
     from fakeapiserver.state.found import LoadReport
 
@@ -70,6 +71,9 @@ class LocalServer:
         if config.load is not None and origin is None:
             given = "kubernetes-version" in config.given
             config, origin = origins.load(config.load, config, same_version=not given)
+        self._directory: DataDirectory | None = None
+        if config.data_dir is not None:
+            config, origin = self._open(config.data_dir, config, origin)
         self.config = config
         self.listens = listens
         self.origin = origin
@@ -86,6 +90,23 @@ class LocalServer:
         self._controllers: asyncio.Task[None] | None = None
         self._outage: Outage | None = None
         self._kubeconfigs: list[kubeconfig_file.KubeconfigFile] = []
+
+    def _open(
+        self, folder: Path, config: Config, origin: origins.Origin | None
+    ) -> tuple[Config, origins.Origin | None]:
+        """Opens the data directory, whose state is the origin unless it is a new one."""
+        directory = self._directory = data_directory.DataDirectory(folder, config.sync)
+        if directory.is_fresh:
+            return config, origin
+        try:
+            if origin is not None:
+                raise ValueError(
+                    f"the data directory {folder} has a state already: load another one into an empty directory"
+                )
+            return directory.origin(config, same_version="kubernetes-version" not in config.given)
+        except BaseException:
+            directory.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -134,6 +155,7 @@ class LocalServer:
             client_ca=certificates.authority.certificate,
             front_proxy=certificates.front_proxy,
             storage=origin.storage.fork() if origin is not None and origin.storage is not None else None,
+            directory=self._directory,
         )
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)
@@ -146,6 +168,9 @@ class LocalServer:
             await bootstrap.store_all(api.scopes, components.objects(self.config), self.clock.now())
         if origin is not None and origin.gathered is not None:
             self.load_report = await adopting.adopt(api, origin.gathered)
+        if self._directory is not None:
+            keys = await asyncio.to_thread(origins.private_keys, certificates, self.admin_token, api.access.issuer.keys)
+            await self._directory.begin(api.table.scheme.version, keys)
         if self.listens:
             await self._listen(api, certificates.serving)
         if self.config.webhooks or self.config.crds:
@@ -284,7 +309,7 @@ class LocalServer:
         try:
             self.api.storage.lose_watches()
             if compact:
-                self.api.storage.compact(self.api.storage.revision)
+                await self.api.storage.compact(self.api.storage.revision)
         finally:
             await outage.end()
 
@@ -309,6 +334,8 @@ class LocalServer:
             await self._server.stop(_STOP_GRACE)
         if self.api is not None:
             await self.api.finish()
+        if self._directory is not None:
+            self._directory.close()
         if self.webhooks is not None:
             self.webhooks.close()
         await asyncio.sleep(0)

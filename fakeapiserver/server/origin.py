@@ -49,12 +49,15 @@ def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved
     if keys:
         assert origin.certificates is not None
         assert origin.keys is not None
-        authority = origin.certificates.authority
-        private = file.Keys(
-            authority.certificate.decode(), authority.key.decode(), origin.admin_token, origin.keys.pem().decode()
-        )
+        private = private_keys(origin.certificates, origin.admin_token, origin.keys)
     assert origin.storage is not None
     return file.Saved(kubernetes_version, origin.storage, origin.clock.now(), origin.metrics, private)
+
+
+def private_keys(certificates: Certificates, admin_token: str, keys: ServiceAccountKeys) -> "file.Keys":
+    """A server's secrets in the form in which they are saved."""
+    authority = certificates.authority
+    return file.Keys(authority.certificate.decode(), authority.key.decode(), admin_token, keys.pem().decode())
 
 
 def origin_of(state: "file.Saved") -> Origin:

@@ -37,6 +37,14 @@ class RequestTooLarge(StorageError):
     """The object is too large for the backend; clients get this error's text."""
 
 
+class Unwritable(StorageError):
+    """The backend can't keep writes, for now or, if `lasting`, until the server is started again. Clients get its text."""
+
+    def __init__(self, text: str, *, lasting: bool) -> None:
+        super().__init__(text)
+        self.lasting = lasting
+
+
 class Compacted(StorageError):
     """The requested revision is no longer known; `oldest` is the oldest known one."""
 

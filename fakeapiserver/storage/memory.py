@@ -27,7 +27,7 @@ _MAX_MESSAGE_BYTES: Final = 2 << 20
 _TRANSACTION_BYTES: Final = 32
 
 
-def _check_size(key: str, value: bytes) -> None:
+def check_size(key: str, value: bytes) -> None:
     """Raises RequestTooLarge for an object that a real server can't store: clients have to cope with it."""
     size = len(value) + 2 * len(key) + _TRANSACTION_BYTES
     if size > _MAX_MESSAGE_BYTES:
@@ -66,13 +66,13 @@ class MemoryStorage:
         return self._mvcc.generation(prefix)
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
-        _check_size(key, value)
+        check_size(key, value)
         return self._published(self._mvcc.create(key, value, offset, index))
 
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        _check_size(key, value)
+        check_size(key, value)
         return self._published(self._mvcc.update(key, value, offset, index, expected_revision))
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
@@ -119,7 +119,7 @@ class MemoryStorage:
         """The oldest revision that a list can show and a watch can start behind."""
         return self._mvcc.compacted
 
-    def compact(self, revision: int) -> None:
+    async def compact(self, revision: int) -> None:
         """Forgets the history up to `revision`. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
         self._mvcc.compact(revision)
 
@@ -130,17 +130,17 @@ class MemoryStorage:
     def snapshot(self) -> Snapshot:
         return self._mvcc.snapshot()
 
-    def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+    async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
         """Brings a state back, at a revision above `least`; open watches end, since no sequence of events leads there."""
         self._mvcc.restore(snapshot, least)
         self._hub.end_all()
 
-    def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
+    async def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
         """Stores objects of another storage as they are, `revision` being the newest one there; open watches end."""
         self._mvcc.adopt(objects, revision)
         self._hub.end_all()
 
-    def revert(self, snapshot: Snapshot) -> None:
+    async def revert(self, snapshot: Snapshot) -> None:
         """Brings a state back by writes; open watches go on."""
         for change in self._mvcc.revert(snapshot):
             self._hub.publish(change)
@@ -153,3 +153,9 @@ class MemoryStorage:
 
     def close(self) -> None:
         self._hub.end_all()
+
+    async def written(self) -> None:
+        """Returns when no write is on its way. Here none ever is."""
+
+    async def finish(self) -> None:
+        """Called after the last write. Here there is nothing to finish."""

@@ -1,4 +1,4 @@
-"""The multi-version core of the memory backend: pure, without asyncio, clock or locks.
+"""The multi-version core of every backend: pure, without asyncio, clock or locks.
 
 Every write takes the next revision and is kept as a `Change` in the history. Lists at an older revision start from what is
 stored now and undo the younger changes; watches that come late read the history. Compaction forgets changes from the front.
@@ -56,6 +56,35 @@ class Change(Struct, frozen=True):
         """Bytes that only the history keeps alive."""
         states = (self.previous, self.tombstone)
         return sum(len(state.value) for state in states if state is not None)
+
+
+def creation(key: str, value: bytes, offset: int, index: Index, revision: int) -> Change:
+    """The change that stores a new object."""
+    stored = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
+    return Change(revision, key, None, stored)
+
+
+def replacement(previous: StoredObject, value: bytes, offset: int, index: Index, revision: int) -> Change:
+    """The change that stores another state of an object."""
+    created = previous.create_revision
+    stored = StoredObject(previous.key, stamp(value, offset, revision), revision, created, index, offset)
+    return Change(revision, previous.key, previous, stored)
+
+
+def removal(last: StoredObject, revision: int) -> Change:
+    """The change that deletes an object."""
+    value = restamp(last.value, last.offset, revision)
+    tombstone = StoredObject(last.key, value, revision, last.create_revision, last.index, last.offset)
+    return Change(revision, last.key, last, None, tombstone)
+
+
+def expected(stored: StoredObject | None, key: str, revision: int | None) -> StoredObject:
+    """The object that a compare-and-swap starts from. Raises KeyNotFound, and ResourceVersionConflict unless it is at `revision`."""
+    if stored is None:
+        raise KeyNotFound(key)
+    if revision is not None and stored.mod_revision != revision:
+        raise ResourceVersionConflict(stored)
+    return stored
 
 
 class Bucket(Struct):
@@ -119,32 +148,17 @@ class MVCC:
     def create(self, key: str, value: bytes, offset: int, index: Index) -> Change:
         if self.get(key) is not None:
             raise KeyExists(key)
-        revision = self.revision + 1
-        stored = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
-        return self._commit(Change(revision, key, None, stored))
+        return self.commit(creation(key, value, offset, index, self.revision + 1))
 
     def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
-        previous = self._expected(key, expected_revision)
-        revision = self.revision + 1
-        stored = StoredObject(key, stamp(value, offset, revision), revision, previous.create_revision, index, offset)
-        return self._commit(Change(revision, key, previous, stored))
+        previous = expected(self.get(key), key, expected_revision)
+        return self.commit(replacement(previous, value, offset, index, self.revision + 1))
 
     def delete(self, key: str, expected_revision: int | None) -> Change:
-        last = self._expected(key, expected_revision)
-        revision = self.revision + 1
-        value = restamp(last.value, last.offset, revision)
-        tombstone = StoredObject(key, value, revision, last.create_revision, last.index, last.offset)
-        return self._commit(Change(revision, key, last, None, tombstone))
+        return self.commit(removal(expected(self.get(key), key, expected_revision), self.revision + 1))
 
-    def _expected(self, key: str, expected_revision: int | None) -> StoredObject:
-        stored = self.get(key)
-        if stored is None:
-            raise KeyNotFound(key)
-        if expected_revision is not None and stored.mod_revision != expected_revision:
-            raise ResourceVersionConflict(stored)
-        return stored
-
-    def _commit(self, change: Change) -> Change:
+    def commit(self, change: Change) -> Change:
+        """Takes a change that was decided before, with a revision above the newest."""
         bucket = self._bucket(change.key)
         if change.current is not None:
             bucket.put(change.current)
@@ -279,7 +293,7 @@ class MVCC:
                     revision = self.revision + 1
                     value = restamp(stored.value, stored.offset, revision)
                     current = StoredObject(key, value, revision, stored.create_revision, stored.index, stored.offset)
-                    yield self._commit(Change(revision, key, previous, current))
+                    yield self.commit(Change(revision, key, previous, current))
 
     def base(self) -> list[StoredObject]:
         """The objects from which the history starts: those of the oldest known revision."""
@@ -308,7 +322,7 @@ class MVCC:
             if deletes and previous is None:
                 raise KeyNotFound(state.key)
             current, tombstone = (None, state) if deletes else (state, None)
-            self._commit(Change(state.mod_revision, state.key, previous, current, tombstone))
+            self.commit(Change(state.mod_revision, state.key, previous, current, tombstone))
         self.revision = max(self.revision, revision)
 
     def fork(self) -> "MVCC":

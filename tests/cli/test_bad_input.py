@@ -49,6 +49,8 @@ WRONG = [
     # numbers, ports, durations, booleans
     ("serve --nodes=-1", '--nodes: "-1" is not a number from 0 to 1024'),
     ("serve --nodes=1e9", '--nodes: "1e9" is not a number'),
+    ("serve --sync=fast", "--sync must be full or normal or off, not 'fast'"),
+    ("state check", "state check needs the name of a data directory"),
     ("serve --nodes=2000", '--nodes: "2000" is not a number from 0 to 1024'),
     ("serve --nodes=", '--nodes: "" is not a number'),
     (f"serve --nodes={DIGITS}", "--nodes: "),

@@ -264,7 +264,8 @@ class Machine(RuleBasedStateMachine):
     def compact(self, back: int) -> None:
         """Open watches have what was there already, and are not disturbed."""
         self.server.run(self.server.quiet())
-        self.server.api.storage.compact(max(self.server.api.storage.revision - back, self.known_from))
+        storage = self.server.api.storage
+        self.server.run(storage.compact(max(storage.revision - back, self.known_from)))
 
     @invariant()
     def a_list_is_what_was_written(self) -> None:

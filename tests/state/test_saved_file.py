@@ -69,7 +69,7 @@ def test_a_compacted_history_is_saved_from_where_it_begins(tmp_path: Path) -> No
     with Cluster(controllers=()) as cluster:
         cluster.apply([config_map("a", k="1"), config_map("b")])
         storage = cluster._core._api.storage
-        storage.compact(storage.revision - 1)
+        cluster._run(lambda: storage.compact(storage.revision - 1))
         cluster.apply(config_map("a", k="2"))
         cluster.save(tmp_path / "state.json")
         with Cluster.load(tmp_path / "state.json", controllers=()) as other:

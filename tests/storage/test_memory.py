@@ -30,7 +30,7 @@ def test_lists_and_watches_of_a_compacted_revision_are_refused() -> None:
         storage = MemoryStorage()
         for name in "abc":
             await suite.create(storage, name)
-        storage.compact(3)
+        await storage.compact(3)
         assert suite.names(await storage.list(suite.PODS, ListQuery(revision=3))) == ["a", "b"]
         assert [event.revision for event in await suite.drain(storage.watch(suite.PODS, revision=3))] == [4]
         with pytest.raises(Compacted):
@@ -73,7 +73,7 @@ def test_a_snapshot_comes_back_and_revisions_go_on() -> None:
         await storage.create("/registry/secrets/default/x", suite.value("x"), suite.OFFSET, Index())
         before, generation = storage.revision, storage.generation("/registry/secrets/")
         watcher = storage.watch(suite.PODS)
-        storage.restore(snapshot)
+        await storage.restore(snapshot)
         assert suite.names(await storage.list(suite.PODS)) == ["a"]
         assert storage.revision > before
         assert storage.generation("/registry/secrets/") > generation

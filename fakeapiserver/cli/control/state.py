@@ -1,4 +1,4 @@
-"""`fakeapiserver state`: saves, loads, compares and exports the state of a server in the background."""
+"""`fakeapiserver state`: saves, loads, compares and exports the state of a server in the background, and looks after data directories."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from fakeapiserver.cli.arguments import UsageError, read_boolean, read_into, text
 from fakeapiserver.cli.complain import complain, refuse
-from fakeapiserver.cli.control import remote
+from fakeapiserver.cli.control import data_directory, remote
 from fakeapiserver.state import archives, diff, file, manifests, sources
 from fakeapiserver.state.found import LoadReport
 
@@ -25,7 +25,9 @@ _ACTIONS: Final = {
     "save": (1, 1, "the name of a file"),
     "load": (1, 1, "the name of a file or folder"),
     "diff": (1, 2, "the names of one or two saved files"),
-    "export": (1, 1, "the name of a folder"),
+    "export": (1, 2, "the name of a folder to write, or of a data directory and what to write"),
+    "check": (1, 1, "the name of a data directory"),
+    "compact": (1, 1, "the name of a data directory"),
 }
 
 
@@ -74,6 +76,13 @@ def _done(action: str, names: Sequence[str], options: Options) -> str:
             else:
                 new = file.decode(remote.ask_bytes(options.server, "GET", "/state/save"), "the server's state")
             return str(diff.diff(old.storage.snapshot(), new.storage.snapshot(), noise=options.noise))
+        case "check":
+            return data_directory.check(Path(names[0]))
+        case "compact":
+            return data_directory.compact(Path(names[0]))
+        case "export" if len(names) == 2 or data_directory.is_one(Path(names[0])):
+            target = Path(names[1]) if len(names) == 2 else None
+            return data_directory.export(Path(names[0]), target, secrets=options.secrets)
         case "export":
             path = f"/state/export?secrets={json.dumps(options.secrets)}"
             paths = manifests.write(Path(names[0]), remote.ask(options.server, "GET", path))

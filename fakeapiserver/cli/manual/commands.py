@@ -143,10 +143,13 @@ _IN_THE_BACKGROUND: Final = (
     ),
     Command(
         "state",
-        "state [show | save FILE | load PATH | diff FILE ... | export FOLDER] [FLAG ...]",
+        "state [show | save|diff FILE | load|export PATH | check|compact DIR] [FLAG ...]",
         "Saves the state of a server with its history in a file (mode 0600: it contains the values of Secrets), restores it, shows the "
         "changes since it was saved or those between two files, and writes the objects as manifests. Any other file or folder with objects "
-        "adds them to those of the server: manifests, the output of `kubectl get -o yaml`, a support bundle, a must-gather.",
+        "adds them to those of the server: manifests, the output of `kubectl get -o yaml`, a support bundle, a must-gather. With the data "
+        "directory of a server that has stopped (serve --data-dir): `check` reads all of it, `compact` forgets its history and gives the "
+        "space back, `export` writes it as a saved state (a FILE with .json or .json.gz), or as manifests, and takes what can be read if "
+        "it is damaged.",
         {
             "State": {
                 "server": _SERVER,

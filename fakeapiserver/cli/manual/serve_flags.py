@@ -92,6 +92,21 @@ OWN: Final = {
             "N",
             "--kept-request-bytes=1048576",
         ),
+        "data-dir": Flag(
+            "The folder in which the state is kept, with the server's keys: the next server there goes on with it. "
+            "Without one it is gone with the server. Flags "
+            "aren't kept.",
+            "none",
+            "DIR",
+            "--data-dir=.cluster",
+        ),
+        "sync": Flag(
+            "What an answered write in --data-dir survives: `full` a loss of power, `normal` the end of the process (a loss of power may "
+            "take the last writes), `off` the end of the process (a loss of power may damage the file).",
+            "full",
+            "full|normal|off",
+            "--sync=normal",
+        ),
         "seed": Flag(
             "The number that uids, generated names, addresses, ports and orders follow from; without one they are random.",
             "none",

@@ -55,7 +55,7 @@ def router(server: Controlled) -> APIRouter:
     async def compact(compaction: Compaction) -> State:
         """Forgets history, so that older watches and pages get 410 Gone as they would after etcd's compaction."""
         try:
-            server.storage.compact(compaction.revision or server.storage.revision)
+            await server.storage.compact(compaction.revision or server.storage.revision)
         except ResourceVersionTooLarge as error:
             detail = f"revision {compaction.revision} is not there yet: the newest is {error.current}"
             raise HTTPException(400, detail) from error

@@ -201,6 +201,8 @@ class Config(Struct, kw_only=True):
     seed: int | None = None  # uids, names, addresses and orders follow from it; None: from chance
     stopped_at: float | None = None  # seconds since the epoch at which the clock stands from the start; None: it goes
     load: Path | None = None  # a saved state to start with
+    data_dir: Path | None = None  # where the state is kept; None: in memory only
+    sync: str = "full"  # what a write there survives: full (power loss), normal (the end of the process), off
     faults: tuple[Path, ...] = ()  # YAML files of faults, which exist from the start
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)

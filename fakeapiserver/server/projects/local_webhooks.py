@@ -8,15 +8,17 @@ import ssl
 import tempfile
 import time
 from base64 import b64encode
+from copy import deepcopy
 from pathlib import Path
 from typing import Final
 
-from fakeapiserver.admission.interfaces import Versions, Writer
+from fakeapiserver.admission.interfaces import Versions
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.server.projects import manifests
 from fakeapiserver.server.projects.manifests import Sources
+from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
 from fakeapiserver.transport import certificates
 from fakeapiserver.transport.files import write_file
 from fakeapiserver.transport.free_ports import free_port
@@ -112,10 +114,20 @@ class LocalWebhooks:
         return {**hook, "clientConfig": {"caBundle": bundle, **client}}
 
 
+async def _store(writer: LoopbackWriter, resource: str, obj: Object) -> None:
+    """Creates the object, or replaces the one that is there. StatusError."""
+    try:
+        await writer.create(resource, deepcopy(obj))
+    except StatusError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        await writer.replace(resource, obj)
+
+
 async def install(
-    webhooks: LocalWebhooks, configurations: Sources, definitions: Sources, versions: Versions, writer: Writer
+    webhooks: LocalWebhooks, configurations: Sources, definitions: Sources, versions: Versions, writer: LoopbackWriter
 ) -> None:
-    """Stores the configurations and definitions from files, folders and objects, led to `webhooks`.
+    """Stores the configurations and definitions from files, folders and objects, led to `webhooks`. They replace those that are there.
 
     Raises OSError, and ValueError with the server's refusal.
     """
@@ -126,7 +138,7 @@ async def install(
             raise ValueError(f"{manifests.title(obj)}: there is only {served}, not {obj.get('apiVersion')}")
         try:
             versions.settle(obj, GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"]))
-            await writer.create(_RESOURCES[obj["kind"]], webhooks.localized(obj))
+            await _store(writer, _RESOURCES[obj["kind"]], webhooks.localized(obj))
         except StatusError as error:
             raise ValueError(f"{manifests.title(obj)}: {error.message}") from None
         except ValueError as error:

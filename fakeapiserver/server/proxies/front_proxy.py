@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.bootstrap import store_object
+from fakeapiserver.storage.interface import KeyExists
 from fakeapiserver.transport.key_pair import KeyPair
 
 log = logging.getLogger(__name__)
@@ -78,7 +80,8 @@ class ClusterAuthenticationTrust:
         stored = self._scopes.storage.get_now(scope.store.key(NAMESPACE, NAME))
         if stored is None:
             if required:
-                await store_object(scope, _config_map(required), rfc3339(self._scopes.clock.now()))
+                with suppress(KeyExists):
+                    await store_object(scope, _config_map(required), rfc3339(self._scopes.clock.now()))
             return
         existing = scope.store.decode(stored.value).get("data") or {}
         if existing == required:

@@ -19,7 +19,7 @@ from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.bootstrap import store_object
 from fakeapiserver.server.upkeep.watch_loop import follow
-from fakeapiserver.storage.interface import Event, KeyNotFound
+from fakeapiserver.storage.interface import Event, KeyExists, KeyNotFound
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,8 @@ class AutoRegistration:
         wanted = self._wanted[gv] > 0
         if stored is None:
             if wanted:
-                await store_object(scope, _api_service(gv, self._spec(gv)), rfc3339(self._scopes.clock.now()))
+                with suppress(KeyExists):  # a definition and its event may ask for it at the same time
+                    await store_object(scope, _api_service(gv, self._spec(gv)), rfc3339(self._scopes.clock.now()))
             return
         obj = scope.store.decode(stored.value)
         if (metadata(obj).get("labels") or {}).get(_AUTOMANAGED) != "true":

@@ -32,6 +32,18 @@ class LoopbackWriter:
         scope.kind.settle(obj, {})
         await store.write(_request(scope, obj["metadata"].get("namespace", ""), "", ""), posted(obj), create=True)
 
+    async def replace(self, resource: str, obj: Object) -> None:
+        """Replaces the object of that name. StatusError as PUT has it."""
+        scope, store = self._found(resource)
+        scope.kind.settle(obj, {})
+        meta = obj["metadata"]
+
+        def transform(current: Object | None) -> Object:
+            assert current is not None
+            return {**obj, "metadata": {**meta, "resourceVersion": current["metadata"]["resourceVersion"]}}
+
+        await store.write(_request(scope, meta.get("namespace", ""), meta["name"], ""), transform)
+
     async def update_status(self, resource: str, namespace: str, name: str, change: Callable[[Object], Object]) -> None:
         """Writes a status: `change` gets the current object and returns a new one, again after a lost race.
 

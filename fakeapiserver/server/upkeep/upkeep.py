@@ -98,5 +98,7 @@ class Upkeep:
         previous = 0
         while True:
             await asyncio.sleep(self._config.etcd_compaction_interval)
-            self._storage.compact(min(previous, self._storage.revision))  # restoring a snapshot may have lowered it
+            await self._storage.compact(
+                min(previous, self._storage.revision)
+            )  # restoring a snapshot may have lowered it
             previous = self._storage.revision

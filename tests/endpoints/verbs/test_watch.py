@@ -93,7 +93,7 @@ def test_a_watch_from_a_revision_begins_after_it() -> None:
 
 def test_a_revision_that_is_forgotten_is_an_event() -> None:
     async def scenario(opened: Watching) -> None:
-        opened.server.api.storage.compact(opened.server.api.storage.revision)
+        await opened.server.api.storage.compact(opened.server.api.storage.revision)
         [event] = await frames(await opened.open("resourceVersion=2"), 9)
         assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
 

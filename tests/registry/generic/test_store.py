@@ -218,7 +218,7 @@ def test_an_object_with_finalizers_is_marked_and_goes_with_the_last_of_them(stor
 def test_three_calls_lead_from_a_verb_to_the_commit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verb calls Store.write, and MVCC's create or update commits."""
     paths: list[list[str]] = []
-    commit = MVCC._commit
+    commit = MVCC.commit
 
     def spy(mvcc: MVCC, change: Change) -> Change:
         frame, path = sys._getframe(1), list[str]()
@@ -233,6 +233,6 @@ def test_three_calls_lead_from_a_verb_to_the_commit(store: Store, monkeypatch: p
         await store.write(request(), posted(config_map()), create=True)
         await store.write(request("x"), setting(b="2"))
 
-    monkeypatch.setattr(MVCC, "_commit", spy)
+    monkeypatch.setattr(MVCC, "commit", spy)
     asyncio.run(verb())
     assert paths == [["write", "insert", "create", "create"], ["write", "replace", "update", "update"]]

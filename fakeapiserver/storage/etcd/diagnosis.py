@@ -28,6 +28,10 @@ _REFUSALS: Final = (
 )
 
 
+class _Refused(Exception):
+    """The connection was closed after the handshake of TLS."""
+
+
 class _Version(Struct):
     etcdserver: str
 
@@ -38,6 +42,8 @@ async def reason(address: Address, files: TLSFiles) -> str:
     try:
         async with asyncio.timeout(_TIMEOUT):
             response = await _version(address, _context(files) if address.with_tls else None)
+    except _Refused:
+        return _refusal(url)
     except TimeoutError:
         return f"{url} did not respond within {_TIMEOUT:g} seconds"
     except ssl.SSLCertVerificationError as error:
@@ -62,6 +68,8 @@ async def _responds(address: Address, context: ssl.SSLContext | None) -> bool:
             response = await _version(address, context)
     except ssl.SSLError as error:
         return any(refusal in (error.reason or "") for refusal in _REFUSALS)
+    except _Refused:
+        return True
     except (OSError, TimeoutError):
         return False
     return context is not None or response.startswith(b"HTTP/")
@@ -74,12 +82,17 @@ async def _version(address: Address, context: ssl.SSLContext | None) -> bytes:
         reader, writer = await asyncio.open_unix_connection(address.path, ssl=context, server_hostname=name)
     else:
         reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context, server_hostname=name)
+    # A server that refuses the client's certificate does so after the handshake, and its reason may be lost when it closes the connection.
     try:
         writer.write(_REQUEST % (address.host or "localhost").encode())
         response = b""
         while len(response) < _MOST and (part := await reader.read(_MOST)):
             response += part
         return response
+    except ConnectionError:
+        if context is None:
+            raise
+        raise _Refused from None
     finally:
         writer.close()
         with suppress(OSError):
@@ -106,8 +119,12 @@ def _tls_problem(url: str, error: ssl.SSLError) -> str:
     if "WRONG_VERSION_NUMBER" in cause or "RECORD_LAYER_FAILURE" in cause:
         return f"{url} does not use TLS: write http:// instead of https://"
     if any(refusal in cause for refusal in _REFUSALS):
-        return f"{url} refuses this client's certificate, or its absence: --etcd-certfile and --etcd-keyfile name one"
+        return _refusal(url)
     return f"TLS with {url} failed: {cause.lower().replace('_', ' ')}"
+
+
+def _refusal(url: str) -> str:
+    return f"{url} refuses this client's certificate, or its absence: --etcd-certfile and --etcd-keyfile name one"
 
 
 def _plain(error: OSError) -> str:

@@ -1,6 +1,7 @@
 """The client against a real etcd: requests, watches, leases, errors, fail-over."""
 
 import asyncio
+import itertools
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -214,8 +215,9 @@ def test_requests_that_etcd_refuses(shared_etcd: EtcdProcess, prefix: str) -> No
 
 def test_a_full_database(new_etcd: NewEtcd) -> None:
     async def fill(client: Client) -> None:
-        for number in range(40):
-            await swap(client, f"/{number}", 0, b"v" * 500_000)
+        async with asyncio.timeout(60):  # etcd looks at the size from time to time
+            for number in itertools.count():
+                await swap(client, f"/{number}", 0, b"v" * 500_000)
 
     with new_etcd("--quota-backend-bytes=4000000") as etcd, pytest.raises(NoSpace, match="database space exceeded"):
         run(etcd.url, fill)

@@ -145,7 +145,7 @@ class Storage(Protocol):
 
     @property
     def revision(self) -> int:
-        """The newest revision: it starts at 1 and rises by one with each write."""
+        """The newest revision that this process knows: it starts at 1 and rises with each write, by one where no one else writes."""
 
     def generation(self, prefix: str) -> int:
         """The revision of the newest write below a resource's prefix. Cheap, for caches."""

@@ -17,7 +17,7 @@ Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/c
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -130,6 +130,25 @@ class Snapshot(Struct, frozen=True):
         return f"<Snapshot of {sum(map(len, self.buckets.values()))} objects>"
 
 
+def page(keys: list[str], objects: Mapping[str, StoredObject], revision: int, query: ListQuery) -> ListResult:
+    """The objects of these keys that the query selects, up to its limit."""
+    limit, predicate = query.limit, query.predicate
+    if not limit:
+        selected = [objects[key] for key in keys]
+        return ListResult([item for item in selected if predicate(item)] if predicate else selected, revision)
+    if predicate is None:
+        first = [objects[key] for key in keys[:limit]]
+        return ListResult(first, revision, len(keys) - len(first), len(keys) > limit)
+    first = []
+    for i, key in enumerate(keys, 1):
+        if predicate(objects[key]):
+            first.append(objects[key])
+            if len(first) == limit:
+                # Whether what follows is selected is not looked at: the next page may be empty, as upstream's.
+                return ListResult(first, revision, len(keys) - limit, i < len(keys))
+    return ListResult(first, revision)
+
+
 class MVCC:
     """`max_events` and `max_bytes` bound the history."""
 
@@ -194,26 +213,13 @@ class MVCC:
         return self._bucket(prefix).generation
 
     def range(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
-        revision, start, limit, predicate = query.revision, query.start, query.limit, query.predicate
+        revision, start = query.revision, query.start
         if revision and revision != self.revision:
             keys, objects = self._at(prefix, revision, start)
         else:
             bucket = self._bucket(prefix)
             keys, objects, revision = bucket.below(prefix, start), bucket.objects, self.revision
-        if not limit:
-            selected = [objects[key] for key in keys]
-            return ListResult([item for item in selected if predicate(item)] if predicate else selected, revision)
-        if predicate is None:
-            page = [objects[key] for key in keys[:limit]]
-            return ListResult(page, revision, len(keys) - len(page), len(keys) > limit)
-        page = []
-        for i, key in enumerate(keys, 1):
-            if predicate(objects[key]):
-                page.append(objects[key])
-                if len(page) == limit:
-                    # Whether what follows is selected is not looked at: the next page may be empty, as upstream's.
-                    return ListResult(page, revision, len(keys) - limit, i < len(keys))
-        return ListResult(page, revision)
+        return page(keys, objects, revision, query)
 
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""
@@ -279,6 +285,17 @@ class MVCC:
             self._bucket(stored.key).put(stored)
         for bucket in self._buckets.values():
             bucket.generation = self.revision
+
+    def replace(self, objects: Iterable[StoredObject], revision: int) -> None:
+        """Takes what another storage has at `revision`, in place of everything. The history is forgotten, so watches must start again."""
+        self.revision = self.compacted = revision
+        self._history.clear()
+        self._bytes = 0
+        self._buckets = {name: Bucket() for name in self._buckets}
+        for stored in objects:
+            self._bucket(stored.key).put(stored)
+        for bucket in self._buckets.values():
+            bucket.generation = revision
 
     def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""

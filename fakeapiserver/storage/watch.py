@@ -70,7 +70,9 @@ class BufferedWatcher:
         self._waiting: asyncio.Future[None] | None = None
         self._lagging = False
         self._closed = False
-        # Everything up to here was offered, and what was wanted of it is in the buffer or handed out.
+        self._start = revision
+        # Everything up to here was offered, and what was wanted of it is in the buffer or handed out. Several changes may have one
+        # revision, since etcd deletes all keys of a lease at once: these are offered in one turn of the event loop.
         self._revision = revision
 
     @property
@@ -91,15 +93,17 @@ class BufferedWatcher:
         if self._lagging:
             self.wake()
             return
-        if event.revision <= self._revision:
+        if event.revision <= self._start:
             return  # a watch from the future waits for its revision
         self._revision = event.revision
         seen = event if self._predicate is None else selected_event(event, self._predicate)
         if seen is None:
             return
         if len(self._buffer) >= MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
-            # From here on the history is the buffer. What is buffered already is still handed out first.
+            # From here on the history is the buffer. What is buffered already is still handed out first, up to the revision before.
             self._lagging = True
+            while self._buffer and self._buffer[-1].revision == event.revision:
+                self._buffer.pop()
             self._revision = event.revision - 1
             return
         self._buffer.append(seen)
@@ -126,7 +130,8 @@ class BufferedWatcher:
         batch: list[Event] = []
         size = 0
         for event in missed:
-            if len(batch) >= MAX_BUFFERED_EVENTS or size > MAX_BUFFERED_BYTES:
+            is_full = len(batch) >= MAX_BUFFERED_EVENTS or size > MAX_BUFFERED_BYTES
+            if is_full and event.revision > self._revision:
                 return batch  # the rest next time: no more is held than a buffer may hold
             self._revision = event.revision
             predicate = self._predicate

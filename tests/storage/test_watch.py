@@ -6,7 +6,7 @@ import pytest
 
 from fakeapiserver.storage import watch
 from fakeapiserver.storage.interface import Index, StoredObject
-from fakeapiserver.storage.mvcc import MVCC
+from fakeapiserver.storage.mvcc import MVCC, removal
 from fakeapiserver.storage.watch import BufferedWatcher, Hub, selected_event, unselected_event
 
 PODS = "/registry/pods/"
@@ -172,5 +172,38 @@ def test_what_is_buffered_is_handed_out_before_the_end() -> None:
         storage.create("b")
         assert await seen(watcher) == [("ADDED", "a", 2)]
         assert await watcher.next_batch(0.0) is None
+
+    asyncio.run(scenario())
+
+
+def remove_together(storage: Storage, names: list[str]) -> None:
+    """Deletes objects at one revision, as etcd does with the keys of a lease."""
+    revision = storage.core.revision + 1
+    for name in names:
+        last = storage.core.get(f"{PODS}default/{name}")
+        assert last is not None
+        storage.hub.publish(storage.core.commit(removal(last, revision)))
+
+
+@pytest.mark.parametrize("room", [10, 3, 2, 1])
+def test_changes_of_one_revision_are_handed_out_once_each(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether they fit into the buffer, or are read from the history because they don't."""
+    monkeypatch.setattr(watch, "MAX_BUFFERED_EVENTS", room)
+
+    async def scenario() -> None:
+        storage = Storage()
+        names = ["a", "b", "c"]
+        for name in names:
+            storage.create(name)
+        live, late = storage.hub.watch(PODS, None, None), storage.hub.watch(PODS, storage.core.revision, None)
+        storage.create("d")
+        remove_together(storage, names)
+        storage.create("e")
+        expected = [("ADDED", "d", 5), *(("DELETED", name, 6) for name in names), ("ADDED", "e", 7)]
+        for watcher in (live, late, storage.hub.watch(PODS, 4, None)):
+            events = []
+            while batch := await seen(watcher):
+                events += batch
+            assert events == expected
 
     asyncio.run(scenario())

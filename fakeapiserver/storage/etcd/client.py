@@ -17,7 +17,15 @@ from fakeapiserver.storage.etcd import diagnosis
 from fakeapiserver.storage.etcd.addresses import Address, TLSFiles, address_of, check_files
 from fakeapiserver.storage.etcd.codec import DecodeError, Message, decode, encode
 from fakeapiserver.storage.etcd.connection import Connection
-from fakeapiserver.storage.etcd.errors import EtcdError, NoConnection, NoQuorum, Refused, TimedOut, UnknownOutcome
+from fakeapiserver.storage.etcd.errors import (
+    EtcdError,
+    NoConnection,
+    NoQuorum,
+    Refused,
+    TimedOut,
+    TooLarge,
+    UnknownOutcome,
+)
 from fakeapiserver.storage.etcd.messages import (
     CompactionRequest,
     CompactionResponse,
@@ -41,6 +49,8 @@ from fakeapiserver.storage.etcd.watch_stream import WatchStream
 
 # Seconds. etcd itself gives up a request after seven.
 TIMEOUT: Final = 10.0
+# What etcd's own client sends at most, in bytes.
+_MAX_MESSAGE: Final = 2 << 20
 _API: Final = "/etcdserverpb."
 _Response = TypeVar("_Response", bound=Message)
 
@@ -178,17 +188,20 @@ class Client:
         return await self._write(method, request, kind, deadline - now())
 
     async def _write(self, method: str, request: Message, kind: type[_Response], timeout: float | None) -> _Response:
-        connection = self._current
+        connection, data = self._current, encode(request)
+        if len(data) > _MAX_MESSAGE:
+            sent = f"trying to send message larger than max ({len(data)} vs. {_MAX_MESSAGE})"
+            raise TooLarge(sent, f"rpc error: code = ResourceExhausted desc = {sent}")
         seconds = timeout or self._timeout
         if not connection.is_ready:
             connection, deadline = await self._connected(timeout)
             seconds = deadline - asyncio.get_running_loop().time()
         try:
-            data = await connection.call(_API + method, encode(request), max(seconds, 0.0))
+            response = await connection.call(_API + method, data, max(seconds, 0.0))
         except UnknownOutcome:
             self._leave(connection)
             raise
-        return self._decoded(kind, data, connection)
+        return self._decoded(kind, response, connection)
 
     def _leave(self, connection: Connection) -> None:
         """Makes the next endpoint the current one, if `connection` is that still."""

@@ -49,7 +49,11 @@ class NoSpace(EtcdError):
 
 
 class TooLarge(EtcdError):
-    """The request is larger than etcd takes."""
+    """The request is larger than etcd takes; `original` is the text that a real API server passes on to its clients."""
+
+    def __init__(self, message: str, original: str = "etcdserver: request is too large") -> None:
+        super().__init__(message)
+        self.original = original
 
 
 class LeaseNotFound(EtcdError):

@@ -1,0 +1,271 @@
+"""The etcd backend: writes are transactions, reads and watches come from a copy.
+
+    client = Client.of(["http://127.0.0.1:2379"])
+    storage = await EtcdStorage.opened(client, values)
+
+A write is a compare-and-swap on the key's mod_revision, and returns when the copy has it, so that a server reads what it has written.
+A read without a revision asks etcd for its newest one (a linearizable read of one key) and waits until the copy has that. Any number of
+servers may use the same etcd.
+
+Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go, pkg/storage/cacher.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final, Self
+
+from fakeapiserver.chance import UNSEEDED, Chance
+from fakeapiserver.storage.etcd.client import Client, prefix_end
+from fakeapiserver.storage.etcd.errors import FutureRevision, Refused, RevisionCompacted, TooLarge
+from fakeapiserver.storage.etcd.leases import Leases
+from fakeapiserver.storage.etcd.messages import (
+    EQUAL,
+    MOD,
+    Compare,
+    DeleteRangeRequest,
+    PutRequest,
+    RangeRequest,
+    RequestOp,
+    TxnRequest,
+    TxnResponse,
+)
+from fakeapiserver.storage.etcd.values import Decoded, Values
+from fakeapiserver.storage.etcd.versions import can_trust_progress
+from fakeapiserver.storage.etcd.watch_cache import TIMEOUT, WatchCache
+from fakeapiserver.storage.interface import (
+    EVERYTHING,
+    Compacted,
+    Index,
+    KeyExists,
+    KeyNotFound,
+    ListQuery,
+    ListResult,
+    Predicate,
+    RequestTooLarge,
+    ResourceVersionConflict,
+    ResourceVersionTooLarge,
+    StorageError,
+    StoredObject,
+)
+from fakeapiserver.storage.keys import ROOT
+from fakeapiserver.storage.mvcc import page, removal
+from fakeapiserver.storage.versioner import stamp
+from fakeapiserver.storage.watch import BufferedWatcher
+
+# A key that nothing has: a read of it shows etcd's newest revision.
+_NO_KEY: Final = b"\0"
+
+
+class EtcdStorage:
+    """Implements storage.interface.Storage, for one event loop. `timeout`: the seconds for which a read waits for its revision."""
+
+    def __init__(
+        self, client: Client, values: Values, prefix: str = ROOT, chance: Chance = UNSEEDED, timeout: float = TIMEOUT
+    ) -> None:
+        self._client = client
+        self._values = values
+        self._timeout = timeout
+        self._cache = WatchCache(client, values, prefix, chance)
+        self._leases = Leases(client, time.monotonic)
+        # Whether the copy can be waited for; else consistent lists are read from etcd.
+        self._trusts_progress = True
+
+    @classmethod
+    async def opened(cls, client: Client, values: Values, prefix: str = ROOT, timeout: float = TIMEOUT) -> Self:
+        """A storage that has read everything and follows etcd. Raises EtcdError."""
+        storage = cls(client, values, prefix, timeout=timeout)
+        await storage.open()
+        return storage
+
+    async def open(self) -> None:
+        """Reads everything, and follows etcd from then on. Raises EtcdError."""
+        self._trusts_progress = can_trust_progress((await self._client.status()).version)
+        await self._cache.open()
+
+    @property
+    def revision(self) -> int:
+        return self._cache.revision
+
+    def generation(self, prefix: str) -> int:
+        return self._cache.mvcc.generation(prefix)
+
+    # ------------------------------------------------------------------ writes
+
+    async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        response = await self._put(key, 0, Decoded(value, offset, index))
+        if not response.succeeded:
+            raise await self._refused(key, response, KeyExists(key))
+        revision = response.header.revision
+        stored = StoredObject(key, stamp(value, offset, revision), revision, revision, index, offset)
+        return self._copied(key, revision) or stored
+
+    async def update(
+        self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
+    ) -> StoredObject:
+        previous = self._cache.mvcc.get(key)
+        response = await self._put(key, expected_revision, Decoded(value, offset, index))
+        if not response.succeeded:
+            raise await self._refused(key, response)
+        revision = response.header.revision
+        created = expected_revision if previous is None else previous.create_revision
+        stored = StoredObject(key, stamp(value, offset, revision), revision, created, index, offset)
+        return self._copied(key, revision) or stored
+
+    async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
+        name = self._cache.key_in_etcd(key)
+        last = self._cache.mvcc.get(key)
+        if last is None or last.mod_revision != (expected_revision or last.mod_revision):
+            last = await self.get(key)  # the copy is behind
+        while True:
+            if last is None:
+                raise KeyNotFound(key)
+            if expected_revision is not None and last.mod_revision != expected_revision:
+                raise ResourceVersionConflict(last)
+            removing = RequestOp(request_delete_range=DeleteRangeRequest(name))
+            response = await self._swap(name, last.mod_revision, removing)
+            if response.succeeded:
+                await self._reached(response.header.revision)
+                tombstone = removal(last, response.header.revision).tombstone
+                assert tombstone is not None
+                return tombstone
+            error = await self._refused(key, response)
+            if expected_revision is not None or not isinstance(error, ResourceVersionConflict):
+                raise error
+            last = error.current
+
+    async def _put(self, key: str, expected: int, decoded: Decoded) -> TxnResponse:
+        """Writes the key if it is at that revision, and waits until the copy has the write."""
+        data = self._values.encode(key, decoded.value, decoded.index)
+        seconds = self._values.seconds(key)
+        lease = await self._leases.lease(seconds) if seconds else 0
+        name = self._cache.key_in_etcd(key)
+        with self._cache.expected(key, data, decoded):
+            try:
+                response = await self._swap(name, expected, RequestOp(request_put=PutRequest(name, data, lease)))
+            except TooLarge as error:
+                raise RequestTooLarge(error.original) from None
+            if response.succeeded:
+                await self._reached(response.header.revision)
+        return response
+
+    async def _swap(self, name: bytes, expected: int, operation: RequestOp) -> TxnResponse:
+        """Does the operation if the key is at that revision, and reads the key otherwise."""
+        is_expected = Compare(EQUAL, MOD, name, mod_revision=expected)
+        reading = RequestOp(request_range=RangeRequest(name))
+        return await self._client.txn(TxnRequest((is_expected,), (operation,), (reading,)))
+
+    async def _refused(self, key: str, response: TxnResponse, exists: KeyExists | None = None) -> StorageError:
+        """The error of a write that found the key at another revision, once the copy has that, so that the caller can read it."""
+        current = response.responses[0].response_range
+        if current is None or not current.kvs:
+            await self._reached(response.header.revision)
+            return KeyNotFound(key)
+        (kv,) = current.kvs
+        await self._reached(kv.mod_revision)
+        stored = None if exists else self._cache.stored(kv)
+        if stored is not None:
+            return ResourceVersionConflict(stored)
+        return exists or Refused(f"the object at {key} in etcd can't be read, so it isn't overwritten")
+
+    async def _reached(self, revision: int) -> None:
+        """Waits until the copy has the revision, but not forever: what is written is written."""
+        with suppress(ResourceVersionTooLarge):
+            await self._cache.reached(revision, self._timeout)
+
+    def _copied(self, key: str, revision: int) -> StoredObject | None:
+        """The object in the copy, if it is at that revision still."""
+        stored = self._cache.mvcc.get(key)
+        return stored if stored is not None and stored.mod_revision == revision else None
+
+    # ------------------------------------------------------------------- reads
+
+    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
+        if minimum_revision and self._trusts_progress:
+            await self._wait_for(minimum_revision)
+            return self._cache.mvcc.get(key)
+        response = await self._client.range(RangeRequest(self._cache.key_in_etcd(key)))
+        if minimum_revision > response.header.revision:
+            raise ResourceVersionTooLarge(response.header.revision)
+        if not response.kvs:
+            return None
+        (kv,) = response.kvs
+        await self._reached(kv.mod_revision)
+        return self._cache.stored(kv)
+
+    async def get_for_update(self, key: str) -> StoredObject | None:
+        return await self.get(key)
+
+    async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        if not query.revision and not self._trusts_progress:
+            return await self._listed(prefix, query)
+        try:
+            await self._wait_for(query.revision or await self._newest())
+        except ResourceVersionTooLarge:
+            if query.revision:
+                raise
+            return await self._listed(prefix, query)
+        try:
+            return self._cache.mvcc.range(prefix, query)
+        except Compacted:
+            return await self._listed(prefix, query)
+
+    async def _newest(self) -> int:
+        """etcd's newest revision."""
+        return (await self._client.range(RangeRequest(_NO_KEY))).header.revision
+
+    async def _wait_for(self, revision: int) -> None:
+        """Waits until the copy has the revision. Raises ResourceVersionTooLarge if it has not in time, or not in sight."""
+        if revision > self.revision:
+            newest = await self._newest()
+            if revision > newest:
+                raise ResourceVersionTooLarge(newest)
+            await self._cache.reached(revision, self._timeout)
+
+    async def _listed(self, prefix: str, query: ListQuery) -> ListResult:
+        """The list as etcd has it, for revisions that the copy doesn't have (any more)."""
+        start, end = self._cache.key_in_etcd(max(prefix, query.start)), prefix_end(self._cache.key_in_etcd(prefix))
+        try:
+            response = await self._client.range(RangeRequest(start, end, revision=query.revision))
+        except RevisionCompacted:
+            raise Compacted(self._cache.mvcc.compacted) from None
+        except FutureRevision:
+            raise ResourceVersionTooLarge(self.revision) from None
+        objects = {stored.key: stored for stored in map(self._cache.stored, response.kvs) if stored is not None}
+        return page([*objects], objects, query.revision or response.header.revision, query)
+
+    def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
+        return self._cache.hub.watch(prefix, revision, predicate)
+
+    async def delivered(self, key: str) -> None:
+        await self._cache.hub.delivered(key)
+
+    def get_now(self, key: str) -> StoredObject | None:
+        return self._cache.mvcc.get(key)
+
+    def list_now(self, prefix: str) -> ListResult:
+        return self._cache.mvcc.range(prefix)
+
+    def changes_now(self, revision: int) -> Iterator[tuple[StoredObject | None, StoredObject | None]]:
+        return ((change.previous, change.current) for change in self._cache.mvcc.changes_after(revision))
+
+    # ------------------------------------------------------------------- upkeep
+
+    async def compact(self, revision: int) -> None:
+        """Forgets the history up to `revision`, here and in etcd. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
+        await self._wait_for(revision)
+        with suppress(RevisionCompacted):
+            await self._client.compact(revision)
+        self._cache.mvcc.compact(revision)
+
+    async def differences(self) -> Sequence[str]:
+        """The keys below the prefix whose objects in the copy aren't those in etcd, at one revision. For checks."""
+        return await self._cache.differences()
+
+    def close(self) -> None:
+        self._cache.hub.end_all()
+
+    async def finish(self) -> None:
+        """Called after the last write: ends the watch of etcd and the connections."""
+        await self._cache.close()
+        await self._client.close()

@@ -1,0 +1,241 @@
+"""A copy of everything below the prefix, kept up to date by one watch of etcd: reads and watches are served from it.
+
+The copy is the same multi-version core as the memory backend's, but its revisions are etcd's, which have gaps: other keys are written, too.
+Only the watch changes the copy, so each change is there once and in order, whichever API server made it.
+
+After a lost connection the watch goes on where it was. If etcd has compacted that in the meantime, everything is listed again, and the
+watches of clients end, since what happened in between isn't known.
+
+Upstream: k8s.io/apiserver/pkg/storage/cacher (watch_cache.go, progress/); KEP-2340 about consistent reads from a cache.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Final
+
+from fakeapiserver.chance import UNSEEDED, Chance
+from fakeapiserver.storage.etcd.client import Client, prefix_end
+from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
+from fakeapiserver.storage.etcd.messages import DELETE, KeyValue, RangeRequest, WatchCreateRequest, WatchResponse
+from fakeapiserver.storage.etcd.messages import Event as EtcdEvent
+from fakeapiserver.storage.etcd.values import Decoded, Values
+from fakeapiserver.storage.etcd.watch_stream import WatchStream
+from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject
+from fakeapiserver.storage.keys import ROOT
+from fakeapiserver.storage.mvcc import MVCC, Change, removal
+from fakeapiserver.storage.versioner import stamp
+from fakeapiserver.storage.watch import Hub
+
+# Seconds between two requests for progress while a read waits, and before the first one: an event may be on its way.
+_PROGRESS_PERIOD: Final = 0.1
+_FIRST_PROGRESS: Final = 0.005
+# Seconds for which a read waits for its revision.
+TIMEOUT: Final = 3.0
+# Pauses between attempts to watch, in seconds.
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 1.0
+# Keys of a page, when everything is listed.
+_PAGE: Final = 10_000
+log = logging.getLogger(__name__)
+
+
+class WatchCache:
+    """`prefix` is where API servers keep their objects, e.g. `/registry`: keys begin with `/registry` here, whatever it is there."""
+
+    def __init__(self, client: Client, values: Values, prefix: str = ROOT, chance: Chance = UNSEEDED) -> None:
+        self._client = client
+        self._values = values
+        self._prefix = f"/{prefix.strip('/')}"
+        self.mvcc = MVCC()
+        self.hub = Hub(self.mvcc, chance)
+        # The objects of writes on their way, by key and bytes: they needn't be decoded when the watch brings them.
+        self._sent: dict[tuple[str, bytes], Decoded] = {}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._asked = 0.0  # when progress was requested last
+        self._watch: WatchStream | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.on_relisted: Callable[[], None] = lambda: None
+
+    @property
+    def revision(self) -> int:
+        return self.mvcc.revision
+
+    # ------------------------------------------------------------ keys
+
+    def key_in_etcd(self, key: str) -> bytes:
+        return f"{self._prefix}{key[len(ROOT) :]}".encode()
+
+    def key_here(self, key: bytes) -> str:
+        return f"{ROOT}{key.decode(errors='backslashreplace')[len(self._prefix) :]}"
+
+    # ------------------------------------------------------------ the copy
+
+    async def open(self) -> None:
+        """Lists everything, and keeps the copy up to date from then on. Raises EtcdError if etcd can't be read."""
+        await self._relist()
+        self._task = asyncio.ensure_future(self._follow())
+
+    async def close(self) -> None:
+        """Ends the watch, and those of clients."""
+        self.hub.end_all()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for _, waiter in self._waiting:
+            waiter.cancel()
+        self._waiting.clear()
+
+    async def _relist(self) -> None:
+        """Replaces the copy by what etcd has. The history and all watches end with it."""
+        start, end = f"{self._prefix}/".encode(), prefix_end(f"{self._prefix}/".encode())
+        objects: list[StoredObject] = []
+        revision, more = 0, True
+        while more:
+            page = await self._client.range(RangeRequest(start, end, _PAGE, revision))
+            revision, more = revision or page.header.revision, page.more
+            objects += filter(None, map(self.stored, page.kvs))
+            if page.kvs:
+                start = page.kvs[-1].key + b"\0"
+            await asyncio.sleep(0)
+        self.mvcc.replace(objects, revision)
+        self.hub.end_all()
+        self._advanced()
+        self.on_relisted()
+
+    def stored(self, kv: KeyValue) -> StoredObject | None:
+        """The object in a key, or None if it holds none that can be read. It isn't decoded if the copy has it."""
+        key = self.key_here(kv.key)
+        known = self.mvcc.get(key)
+        if known is not None and known.mod_revision == kv.mod_revision:
+            return known
+        decoded = self._sent.get((key, kv.value))
+        if decoded is None:
+            try:
+                decoded = self._values.decode(key, kv.value)
+            except ValueError as error:
+                log.error("the object at %s in etcd is left out: it %s", key, error)
+                return None
+            if decoded is None:
+                return None
+        value = stamp(decoded.value, decoded.offset, kv.mod_revision)
+        return StoredObject(key, value, kv.mod_revision, kv.create_revision, decoded.index, decoded.offset)
+
+    @contextmanager
+    def expected(self, key: str, data: bytes, decoded: Decoded) -> Iterator[None]:
+        """Announces a write of these bytes, which then aren't decoded when the watch brings them."""
+        self._sent[key, data] = decoded
+        try:
+            yield
+        finally:
+            self._sent.pop((key, data), None)
+
+    async def differences(self) -> list[str]:
+        """The keys whose objects in the copy aren't those in etcd, at one revision. Raises EtcdError, ResourceVersionTooLarge."""
+        start = f"{self._prefix}/".encode()
+        await self.reached((await self._client.range(RangeRequest(start, prefix_end(start), 1))).header.revision)
+        revision, buckets = self.revision, self.mvcc.snapshot().buckets.values()
+        here = {key: stored.mod_revision for objects in buckets for key, stored in objects.items()}
+        response = await self._client.range(RangeRequest(start, prefix_end(start), revision=revision))
+        there = {stored.key: stored.mod_revision for stored in map(self.stored, response.kvs) if stored is not None}
+        return sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
+
+    # ------------------------------------------------------------ the watch
+
+    async def _follow(self) -> None:
+        """Watches, again and again, until it is cancelled."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                async with aclosing(self._events()) as batches:
+                    async for _ in batches:
+                        pause = _FIRST_PAUSE
+            except RevisionCompacted as error:
+                log.warning("everything in etcd is read again, since a part of its history is gone: %s", error)
+                try:
+                    await self._relist()
+                    continue
+                except EtcdError as failure:
+                    log.warning("etcd can't be read: %s", failure)
+            except EtcdError as error:
+                log.warning("the watch of etcd is opened again: %s", error)
+            except Exception:
+                log.exception("the watch of etcd is opened again after an error of this server")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _events(self) -> AsyncGenerator[None]:
+        """Opens a watch behind the newest revision of the copy, and applies what it brings. Raises EtcdError when it ends."""
+        start = f"{self._prefix}/".encode()
+        request = WatchCreateRequest(start, prefix_end(start), self.revision + 1, progress_notify=True, fragment=True)
+        self._watch = watch = await self._client.watch(request)
+        try:
+            while True:
+                self._apply(await watch.next())
+                yield
+        finally:
+            self._watch = None
+            watch.cancel()
+
+    def _apply(self, response: WatchResponse) -> None:
+        for event in response.events:
+            change = self._change(event)
+            if change is not None:
+                self.hub.publish(self.mvcc.commit(change))
+        # etcd's revision runs ahead of the events, except where they are complete.
+        newest = response.events[-1].kv.mod_revision if response.events else response.header.revision
+        self.mvcc.revision = max(self.mvcc.revision, newest)
+        self._advanced()
+
+    def _change(self, event: EtcdEvent) -> Change | None:
+        """The event as a change of the copy; None if it changes nothing there."""
+        kv = event.kv
+        previous = self.mvcc.get(self.key_here(kv.key))
+        current = None if event.type == DELETE else self.stored(kv)
+        if current is not None:
+            return Change(kv.mod_revision, current.key, previous, current)
+        return removal(previous, kv.mod_revision) if previous is not None else None
+
+    # ------------------------------------------------------------ waiting
+
+    async def reached(self, revision: int, timeout: float = TIMEOUT) -> None:
+        """Returns when the copy has everything up to the revision. Raises ResourceVersionTooLarge if it hasn't within `timeout` seconds."""
+        if self.revision >= revision:
+            return
+        loop = asyncio.get_running_loop()
+        deadline, wait = loop.time() + timeout, _FIRST_PROGRESS
+        waiter: asyncio.Future[None] = loop.create_future()
+        entry = revision, waiter
+        self._waiting.append(entry)
+        try:
+            while not waiter.done() and loop.time() < deadline:
+                await asyncio.wait((waiter,), timeout=min(wait, deadline - loop.time()))
+                if not waiter.done():
+                    await self._request_progress(loop.time())
+                wait = _PROGRESS_PERIOD
+        finally:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+        if not waiter.done():
+            raise ResourceVersionTooLarge(self.revision)
+
+    async def _request_progress(self, now: float) -> None:
+        """Asks etcd how far the watch has come, for all that wait."""
+        if self._watch is None or now < self._asked + _PROGRESS_PERIOD:
+            return
+        self._asked = now
+        try:
+            await self._watch.request_progress()
+        except EtcdError as error:
+            log.debug("no progress was requested: %s", error)
+
+    def _advanced(self) -> None:
+        """Wakes those whose revision is reached."""
+        if not self._waiting:
+            return
+        revision, waiting = self.revision, self._waiting
+        self._waiting = [entry for entry in waiting if entry[0] > revision]
+        for wanted, waiter in waiting:
+            if wanted <= revision and not waiter.done():
+                waiter.set_result(None)

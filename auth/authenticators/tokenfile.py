@@ -19,6 +19,10 @@ class StaticTokens:
     def __init__(self, tokens: Mapping[str, UserInfo]) -> None:
         self._tokens = dict(tokens)
 
+    def add(self, token: str, user: UserInfo) -> None:
+        """Adds the token of a user."""
+        self._tokens[token] = user
+
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
         user = self._tokens.get(token)
         return Response(user) if user is not None else None

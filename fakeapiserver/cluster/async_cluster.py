@@ -6,6 +6,7 @@ async with AsyncCluster() as cluster:
 
 import asyncio
 import os
+import secrets
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -129,6 +130,14 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
             raise ValueError(f"name must be namespace/name of a service account, not {name!r}")
         token = self._api.service_account_token(namespace, account, int(lifetime))
         return self._written(self._server.token_kubeconfig(token, name, namespace))
+
+    def user_token(self, name: str, groups: Sequence[str] | str = ()) -> str:
+        """A bearer token for a user, who may do what RBAC allows, as for `user()`. It is valid as long as the cluster runs."""
+        token = secrets.token_urlsafe(24)
+        self._api.access.authentication.own_tokens.add(
+            token, operators.user_info(name, arguments.as_names("groups", groups))
+        )
+        return token
 
     async def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
         """A client of another package for this cluster: `kubernetes_asyncio` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes`, an

@@ -126,6 +126,10 @@ class Cluster(Blocking[AsyncCluster]):
 
         return self._run(written)
 
+    def user_token(self, name: str, groups: Sequence[str] | str = ()) -> str:
+        """A bearer token for a user, who may do what RBAC allows, as for `user()`. It is valid as long as the cluster runs."""
+        return self._core.user_token(name, groups)
+
     def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
         """A client of another package for this cluster: `kubernetes` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes_asyncio`, an
         ApiClient for the event loop that is running. Close it as its package says.

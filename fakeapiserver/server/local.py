@@ -231,12 +231,11 @@ class LocalServer:
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""
-        extra: Mapping[str, Extra] = {}
         if self._simulates:
             self.simulation = components.simulate(api, self.clock, self._stages)
             if self.origin is not None and self.origin.nodes is not None:
                 self.simulation.take_over(self.origin.nodes)
-        extra = components.local(self.config, self.simulation, self._stages)
+        extra: Mapping[str, Extra] = components.local(self.config, self.simulation, self._stages)
         if not selected(self.config.controllers) and not extra:
             return
 

@@ -16,6 +16,7 @@ PANICS: Final = re.compile(
     r"^(panic: .*|fatal error: .*|.*[Oo]bserved a panic.*|Exception in thread .*|thread '.*' panicked at .*)$",
     re.MULTILINE,
 )
+_NONE: Final = Surroundings()
 
 
 class Command:
@@ -43,22 +44,25 @@ class Command:
     def new(self, quiet: float, surroundings: Surroundings) -> "OperatorProcess":
         """An operator that isn't running yet."""
         line = self._line
-        return OperatorProcess(CommandLine(line.words, {**surroundings.env, **line.env}, line.folder), quiet)
+        command = CommandLine(line.words, {**surroundings.env, **line.env}, line.folder)
+        return OperatorProcess(command, quiet, surroundings)
 
 
 class OperatorProcess(Process):
-    """An operator in a cluster. `quiet`: see OperatorUnderTest."""
+    """An operator in a cluster. `quiet`: see OperatorUnderTest. Its environment is that of the command."""
 
-    def __init__(self, command: CommandLine, quiet: float = 0.3) -> None:
+    def __init__(self, command: CommandLine, quiet: float = 0.3, surroundings: Surroundings = _NONE) -> None:
         super().__init__(command)
         self.quiet = quiet
+        self._surroundings = surroundings
 
     def start(self, cluster: Cluster, user: str, groups: Sequence[str]) -> None:
         """Starts the operator as a user of these groups. Raises as `launch` does."""
         webhooks = None
         with suppress(ValueError):  # a cluster without webhooks
             webhooks = cluster.webhooks
-        self.launch(cluster.user(user, groups=groups), webhooks)
+        pod = self._surroundings.pod(cluster, user, groups)
+        self.launch(cluster.user(user, groups=groups), webhooks, pod)
 
     @property
     def computes(self) -> bool:

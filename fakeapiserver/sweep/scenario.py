@@ -99,8 +99,8 @@ class Scenario(Struct, frozen=True):
 
     @property
     def runs_alone(self) -> bool:
-        """Reports whether it can't be played twice at the same time in this process."""
-        return False
+        """Reports whether it can't be played twice at the same time on this machine."""
+        return self.surroundings.runs_alone
 
     @property
     def looks_between_steps(self) -> bool:

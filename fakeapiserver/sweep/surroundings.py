@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 from pydantic import ValidationError
@@ -10,20 +11,38 @@ from pydantic import ValidationError
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
+from fakeapiserver.cluster.processes import pod
+from fakeapiserver.cluster.processes.pod import Pod
 from fakeapiserver.server.control.nodes import Script
 
-FIELDS: Final = frozenset(("crds", "nodes", "env", "webhooks", "webhookPort", "stages", "scripts"))
+FIELDS: Final = frozenset(("crds", "nodes", "env", "webhooks", "webhookPort", "stages", "scripts", "isolate"))
 _MOST_NODES: Final = 1000
 _LAST_PORT: Final = 65535
 
 
 class Surroundings(Struct, frozen=True):
     """`env`: variables of the operator's environment. `has_webhooks`: no step begins before its webhook server answers. `scripts`: as
-    `cluster.nodes.script` takes them."""
+    `cluster.nodes.script` takes them. `fixed_port`: where the operator serves webhooks, 0 for a port that it is given. `is_isolated`: it
+    runs in a pod of its own, in this namespace."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     has_webhooks: bool = False
     scripts: Sequence[Mapping[str, Any]] = ()
+    fixed_port: int = 0
+    is_isolated: bool = False
+    namespace: str = "default"
+
+    @property
+    def runs_alone(self) -> bool:
+        """Reports whether a second operator couldn't have its port at the same time."""
+        return bool(self.fixed_port) and not self.is_isolated
+
+    def pod(self, cluster: Cluster, user: str, groups: Sequence[str]) -> Pod | None:
+        """The pod of an operator that runs as a user of these groups, or None if it shares the network of this machine."""
+        if not self.is_isolated:
+            return None
+        port = urlsplit(cluster.url).port or 0
+        return Pod(port, cluster.user_token(user, groups), cluster.ca.decode(), self.namespace, self.fixed_port)
 
     def prepare(self, cluster: Cluster) -> None:
         """Scripts the nodes of a new cluster. A fork has the scripts of its origin."""
@@ -45,15 +64,33 @@ def read(document: Mapping[str, Any], folder: Path, name: str) -> tuple[ClusterO
     webhooks = _sources(document, "webhooks", folder, name)
     if webhooks:
         options["webhooks"] = webhooks
-    if "webhookPort" in document:
-        options["webhook_port"] = _number(document, "webhookPort", _LAST_PORT, name)
+    port = _number(document, "webhookPort", _LAST_PORT, name)
+    is_isolated = _is_isolated(document, name)
+    if port and not is_isolated:
+        options["webhook_port"] = port
     if stages := _sources(document, "stages", folder, name):
         options["stages"] = stages
     scripts = _scripts(document, name)
     if scripts and not nodes:
         raise ValueError(f"{name}: scripts need simulated nodes: add `nodes: 1`")
     has_webhooks = bool(webhooks) or "webhookPort" in document
-    return options, Surroundings(_environment(document, name), has_webhooks, scripts)
+    env = _environment(document, name)
+    return options, Surroundings(env, has_webhooks, scripts, port, is_isolated, _namespace(document))
+
+
+def _is_isolated(document: Mapping[str, Any], name: str) -> bool:
+    value = document.get("isolate", False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: isolate is true or false, not {value!r}")
+    if value and (problem := pod.problem()):
+        raise ValueError(f"{name}: isolate: {problem}")
+    return value
+
+
+def _namespace(document: Mapping[str, Any]) -> str:
+    """The operator's own namespace: that of its service account, or that of the scenario."""
+    account = str(document.get("serviceAccount") or "")
+    return account.partition("/")[0] or str(document.get("namespace") or "default")
 
 
 def _number(document: Mapping[str, Any], field: str, most: int, name: str) -> int:

@@ -19,6 +19,7 @@ from typing import IO, Final
 from msgspec import Struct, field
 
 from fakeapiserver.cluster.processes import reaper as reaper_module
+from fakeapiserver.cluster.processes.pod import Pod
 from fakeapiserver.cluster.webhooks import WebhookAddress
 from fakeapiserver.transport.free_ports import free_port
 
@@ -79,27 +80,30 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def launch(self, kubeconfig: str = "", webhooks: WebhookAddress | None = None) -> None:
-        """Starts the program with these credentials, which an operator needs. Raises OSError if there is no such program, and ValueError
-        if it needs the port of webhooks and the cluster has none."""
+    def launch(self, kubeconfig: str = "", webhooks: WebhookAddress | None = None, pod: Pod | None = None) -> None:
+        """Starts the program with these credentials, which an operator needs, by itself or in a pod. Raises OSError if there is no such
+        program, and ValueError if it needs the port of webhooks and the cluster has none."""
         if self.ended is not None:
             self.kill()
         assert self._process is None
         if webhooks is not None:
-            self._values |= {"webhook-port": str(webhooks.port), "webhook-cert-dir": webhooks.cert_dir}
+            port = webhooks.port if pod is None else pod.webhook_port_of(webhooks)
+            self._values |= {"webhook-port": str(port), "webhook-cert-dir": webhooks.cert_dir}
             self._offer(webhooks.cert_dir)
         self._values |= {"kubeconfig": kubeconfig, "folder": str(self._folder)}
         words = [self.filled(word) for word in self.command.words]
         given = {name: self.filled(value) for name, value in self.command.env.items()}
         own = {name: value for name, value in os.environ.items() if name not in _OF_A_POD}
-        env = {**own, "TMPDIR": str(self._folder), **given, "KUBECONFIG": kubeconfig}
+        of_pod = pod.env if pod is not None else {}
+        env = {**own, **of_pod, "TMPDIR": str(self._folder), **given, "KUBECONFIG": kubeconfig}
         if (
             shutil.which(words[0], path=env.get("PATH")) is None
             and not Path(self.command.folder or "", words[0]).is_file()
         ):
             raise FileNotFoundError(f"there is no program {words[0]!r}")
+        around = pod.words(self._folder, webhooks) if pod is not None else ()
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _GATE, "sh", *words],
+            ["/bin/sh", "-c", _GATE, "sh", *around, *words],
             env=env,
             cwd=self.command.folder,
             stdin=subprocess.PIPE,

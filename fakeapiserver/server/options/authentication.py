@@ -28,7 +28,7 @@ from fakeapiserver.auth.authenticators.serviceaccount import (
     LegacyValidator,
     SignedTokens,
 )
-from fakeapiserver.auth.authenticators.tokenfile import admin_token, load_token_file
+from fakeapiserver.auth.authenticators.tokenfile import StaticTokens, admin_token, load_token_file
 from fakeapiserver.auth.authenticators.websocket import WebSocketProtocol
 from fakeapiserver.auth.authenticators.x509 import X509
 from fakeapiserver.auth.interfaces import Authenticator, Credentials, TokenAuthenticator, TokenReviewer, UserInfo
@@ -58,10 +58,12 @@ class Authentication(Struct, frozen=True):
     """The configured authentication.
 
     `authenticator` finds a request's user, `tokens` a token's (TokenReview); `background` has to run while the server does.
+    `own_tokens`: the administrator's, and those of users that are made while the server runs.
     """
 
     authenticator: Authenticator
     tokens: TokenReviewer
+    own_tokens: StaticTokens
     background: list[Background] = field(default_factory=list)
 
 
@@ -92,7 +94,8 @@ def authentication(
         x509 = X509(b"", clock, reads_uids=features.enabled("AllowParsingUserUIDFromCertAuth"))
         client_authorities.subscribe(x509.use)
         methods.append(x509)
-    tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, admin_token(token))]
+    own_tokens = admin_token(token)
+    tokens: list[TokenAuthenticator] = [AudienceAgnostic(audiences, own_tokens)]
     if config.token_auth_file is not None:
         tokens.append(AudienceAgnostic(audiences, load_token_file(config.token_auth_file)))
     legacy = LegacyValidator(objects, clock, loopback.label_secret, config.service_account_lookup)
@@ -107,7 +110,7 @@ def authentication(
         tokens.append(_webhook(config, clock))
     bearer = BearerToken(tokens, audiences, clock, instruments)
     union = Union([*methods, bearer, WebSocketProtocol(bearer, audiences)], structured.anonymous)
-    return Authentication(union, bearer, background)
+    return Authentication(union, bearer, own_tokens, background)
 
 
 class _OwnFrontProxy(Struct, frozen=True):

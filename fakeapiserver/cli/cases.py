@@ -17,6 +17,7 @@ from fakeapiserver.cluster.processes.process import own_temporary_folder
 from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.report.document import Document, json_of
 from fakeapiserver.sweep.report.junit import junit_of
+from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.timing import Timing
 
 _MOST_JOBS: Final = 64
@@ -80,6 +81,14 @@ class CaseOptions(Struct):
             raise UsageError("--jobs must be 1 or more")
         if self.page and not Path(self.page).absolute().parent.is_dir():
             raise UsageError(f"--page: there is no folder {str(Path(self.page).parent)!r}")
+
+    def check_jobs(self, scenario: Scenario) -> None:
+        """Raises UsageError if the scenario's operators can't run at the same time."""
+        if self.jobs > 1 and scenario.surroundings.runs_alone:
+            raise UsageError(
+                f"webhookPort: only one operator at a time can listen on port {scenario.surroundings.fixed_port}: "
+                "use --jobs=1, or add `isolate: true` to the scenario"
+            )
 
     def write(self, document: Document, text: str, details: Sequence[str]) -> None:
         """Prints the report as `--output` says, and writes the page. `details`: the text about each finding. Raises OSError."""

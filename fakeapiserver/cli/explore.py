@@ -52,7 +52,9 @@ def main(arguments: Sequence[str]) -> int:
         if options.cases < 1 or options.depth < 1:
             raise UsageError("--cases and --depth must be 1 or more")
         timing = Timing(quiet=options.quiet, patience=options.patience)
-        return Target(Command(options.operator), scenario.read(Path(options.scenario)), timing)
+        read = scenario.read(Path(options.scenario))
+        options.check_jobs(read)
+        return Target(Command(options.operator), read, timing)
 
     return cases.run("explore", prepare, lambda target: _explore(options, target))
 

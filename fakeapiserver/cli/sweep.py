@@ -51,7 +51,9 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(f"unexpected argument {others[0]!r}")
         options.check()
         timing = Timing(quiet=options.quiet, patience=options.patience, calm=options.calm)
-        return Target(Command(options.operator), scenario.read(Path(options.scenario)), timing)
+        read = scenario.read(Path(options.scenario))
+        options.check_jobs(read)
+        return Target(Command(options.operator), read, timing)
 
     return cases.run("sweep", prepare, lambda target: _sweep(options, target))
 

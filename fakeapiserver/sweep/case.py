@@ -23,7 +23,7 @@ from fakeapiserver.sweep.conductor import Conductor
 from fakeapiserver.sweep.launcher import Launcher, OperatorUnderTest
 from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
-from fakeapiserver.sweep.start_up import Activity, StartUp, has_webhooks, watched
+from fakeapiserver.sweep.start_up import Activity, StartUp, has_webhooks, last_lines, watched
 from fakeapiserver.sweep.states import Names, State
 from fakeapiserver.sweep.timing import Timing
 
@@ -357,7 +357,7 @@ class _Case:
             if self._operator.ended is not None or time.monotonic() > began + self._timing.start:
                 ended = f"it ended with status {self._operator.ended}" if self._operator.ended is not None else missing
                 raise DoesNotStart(
-                    f"the operator doesn't start: {ended}; its last lines:\n{lines.last(self._operator.output())}"
+                    f"the operator doesn't start: {ended}; its last lines:\n{last_lines(self._operator.output())}"
                 )
             time.sleep(_PAUSE)
         if self._incarnations in self._started or self._expected is None or self._is_virtual:
@@ -381,7 +381,7 @@ class _Case:
             return False
         if self._expected is None:
             raise DoesNotStart(
-                f"the operator ended with status {status} unperturbed; its last lines:\n{lines.last(self._operator.output())}"
+                f"the operator ended with status {status} unperturbed; its last lines:\n{last_lines(self._operator.output())}"
             )
         self._stop()
         self._start()

@@ -8,10 +8,26 @@ from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.evidence import election
 from fakeapiserver.evidence.requests import RequestList
+from fakeapiserver.sweep import lines
 from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.surroundings import Surroundings
 
 _WEBHOOK_LOOK: Final = 0.5
+_ISOLATE: Final = "add `isolate: true` to the scenario (Linux)"
+# What operators write that expect to be in a pod, and what helps.
+_HINTS: Final = {
+    "unable to find leader election namespace": "it looks for its namespace in the files of a pod: name the namespace (many operators "
+    f"have a flag or a variable such as POD_NAMESPACE for it), switch leader election off, or {_ISOLATE}",
+    "unable to load in-cluster configuration": f"it looks for the API server from within a pod: let it use KUBECONFIG, or {_ISOLATE}",
+    "address already in use": f"its port is fixed: give it a free one by {{port}} in the command, or {_ISOLATE}",
+}
+
+
+def last_lines(output: str) -> str:
+    """The last lines of an operator that doesn't start, and a hint if they show what it lacks."""
+    last = lines.last(output)
+    hint = next((hint for sign, hint in _HINTS.items() if sign in last), "")
+    return f"{last}\n{hint}" if hint else last
 
 
 def has_webhooks(operator: Launcher, surroundings: Surroundings) -> bool:

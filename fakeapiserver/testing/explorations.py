@@ -31,7 +31,7 @@ from fakeapiserver.testing import sweeps
 from fakeapiserver.testing.sweeps import Marker
 
 _FIELDS: Final = (
-    "operator", "cases", "depth", "object", "budget", "ignore", "invariants", "quiet", "patience", "only",
+    "operator", "cases", "depth", "object", "budget", "ignore", "invariants", "quiet", "patience", "only", "env",
 )  # fmt: skip
 _CASES: Final = 100
 

@@ -34,7 +34,7 @@ from fakeapiserver.sweep.timing import Timing
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
 ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
 _CALM: Final = 5.0
-_FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "calm", "only")
+_FIELDS: Final = ("operator", "kinds", "budget", "ignore", "invariants", "quiet", "patience", "calm", "only", "env")
 
 
 class Marker(Protocol):
@@ -102,7 +102,7 @@ def common(fields: Mapping[str, Any], timing: Timing) -> Common:
     invariants: Mapping[str, Callable[[Moment], object]] = fields.get("invariants", {})
     seconds = {name: _seconds(fields[name]) for name in ("budget", "quiet", "patience", "calm") if name in fields}
     return Common(
-        _launcher(fields["operator"]),
+        _launcher(fields["operator"], _environment(fields)),
         seconds.pop("budget", 300.0),
         [ignore] if isinstance(ignore, str) else ignore,
         [Invariant(name, holds) for name, holds in invariants.items()],
@@ -110,9 +110,18 @@ def common(fields: Mapping[str, Any], timing: Timing) -> Common:
     )
 
 
-def _launcher(operator: object) -> Launcher:
+def _environment(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    env = fields.get("env", {})
+    if not isinstance(env, Mapping) or not all(isinstance(text, str) for pair in env.items() for text in pair):
+        raise ValueError(f"takes env as a dict of texts, such as {{'ENABLE_WEBHOOKS': 'true'}}, not {env!r}")
+    return env
+
+
+def _launcher(operator: object, env: Mapping[str, str]) -> Launcher:
     if isinstance(operator, str | Sequence):
-        return Command(operator)
+        return Command(operator, env)
+    if env:
+        raise ValueError("takes env for a command: a function has the environment of the test")
     if callable(operator):
         return InProcess(operator)
     raise ValueError(f"needs a command or a function as operator, not {operator!r}")

@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile/tokenfile.go. The file is CSV: `token,user,uid,"group1,group2"`.
 """
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,9 +20,11 @@ class StaticTokens:
     def __init__(self, tokens: Mapping[str, UserInfo]) -> None:
         self._tokens = dict(tokens)
 
-    def add(self, token: str, user: UserInfo) -> None:
-        """Adds the token of a user."""
+    def new(self, user: UserInfo) -> str:
+        """Returns a new token of a user."""
+        token = secrets.token_urlsafe(24)
         self._tokens[token] = user
+        return token
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
         user = self._tokens.get(token)

@@ -6,7 +6,6 @@ async with AsyncCluster() as cluster:
 
 import asyncio
 import os
-import secrets
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -133,11 +132,8 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     def user_token(self, name: str, groups: Sequence[str] | str = ()) -> str:
         """A bearer token for a user, who may do what RBAC allows, as for `user()`. It is valid as long as the cluster runs."""
-        token = secrets.token_urlsafe(24)
-        self._api.access.authentication.own_tokens.add(
-            token, operators.user_info(name, arguments.as_names("groups", groups))
-        )
-        return token
+        user = operators.user_info(name, arguments.as_names("groups", groups))
+        return self._api.access.authentication.own_tokens.new(user)
 
     async def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
         """A client of another package for this cluster: `kubernetes_asyncio` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes`, an

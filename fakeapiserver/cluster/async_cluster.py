@@ -130,11 +130,6 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
         token = self._api.service_account_token(namespace, account, int(lifetime))
         return self._written(self._server.token_kubeconfig(token, name, namespace))
 
-    def user_token(self, name: str, groups: Sequence[str] | str = ()) -> str:
-        """A bearer token for a user, who may do what RBAC allows, as for `user()`. It is valid as long as the cluster runs."""
-        user = operators.user_info(name, arguments.as_names("groups", groups))
-        return self._api.access.authentication.own_tokens.new(user)
-
     async def client(self, package: str, *, user: str = "", groups: Sequence[str] | str = ()) -> Any:
         """A client of another package for this cluster: `kubernetes_asyncio` (an ApiClient), `kr8s`, `lightkube`, or `kubernetes`, an
         ApiClient whose calls block and therefore belong into `asyncio.to_thread`. Close it as its package says.

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from fakeapiserver.cluster import operators
+from fakeapiserver.cluster import arguments, operators
 from fakeapiserver.cluster.faces import Blocking, Call, blocking
 from fakeapiserver.cluster.processes.process import CommandLine, Process
 from fakeapiserver.cluster.requests import AsyncRequests
@@ -182,6 +182,13 @@ class OperatorProcesses(ABC):
     @abstractmethod
     def _kubeconfig_of(self, user: str, groups: Sequence[str] | str) -> str:
         """The path of a kubeconfig for a user, or for a service account `namespace/name`."""
+
+    def user_token(self, name: str, groups: Sequence[str] | str = ()) -> str:
+        """A bearer token for a user, who may do what RBAC allows, as for `user()`. It is valid as long as the cluster runs."""
+        api = self._server.api
+        assert api is not None
+        user = operators.user_info(name, arguments.as_names("groups", groups))
+        return api.access.authentication.own_tokens.new(user)
 
     def operator_process(
         self,

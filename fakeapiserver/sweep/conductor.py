@@ -53,6 +53,7 @@ class Conductor:
         self._error: BaseException | None = None
         self._has_acted = False
         self._is_away = False
+        self._step = -1
 
     # ------------------------------------------------------------ called by the case
 
@@ -67,17 +68,14 @@ class Conductor:
             self.reached = True
             if not perturbation.when:
                 self._cluster.nodes.script(ready_after=_READY_AFTER)
-        elif perturbation.kind == "slow":
-            first = self._hold_answers(perturbation)
-            self._thread = threading.Thread(target=self._delay_answers, args=(perturbation, first), daemon=True)
-            self._thread.start()
-        elif perturbation.point is not None:
-            self._thread = threading.Thread(target=self._watch, args=(perturbation, perturbation.point), daemon=True)
-            self._prepare(perturbation, perturbation.point)
-            self._thread.start()
+        elif perturbation.point is None or perturbation.point.step < 0:
+            self._await_write(perturbation)
 
     def before_step(self, number: int) -> None:
         perturbation = self._perturbation
+        self._step = number
+        if perturbation is not None and perturbation.point is not None and perturbation.point.step == number:
+            self._await_write(perturbation)
         if perturbation is None or perturbation.step != number:
             return
         where = self._of_resource(perturbation.resource)
@@ -141,7 +139,10 @@ class Conductor:
         perturbation = self._perturbation
         if perturbation is None:
             return True
-        return not self._has_acted and (perturbation.point is not None or perturbation.kind == "slow")
+        point = perturbation.point
+        if point is not None and point.step == self._step + 1:
+            return False  # the last writes of this step must not be the first ones of the next
+        return not self._has_acted and (point is not None or perturbation.kind == "slow")
 
     @property
     def holds(self) -> bool:
@@ -178,6 +179,18 @@ class Conductor:
             self._thread.join()
 
     # ------------------------------------------------------------ at a write
+
+    def _await_write(self, perturbation: Perturbation) -> None:
+        """Lets a thread of its own wait for the writes of the perturbation, if it has some."""
+        if perturbation.kind == "slow":
+            first = self._hold_answers(perturbation)
+            self._thread = threading.Thread(target=self._delay_answers, args=(perturbation, first), daemon=True)
+        elif perturbation.point is not None:
+            self._prepare(perturbation, perturbation.point)
+            self._thread = threading.Thread(target=self._watch, args=(perturbation, perturbation.point), daemon=True)
+        else:
+            return
+        self._thread.start()
 
     def _prepare(self, perturbation: Perturbation, point: WritePoint) -> None:
         where: dict[str, Any] = {**point.fields, "nth": point.occurrence}

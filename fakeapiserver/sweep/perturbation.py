@@ -1,7 +1,7 @@
 """The surprises that a legal cluster may have for an operator, as data.
 
     crash after create secrets shop/db-password
-    refuse update deployments/status shop/web (2nd) with 409
+    refuse update deployments/status shop/web (2nd in step 3) with 409
 
 A perturbation is bound to a write of the operator, to a step of the scenario, or to both. It has a name that is the same in every run.
 """
@@ -26,7 +26,9 @@ _ORDINALS: Final = ("", "", "2nd", "3rd")
 
 
 class WritePoint(Struct, frozen=True, order=True):
-    """A write of the operator: the `occurrence`th (from 1) of this verb to this object. `name` is empty if it is generated."""
+    """A write of the operator: the `occurrence`th (from 1) of this verb to this object. `name` is empty if it is generated. `step`: the
+    index of the step from whose beginning on they are counted, since chance decides how many there are in earlier ones; -1 for the whole
+    scenario."""
 
     verb: str
     resource: str
@@ -34,6 +36,7 @@ class WritePoint(Struct, frozen=True, order=True):
     namespace: str
     name: str
     occurrence: int
+    step: int = -1
 
     @property
     def fields(self) -> dict[str, str]:
@@ -47,11 +50,12 @@ class WritePoint(Struct, frozen=True, order=True):
         return {field: text for field, text in found.items() if text}
 
     def __str__(self) -> str:
-        """`update deployments.apps/status shop/web (2nd)`"""
+        """`update deployments.apps/status shop/web (2nd in step 3)`"""
         resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
         where = "/".join(part for part in (self.namespace, self.name or "*") if part)
         ordinal = _ORDINALS[self.occurrence] if self.occurrence < len(_ORDINALS) else f"{self.occurrence}th"
-        return f"{self.verb} {resource} {where}{f' ({ordinal})' if ordinal else ''}"
+        counted = " ".join(part for part in (ordinal, f"in step {self.step + 1}" if self.step >= 0 else "") if part)
+        return f"{self.verb} {resource} {where}{f' ({counted})' if counted else ''}"
 
 
 class Perturbation(Struct, frozen=True):

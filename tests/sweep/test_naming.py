@@ -9,6 +9,8 @@ POINTS = [
     WritePoint("create", "secrets", "", "shop", "db-login", 1),
     WritePoint("update", "deployments.apps", "status", "shop", "web", 2),
     WritePoint("delete", "databases.example.com", "", "shop", "", 3),
+    WritePoint("delete", "pods", "", "shop", "web-0", 1, 2),
+    WritePoint("update", "databases.example.com", "status", "shop", "db", 21, 3),
     WritePoint("patch", "clusterroles.rbac.authorization.k8s.io", "", "", "system:web", 12),
 ]
 PERTURBATIONS = [

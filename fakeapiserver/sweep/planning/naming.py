@@ -5,7 +5,8 @@ from typing import Final
 
 from fakeapiserver.sweep.perturbation import Kind, Perturbation, WritePoint
 
-_POINT: Final = r"(?P<point>\S+ \S+ \S+(?: \(\d+[a-z]+\))?)"
+_COUNTED: Final = r"(?: \((?:\d+[a-z]+)?(?: ?in step \d+)?\))?"
+_POINT: Final = rf"(?P<point>\S+ \S+ \S+{_COUNTED})"
 _STEPS: Final = r"steps? (?P<step>\d+)(?: to (?P<until>\d+))?"
 _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("crash", rf"crash (?P<when>before|after) {_POINT}"),
@@ -32,7 +33,7 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
 _COMPILED: Final = [(kind, re.compile(pattern)) for kind, pattern in _PATTERNS]
 _WRITE: Final = re.compile(
     r"(?P<verb>\S+) (?P<resource>[^\s/]+)(?:/(?P<subresource>\S+))? (?:(?P<namespace>[^\s/]+)/)?(?P<name>[^\s/]+)"
-    r"(?: \((?P<occurrence>\d+)[a-z]+\))?"
+    r"(?: \((?:(?P<occurrence>\d+)[a-z]+)?(?: ?in step (?P<step>\d+))?\))?"
 )
 
 
@@ -77,5 +78,5 @@ def _write_point(text: str) -> WritePoint | None:
     name = found["name"]
     return WritePoint(
         found["verb"], found["resource"], found["subresource"] or "", found["namespace"] or "", "" if name == "*" else name,
-        int(found["occurrence"] or 1),
+        int(found["occurrence"] or 1), _index(found["step"]),
     )  # fmt: skip

@@ -27,8 +27,10 @@ _MOST_SINGLE_STATES: Final = 4
 
 
 def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
-    """The successful writes of the operator that change something, in order, without those of leader election and events."""
-    counts: dict[tuple[str, ...], int] = {}
+    """The successful writes of the operator that change something, in order, without those of leader election and events. Writes of an
+    object are counted in each step; those of the first step in which there are some don't name it."""
+    counts: dict[tuple[int, tuple[str, ...]], int] = {}
+    begun: dict[tuple[str, ...], int] = {}
     found = []
     for entry in run.writes:
         if entry.resource == _EVENTS or entry.status >= 300 or entry.dry_run or entry.verb == "deletecollection":
@@ -38,9 +40,11 @@ def points_of(run: Run) -> list[tuple[WritePoint, RequestEntry]]:
         resource = f"{entry.resource}.{entry.group}" if entry.group else entry.resource
         name = entry.name if run.names.by_text.get(entry.name, entry.name) == entry.name else ""
         key = (entry.verb, resource, entry.subresource, entry.namespace, name)
-        counts[key] = counts.get(key, 0) + 1
+        step = observations.step_of(run, entry)
+        number = counts[step, key] = counts.get((step, key), 0) + 1
+        is_first_step = begun.setdefault(key, step) == step
         if entry.changed:
-            found.append((WritePoint(*key, counts[key]), entry))
+            found.append((WritePoint(*key, number, -1 if is_first_step else step), entry))
     return found
 
 

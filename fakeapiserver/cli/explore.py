@@ -20,6 +20,8 @@ from fakeapiserver.sweep.reporting import Results, details_of, estimate
 from fakeapiserver.sweep.timing import Timing
 
 _MOST_CASES: Final = 100_000
+# Characters of an error that a status reports.
+_SHOWN: Final = 200
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     **cases.FLAGS,
     "object": text("object"),
@@ -63,6 +65,10 @@ def _explore(options: Options, target: Target) -> int:
     results = Results(Path(options.results), target, SpecResult) if options.results else None
     cases.tell("learning: the custom resource is created twice as it is")
     with explore.learn(target, options.object) as learnt:
+        if learnt.reported:
+            cases.tell(
+                f"the status reports an error with the scenario's own spec: {', '.join(each[:_SHOWN] for each in learnt.reported)}"
+            )
         planned = explore.named(learnt, options.only) if options.only else _planned(options, learnt)
         if options.plan:
             print(reporting.plan_of(learnt, planned, options.jobs))

@@ -17,7 +17,7 @@ from fakeapiserver.sweep.exploring import cases, chain, changes, findings, joint
 from fakeapiserver.sweep.exploring.cases import Case
 from fakeapiserver.sweep.exploring.changes import Change
 from fakeapiserver.sweep.exploring.findings import SpecResult
-from fakeapiserver.sweep.exploring.oracles import Awaited, Judge
+from fakeapiserver.sweep.exploring.oracles import Awaited, Judge, failures
 from fakeapiserver.sweep.exploring.subject import Subject
 from fakeapiserver.sweep.exploring.workers import Experiment, Workers
 from fakeapiserver.sweep.judging import Finding
@@ -44,6 +44,12 @@ class Learnt(Struct):
     every: Sequence[Change]
     refused: list[Change]
     seconds: float
+
+    @property
+    def reported(self) -> Sequence[str]:
+        """The errors that the custom resource reports with the scenario's own spec, such as `phase Failed`."""
+        state = self.expected.states[0] or {}
+        return sorted(failures(state.get(self.subject.title, {}).get("status") or {}))
 
 
 class Exploration(Struct):

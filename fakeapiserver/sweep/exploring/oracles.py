@@ -82,7 +82,7 @@ class Judge(Struct, frozen=True):
     def _claims(self, state: State) -> Iterator[tuple[str, str]]:
         """The false claims in the status of the custom resource, each with a sentence about it."""
         yield from too_early(state, self.title, self.kind)
-        if not _failures(state.get(self.title, {}).get("status") or {}):
+        if not failures(state.get(self.title, {}).get("status") or {}):
             yield from unnoticed(self.learnt, state, self.title)
 
     def effects(self, trial: Trial) -> str:
@@ -131,7 +131,7 @@ class Judge(Struct, frozen=True):
     def is_reported(self, state: State) -> bool:
         """Whether the custom resource says, other than before, that the operator doesn't carry out its spec."""
         was, now = (each.get(self.title, {}).get("status") or {} for each in (self.learnt, state))
-        return bool(_failures(now) - _failures(was))
+        return bool(failures(now) - failures(was))
 
     def is_back(self, state: State) -> bool:
         """Whether nothing differs from the state without changes."""
@@ -233,8 +233,8 @@ def _belongs(obj: Object, kind: str, name: str) -> bool:
     )
 
 
-def _failures(status: Object) -> set[str]:
-    """The conditions and phases of a status that report an error, not only that something isn't ready yet."""
+def failures(status: Object) -> set[str]:
+    """Returns the conditions and phases of a status that report an error, not only that something isn't ready yet."""
     conditions = status.get("conditions")
     texts = {
         f"{each.get('type')} {each.get('status')}"

@@ -1,6 +1,6 @@
 """A small operator that, as BUG says, has a bug that shows with some specs only. It makes a Deployment and a ConfigMap for each mirror.
 
-With BUG=revision it has no bug, and a value that is another one whenever it writes."""
+With BUG=revision it has no bug, and a value that is another one whenever it writes. With BUG=reported its status reports an error."""
 
 import asyncio
 import os
@@ -43,6 +43,8 @@ class Sites:
             "observedGeneration": site["metadata"]["generation"],
             "conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         }
+        if self._bug == "reported":
+            status["phase"] = "Failed"
         if self._bug == "loop" and spec["size"] == 8:
             self._turns += 1
             status["turns"] = self._turns

@@ -104,6 +104,12 @@ def test_a_value_that_follows_from_revisions() -> None:
     assert (report.findings, report.unsure) == ([], [])
 
 
+@pytest.mark.parametrize(("bug", "reported"), [("", []), ("reported", ["phase Failed"])])
+def test_errors_with_the_own_spec(bug: str, reported: list[str]) -> None:
+    with explore.learn(target(bug)) as learnt:
+        assert learnt.reported == reported
+
+
 def test_the_plan() -> None:
     site = {**SITE, "spec": {**SITE["spec"], "theme": "dark"}}
     with explore.learn(target(document={**SCENARIO, "steps": [{"apply": site}]})) as learnt:

@@ -161,10 +161,11 @@ def run_with_restart(target: Target) -> tuple[Run, State]:
 
 @contextmanager
 def at_rest(target: Target) -> Iterator[tuple[Run, Base]]:
-    """Runs the scenario, and keeps the cluster for forks. Raises as `run` does."""
+    """Runs the scenario, starts the operator again, and keeps the cluster for forks. Raises as `run` does."""
     with _played(target, None, None, None) as (case, began):
-        case.end_operator()
         run = case.result(time.monotonic() - began)
+        run.states[-1:] = [case.restarted()] if run.states else []
+        case.end_operator()
         yield run, Base(case.cluster, case.fresh)
 
 

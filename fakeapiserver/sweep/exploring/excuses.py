@@ -52,8 +52,7 @@ def moved_only(several: Sequence[Difference], moved: Sequence[Difference], title
     return [
         each
         for each in several
-        if not (each.title == title and each.path.startswith("status"))
-        and any(_overlap(each, other) for other in moved)
+        if not (each.title == title and each.path.startswith("status")) and any(overlap(each, other) for other in moved)
     ]
 
 
@@ -99,7 +98,7 @@ def _pods_of(owners: Collection[str], state: State) -> Iterator[str]:
             yield title
 
 
-def _overlap(one: Difference, other: Difference) -> bool:
+def overlap(one: Difference, other: Difference) -> bool:
     """Reports whether one difference is about a part of the other one."""
     shorter = min(len(one.path), len(other.path))
     return one.title == other.title and one.path[:shorter] == other.path[:shorter]

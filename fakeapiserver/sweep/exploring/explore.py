@@ -100,7 +100,7 @@ def learn(target: Target, wanted: str = "") -> Iterator[Learnt]:
         second, restarted = case.run_with_restart(_calm(other, first.pause * case.LONGER))
         for run in (first, second):
             _require_well(run, beginning.invariants)
-        noise = states.noise_of(first.states[-1], second.states[-1])
+        noise = states.noise_of(first.states[-1], restarted)
         noise |= states.brought_up_to_date(second.states[-1], restarted)
         expected = Expected([first.states[-1]], noise, pause=max(first.pause, second.pause))
         chosen = subject.find(base.cluster, beginning, wanted)

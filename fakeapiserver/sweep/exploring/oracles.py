@@ -98,11 +98,10 @@ class Judge(Struct, frozen=True):
         """The differences from an object that is created with the spec."""
         if created is None or self._is_rejected(created, there):
             return []
-        found = [
-            each
-            for each in self._differences(created.state, there.state, self.title)
-            if f"{each.title} {each.path}" not in created.outdated
-        ]
+        found = self._differences(created.state, there.state, self.title)
+        if created.former is not None:  # what a restart brings up to date is right both ways
+            before = self._differences(created.former, there.state, self.title)
+            found = [each for each in found if any(excuses.overlap(each, other) for other in before)]
         return self._unexcused(found, self.learnt, there.state)[:_MOST]
 
     def _of_return(self, trial: Trial, name: str) -> list[Difference]:

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster.cluster import Cluster
 from fakeapiserver.evidence.requests import RequestList
-from fakeapiserver.sweep import case, invariants, states
+from fakeapiserver.sweep import case, invariants
 from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.clusters import Base
 from fakeapiserver.sweep.exploring import cases, subject
@@ -28,15 +28,15 @@ _MANY: Final = 10
 
 class Seen(Struct):
     """The cluster after a step. `restless`: what doesn't come to rest, or "". `refused`: writes of the operator that the API server finally
-    refused as invalid. `broken`: invariants that don't hold, with the words of their assertions. `outdated`: fields of statuses that a
-    restart of the operator brings up to date. `told`: whether the operator has written an Event."""
+    refused as invalid. `broken`: invariants that don't hold, with the words of their assertions. `former`: the state before the
+    operator was started again, if it was. `told`: whether the operator has written an Event."""
 
     state: State
     restless: str = ""
     panics: Sequence[str] = ()
     refused: Sequence[str] = ()
     broken: Sequence[tuple[str, str]] = ()
-    outdated: frozenset[str] = frozenset()
+    former: State | None = None
     told: bool = False
 
 
@@ -118,8 +118,7 @@ def _created(target: Target, chosen: Subject, tried: Case, pause: float) -> Seen
         raise
     if not run.states:
         return None
-    outdated = states.brought_up_to_date(run.states[-1], restarted)
-    return structs.replace(_seen(run, len(run.states) - 1, target), outdated=outdated)
+    return structs.replace(_seen(run, len(run.states) - 1, target), state=restarted, former=run.states[-1])
 
 
 def _moving(chosen: Subject, tried: Case, number: int) -> Step:

@@ -225,11 +225,8 @@ def test_a_spec_that_the_operator_refuses(created: State, there: State, found: s
     assert subjects(created, there, None, {**state(config("1")), **given}) == found
 
 
-def test_a_status_that_a_restart_brings_up_to_date() -> None:
-    created, there = state(phase="Creating"), state(phase="Running")
-    trial = Trial(Seen(created, outdated=frozenset((f"{SITE} status.phase",))), Seen(there), None)
-    assert Judge(there, SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2") == []
-    trial.created = Seen(created)
-    assert [each.subject for each in Judge(there, SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2")] == [
-        "sites.example.com status.phase"
-    ]
+@pytest.mark.parametrize(("former", "restarted"), [("1", "2"), ("2", "1"), ("1", "1")])
+def test_what_a_restart_brings_up_to_date(former: str, restarted: str) -> None:
+    trial = Trial(Seen(state(config(restarted)), former=state(config(former))), Seen(state(config("2"))), None)
+    found = Judge(state(config("0")), SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2")
+    assert [each.subject for each in found] == (["configmaps data.a"] if former == restarted else [])

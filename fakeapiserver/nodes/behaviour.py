@@ -100,7 +100,7 @@ class ContainerBehaviour(Struct, frozen=True):
     - runs_for: how long it runs; None: until it is stopped.
     - exit_codes: of its first run, its second, and so on; the last one is for all further runs.
     - message: its termination message.
-    - ready_after: when its readiness probe succeeds, counted from its start; None: never. Without a probe it is ready at once.
+    - ready_after: when its readiness probe succeeds, counted from its start; None: never. Without a probe it is ready then.
     - started_after: when its startup probe succeeds, counted from its start; None: never.
     - unhealthy_after: when its liveness probe begins to fail, counted from its start; None: never.
     - probes: how its probes fail, by kind: startup, readiness, liveness.

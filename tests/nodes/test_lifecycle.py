@@ -196,6 +196,8 @@ PROBED = {"containers": [{"name": "c", "image": "x", "readinessProbe": {"httpGet
         (PROBED, {}, 0, "True"),
         (PROBED, {"ready_after": 5.0}, 4, "False ContainersNotReady containers with unready status: [c]"),
         (PROBED, {"ready_after": 5.0}, 5, "True"),
+        ({}, {"ready_after": 5.0}, 4, "False ContainersNotReady containers with unready status: [c]"),
+        ({}, {"ready_after": 5.0}, 5, "True"),
         (PROBED, {"ready_after": None}, 3600, "False ContainersNotReady containers with unready status: [c]"),
         (
             {"readinessGates": [{"conditionType": "example.com/lb"}]},

@@ -108,12 +108,13 @@ class Probes:
         return self._since + self._started
 
     def is_ready(self, now: float) -> bool:
-        """Reports whether its readiness probe says so; a container without one is ready at once, or never where its script wants that."""
+        """Reports whether its readiness probe says so; a container without one is ready when its script wants that, which is at once if the
+        script doesn't say."""
         at, probe = now - self._since, self._readiness
         if at < self._started:
             return False
         if probe is None:
-            return self._ready_after == 0.0
+            return at >= self._ready_after
         return not any(
             (0.0 if probe.is_initial(no) else probe.counts(no)) <= at < probe.passes(no) for no in probe.noes
         )
@@ -123,6 +124,8 @@ class Probes:
         times = [self._started]
         if (probe := self._readiness) is not None:
             times += [at for no in probe.noes for at in (probe.counts(no), probe.passes(no))]
+        else:
+            times.append(self._ready_after)
         return (self._since + at for at in times if now - self._since < at < math.inf)
 
     @property

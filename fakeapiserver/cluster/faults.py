@@ -39,6 +39,17 @@ class AsyncFault:
         """The number of requests that matched, struck or not."""
         return self._active.turns.seen
 
+    @property
+    def revision(self) -> int:
+        """The revision of the cluster when the last request was struck, 0 before the first one."""
+        return self._active.revision
+
+    async def stay_at(self, revision: int) -> None:
+        """Lets the API server of a fault with `stale=True` stay at an earlier revision than that at which the fault was added. For faults
+        that have struck nothing yet."""
+        if self._active.lag is not None:
+            self._active.lag.stay_at(revision)
+
     async def wait(self, hits: int = 1, timeout: float = 10.0) -> None:
         """Returns when so many requests were struck. Raises TimeoutError after `timeout` real seconds."""
         await self._active.wait(hits, timeout)
@@ -77,7 +88,13 @@ class Fault(Blocking[AsyncFault]):
         """The number of requests that matched, struck or not."""
         return self._core.seen
 
+    @property
+    def revision(self) -> int:
+        """The revision of the cluster when the last request was struck, 0 before the first one."""
+        return self._core.revision
+
     wait = blocking(AsyncFault.wait)
+    stay_at = blocking(AsyncFault.stay_at)
     remove = blocking(AsyncFault.remove)
 
     def __enter__(self) -> Self:

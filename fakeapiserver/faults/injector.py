@@ -50,6 +50,7 @@ class ActiveFault:
         self.turns = Turns(fault.schedule, begun, dice)
         self.removed = asyncio.Event()
         self.lag: Lag | None = None
+        self.revision = 0
         self.watchers: set[Watcher] = set()
         self._states = StateCounter(fault.unobserved)
         self._struck = asyncio.Condition()
@@ -180,6 +181,7 @@ class Faults:
             if not await active.matcher.matches(request, read) or not active.turns.take(self._clock.monotonic()):
                 continue
             self._mark(request, active)
+            active.revision = self._storage.revision
             await self._strike(request, active)
             fault = active.fault
             if fault.reset == "before":

@@ -38,6 +38,10 @@ class Lag:
             return self._storage.revision
         return self._start if not self._behind else max(1, self._storage.revision - self._behind)
 
+    def stay_at(self, revision: int) -> None:
+        """Lets a server that stays where it is stay at an earlier revision, before it has served anything."""
+        self._start = revision
+
     def watcher(self, source: Watcher) -> Watcher:
         """Returns a watcher with the events of `source` that the server knows."""
         # Woken by every write, since each lets older events through.

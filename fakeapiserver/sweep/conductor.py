@@ -237,7 +237,7 @@ class Conductor:
                 self._cluster.restart(compact=True)
                 self._clear()
             case "stale":
-                self._freeze()
+                self._freeze().stay_at(fault.revision)
                 fault.remove()
                 self._faults.remove(fault)
 
@@ -304,14 +304,16 @@ class Conductor:
                     namespace=point.namespace or None,
                 )
 
-    def _freeze(self) -> None:
+    def _freeze(self) -> Fault:
         """The API server of all later starts of the operator stays at the state of now."""
         started = len({entry.user for entry in self._cluster.requests.all().by(user=self._users)})
         users = [f"{self._users.removesuffix('*')}{number}" for number in range(started + 1, started + 10)]
         resource = self._perturbation.resource if self._perturbation is not None else ""
         where: dict[str, Any] = {**self._of_resource(resource)}
-        self._faults.append(self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True, **where))
+        fault = self._cluster.faults.add(verb=["get", "list", "watch"], user=users, stale=True, **where)
+        self._faults.append(fault)
         self._frozen = True
+        return fault
 
     # ------------------------------------------------------------ faults
 

@@ -355,6 +355,16 @@ def test_a_lagging_server_serves_old_states(cluster: Cluster, client: Client) ->
     assert client.ask("GET", f"{MAPS}/new?resourceVersion=0", agent="old").status == 200
 
 
+def test_a_lagging_server_stays_at_the_revision_of_a_hit(cluster: Cluster, client: Client) -> None:
+    with cluster.faults.add(user_agent="noted", status=503) as noted:
+        client.ask("GET", f"{MAPS}/a", agent="noted")
+        client.patch("a", x="2")
+        with cluster.faults.add(stale=True, user_agent="old") as stale:
+            stale.stay_at(noted.revision)
+            seen = client.ask("GET", f"{MAPS}/a?resourceVersion=0", agent="old")
+    assert seen.body["data"] == {"x": "1"}
+
+
 def test_pages_expire(cluster: Cluster, client: Client) -> None:
     client.create("b")
     page = client.ask("GET", f"{MAPS}?limit=1").body["metadata"]["continue"]

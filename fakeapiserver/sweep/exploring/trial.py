@@ -111,7 +111,7 @@ def _created(target: Target, chosen: Subject, tried: Case, pause: float) -> Seen
     scenario = subject.with_manifest(target.scenario, chosen.manifest, manifest)
     try:
         timing = structs.replace(target.timing, calm=pause * case.LONGER)
-        run, restarted = case.run_with_restart(structs.replace(target, scenario=scenario, timing=timing))
+        run, restarted = _undisturbed(structs.replace(target, scenario=scenario, timing=timing))
     except case.StepFailed as failed:
         if isinstance(failed.__cause__, StatusError):
             return None
@@ -119,6 +119,15 @@ def _created(target: Target, chosen: Subject, tried: Case, pause: float) -> Seen
     if not run.states:
         return None
     return structs.replace(_seen(run, len(run.states) - 1, target), state=restarted, former=run.states[-1])
+
+
+def _undisturbed(target: Target) -> tuple[Run, State]:
+    """Runs the scenario as `case.run_with_restart` does. An operator that ends by itself is started again, a few times."""
+    try:
+        return case.run_with_restart(target)
+    except case.DoesNotStart:
+        run = case.run(target, expected=Expected(()))
+        return run, run.states[-1] if run.states else {}
 
 
 def _moving(chosen: Subject, tried: Case, number: int) -> Step:

@@ -21,12 +21,14 @@ CLAIM: Final = gvk("v1", "PersistentVolumeClaim")
 CONFIG_MAP: Final = gvk("v1", "ConfigMap")
 SECRET: Final = gvk("v1", "Secret")
 SERVICE: Final = gvk("v1", "Service")
+DISRUPTION_BUDGET: Final = gvk("policy/v1", "PodDisruptionBudget")
 POD: Final = gvk("v1", "Pod")
 STATEFUL_SET: Final = gvk("apps/v1", "StatefulSet")
 FINALIZER: Final = "example.com/cleanup"
 INTEGER: Final = {"type": "integer", "minimum": 0, "maximum": 5}
 BOOLEAN: Final = {"type": "boolean"}
 TEXT: Final = {"type": "string", "maxLength": 20}
+TEXTS: Final = {"type": "object", "additionalProperties": TEXT}
 
 Object = dict[str, Any]
 
@@ -101,6 +103,11 @@ def stateful_set(parent: Object, replicas: int, **container: Any) -> Object:
     selector = {"matchLabels": {"database": name}}
     spec = {"serviceName": name, "replicas": replicas, "selector": selector, "template": template, **_AT_ONCE}
     return child(parent, STATEFUL_SET, name, {"spec": spec})
+
+
+def service(parent: Object, name: str, port: int = 5432) -> Object:
+    """A Service with one port."""
+    return child(parent, SERVICE, name, {"spec": {"ports": [{"name": "sql", "port": port}]}})
 
 
 def pod(parent: Object, name: str) -> Object:

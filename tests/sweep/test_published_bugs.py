@@ -13,43 +13,43 @@ from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.sweep import Learnt
 from tests.examples.operators_with_bugs import (
     a_size_in_between,
+    claims_of_pods_that_end,
     claims_of_the_former_database,
     cleanup_of_what_is_left,
     databases,
+    decommissioned_in_vain,
     goes_on_after_its_end,
     gone_between_two_reads,
     half_of_a_pair,
+    made_again_as_in_the_past,
     orphans_of_a_past_size,
+    owned_by_the_former_database,
     part_disabled_in_the_past,
     resize_forgotten,
     restart_forgotten,
+    scale_down_refused,
+    scaled_down_to_a_past_size,
     status_written_last,
 )
 
 PATTERNS = [
     a_size_in_between,
+    claims_of_pods_that_end,
     claims_of_the_former_database,
     cleanup_of_what_is_left,
+    decommissioned_in_vain,
     goes_on_after_its_end,
     gone_between_two_reads,
     half_of_a_pair,
+    made_again_as_in_the_past,
     orphans_of_a_past_size,
+    owned_by_the_former_database,
     part_disabled_in_the_past,
     resize_forgotten,
     restart_forgotten,
+    scale_down_refused,
+    scaled_down_to_a_past_size,
     status_written_last,
-]
-
-
-# Those whose whole plan is swept with the repaired operator.
-SWEPT = [
-    claims_of_the_former_database,
-    goes_on_after_its_end,
-    gone_between_two_reads,
-    half_of_a_pair,
-    orphans_of_a_past_size,
-    part_disabled_in_the_past,
-    restart_forgotten,
 ]
 
 
@@ -58,7 +58,7 @@ def name(pattern: ModuleType) -> str:
 
 
 def target(pattern: ModuleType, bug: bool) -> Target:
-    document = databases.scenario(pattern.SPEC, pattern.STEPS)
+    document = databases.scenario(pattern.SPEC, pattern.STEPS, getattr(pattern, "NODES", 0))
     return Target(InProcess(partial(pattern.setup, bug=bug)), scenario.of_document(document, Path(), name(pattern)))
 
 
@@ -89,7 +89,7 @@ def test_a_surprise_shows_the_bug_and_not_the_repaired_operator(pattern: ModuleT
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("pattern", SWEPT, ids=name)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=name)
 def test_the_repaired_operator_passes_the_whole_plan(pattern: ModuleType) -> None:
     repaired = target(pattern, bug=False)
     learnt = sweep.learn(repaired)

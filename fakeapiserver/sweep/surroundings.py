@@ -1,5 +1,6 @@
 """The surroundings of an operator in a scenario: its environment, its webhooks, and what the containers of simulated pods do."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,9 @@ from fakeapiserver.cluster.processes import pod
 from fakeapiserver.cluster.processes.pod import Pod
 from fakeapiserver.server.control.nodes import Script
 
-FIELDS: Final = frozenset(("crds", "nodes", "env", "webhooks", "webhookPort", "stages", "scripts", "isolate"))
+FIELDS: Final = frozenset(
+    ("crds", "nodes", "env", "webhooks", "webhookPort", "stages", "scripts", "isolate", "sidecar")
+)
 _MOST_NODES: Final = 1000
 _LAST_PORT: Final = 65535
 
@@ -23,7 +26,7 @@ _LAST_PORT: Final = 65535
 class Surroundings(Struct, frozen=True):
     """`env`: variables of the operator's environment. `has_webhooks`: no step begins before its webhook server answers. `scripts`: as
     `cluster.nodes.script` takes them. `fixed_port`: where the operator serves webhooks, 0 for a port that it is given. `is_isolated`: it
-    runs in a pod of its own, in this namespace."""
+    runs in a pod of its own, in this namespace, and beside a `sidecar`, a command."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     has_webhooks: bool = False
@@ -31,6 +34,7 @@ class Surroundings(Struct, frozen=True):
     fixed_port: int = 0
     is_isolated: bool = False
     namespace: str = "default"
+    sidecar: Sequence[str] = ()
 
     @property
     def runs_alone(self) -> bool:
@@ -42,7 +46,9 @@ class Surroundings(Struct, frozen=True):
         if not self.is_isolated:
             return None
         port = urlsplit(cluster.url).port or 0
-        return Pod(port, cluster.user_token(user, groups), cluster.ca.decode(), self.namespace, self.fixed_port)
+        return Pod(
+            port, cluster.user_token(user, groups), cluster.ca.decode(), self.namespace, self.fixed_port, self.sidecar
+        )
 
     def prepare(self, cluster: Cluster) -> None:
         """Scripts the nodes of a new cluster. A fork has the scripts of its origin."""
@@ -75,7 +81,9 @@ def read(document: Mapping[str, Any], folder: Path, name: str) -> tuple[ClusterO
         raise ValueError(f"{name}: scripts need simulated nodes: add `nodes: 1`")
     has_webhooks = bool(webhooks) or "webhookPort" in document
     env = _environment(document, name)
-    return options, Surroundings(env, has_webhooks, scripts, port, is_isolated, _namespace(document))
+    return options, Surroundings(
+        env, has_webhooks, scripts, port, is_isolated, _namespace(document), _sidecar(document, name)
+    )
 
 
 def _is_isolated(document: Mapping[str, Any], name: str) -> bool:
@@ -85,6 +93,18 @@ def _is_isolated(document: Mapping[str, Any], name: str) -> bool:
     if value and (problem := pod.problem()):
         raise ValueError(f"{name}: isolate: {problem}")
     return value
+
+
+def _sidecar(document: Mapping[str, Any], name: str) -> Sequence[str]:
+    value = document.get("sidecar") or ""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: sidecar is a command, not {value!r}")
+    if value and not document.get("isolate"):
+        raise ValueError(f"{name}: a sidecar needs a network that it shares with the operator: add `isolate: true`")
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: sidecar: {error}") from None
 
 
 def _namespace(document: Mapping[str, Any]) -> str:

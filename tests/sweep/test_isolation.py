@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,31 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
+SIDECAR = """
+import socket, sys
+listener = socket.create_server(("0.0.0.0", 6379))
+while True:
+    connection, _ = listener.accept()
+    connection.sendall(b"pong")
+    connection.close()
+"""
+CALL = """
+import socket, sys, time
+deadline = time.monotonic() + 20
+while True:
+    try:
+        print(socket.create_connection((sys.argv[1], 6379)).recv(9).decode())
+        break
+    except ConnectionRefusedError:
+        assert time.monotonic() < deadline
+"""
+NAME = """
+import socket, sys
+try:
+    print(socket.gethostbyname(sys.argv[1]))
+except OSError as error:
+    print(type(error).__name__)
+"""
 FAREWELL = """
 import os, signal, sys, urllib.request
 def stop(*_):
@@ -70,10 +95,12 @@ def _namespaces_are_allowed() -> None:
 
 
 @contextmanager
-def operator_in(cluster: Cluster, script: str, *arguments: str) -> Iterator[OperatorProcess]:
+def operator_in(
+    cluster: Cluster, script: str, *arguments: str, sidecar: Sequence[str] = ()
+) -> Iterator[OperatorProcess]:
     """The script as an operator that runs in a pod."""
     command = CommandLine.of([sys.executable, "-c", script, *arguments])
-    operator = OperatorProcess(command, surroundings=Surroundings(is_isolated=True, namespace="shop"))
+    operator = OperatorProcess(command, surroundings=Surroundings(is_isolated=True, namespace="shop", sidecar=sidecar))
     try:
         operator.start(cluster, "operator", ["system:masters"])
         yield operator
@@ -101,6 +128,21 @@ def test_addresses_of_pods_refuse_connections(address: str) -> None:
     with Cluster() as cluster, operator_in(cluster, ADDRESS, address) as operator:
         assert operator.wait(20)
         assert operator.output().strip() == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize("address", ["10.244.0.7", "db-0.db", "db.shop.svc", "db.other.svc.cluster.local"])
+def test_a_sidecar_answers_for_pods_and_services(address: str) -> None:
+    sidecar = [sys.executable, "-c", SIDECAR]
+    with Cluster() as cluster, operator_in(cluster, CALL, address, sidecar=sidecar) as operator:
+        assert operator.wait(20)
+        assert operator.output().strip() == "pong"
+
+
+@pytest.mark.parametrize(("name", "address"), [("localhost", "127.0.0.1"), ("example.com.", "gaierror")])
+def test_other_names(name: str, address: str) -> None:
+    with Cluster() as cluster, operator_in(cluster, NAME, name) as operator:
+        assert operator.wait(20)
+        assert operator.output().strip() == address
 
 
 def test_the_api_server_is_there_until_a_stopped_program_has_ended() -> None:
@@ -178,6 +220,19 @@ def test_a_scenario_that_cannot_be_isolated(
     monkeypatch.setattr(pod, "problem", lambda: problem)
     with pytest.raises(ValueError, match=sentence):
         test_webhooks.read(tmp_path, isolate=value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"sidecar": "./redis"}, "a sidecar needs a network that it shares with the operator: add `isolate: true`"),
+        ({"sidecar": ["./redis"], "isolate": True}, "sidecar is a command, not"),
+        ({"sidecar": "'./redis", "isolate": True}, "sidecar: No closing quotation"),
+    ],
+)
+def test_a_wrong_sidecar(fields: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        test_webhooks.read(tmp_path, **fields)
 
 
 @pytest.mark.parametrize("fields", [{}, {"isolate": True}], ids=["shared", "isolated"])

@@ -1,10 +1,10 @@
 """Starts a program in a network and a mount namespace of its own, as if it ran alone in a pod (Linux).
 
 Its arguments are the path of a JSON file, the `Plan`, and the program with its arguments, which takes this process's place. In the
-namespace all ports are free, the addresses of pods and Services refuse connections at once, and the files of a service account are there.
-Two processes, which end with the program, join what the namespace divides: the API server's port leads from inside to outside, the port of
-webhooks from outside to inside. Without arguments it only finds out whether such namespaces are allowed. It imports nothing of this
-package, since each start pays for it.
+namespace all ports are free, the addresses and names of pods and Services lead to itself, and the files of a service account are there.
+Processes that end with the program join what the namespace divides: the API server's port leads from inside to outside, the port of
+webhooks from outside to inside. A sidecar may run beside the program. Without arguments it only finds out whether such namespaces are
+allowed. It imports nothing of this package, since each start pays for it.
 """
 
 import ctypes
@@ -38,6 +38,11 @@ _ADDRESSES: Final = {
     "lo:2": ("100.64.255.254", "192.0.0.0"),
     "lo:3": ("192.168.255.254", "128.0.0.0"),
 }
+_RESOLVER: Final = Path("/etc/resolv.conf")
+_SUFFIXES: Final = (b".svc", b".svc.cluster.local")
+_SERVICE: Final = "10.96.255.254"
+_NO_ERROR, _NO_SUCH_NAME = 0x8180, 0x8183
+_A, _INTERNET = 1, 1
 _CHUNK: Final = 1 << 16
 _RESET: Final = struct.pack("ii", 1, 0)
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -46,11 +51,13 @@ _PATIENCE: Final = 5.0
 
 
 class Plan(NamedTuple):
-    """`api_port`: the API server's. `webhooks`: the port outside and the one inside, or none. `files`: texts of the service account."""
+    """`api_port`: the API server's. `webhooks`: the port outside and the one inside, or none. `files`: texts of the service account.
+    `sidecar`: the words of a command, or none."""
 
     api_port: int
     webhooks: Sequence[int]
     files: Mapping[str, str]
+    sidecar: Sequence[str]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -86,6 +93,12 @@ def _start(plan: Plan) -> None:
         inner.close()
         _relay(outer, plan.webhooks[1])
     _fill(plan.files)
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.bind((_HOST, 53))
+    if _forks():
+        _resolve(names)
+    if plan.sidecar and _forks():
+        os.execvp(plan.sidecar[0], [*plan.sidecar])
 
 
 def _divide() -> None:
@@ -132,7 +145,42 @@ def _fill(files: Mapping[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
+    if _RESOLVER.exists():
+        _mount(str(_resolver_file(folder, files)), _RESOLVER.resolve(), "", _BIND)
     os.close(before)
+
+
+def _resolver_file(folder: Path, files: Mapping[str, str]) -> Path:
+    """The file by which programs find the names of a pod's namespace."""
+    path = folder / ".resolv.conf"
+    namespace = files.get("namespace", "default")
+    path.write_text(
+        f"nameserver {_HOST}\nsearch {namespace}.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
+    )
+    return path
+
+
+def _resolve(names: socket.socket) -> None:
+    """Gives all names of Services, and of pods of Services, one address. Never returns."""
+    while True:
+        query, client = names.recvfrom(512)
+        with suppress(IndexError, OSError, struct.error):
+            names.sendto(_answer(query), client)
+
+
+def _answer(query: bytes) -> bytes:
+    """The answer to a question of DNS."""
+    end, labels = 12, []
+    while length := query[end]:
+        labels.append(query[end + 1 : end + 1 + length])
+        end += 1 + length
+    kind: int = struct.unpack_from("!H", query, end + 1)[0]
+    is_known = b".".join(labels).lower().endswith(_SUFFIXES)
+    has_address = is_known and kind == _A
+    flags = _NO_ERROR if is_known else _NO_SUCH_NAME
+    head = query[:2] + struct.pack("!HHHHH", flags, 1, int(has_address), 0, 0)
+    address = struct.pack("!HHHIH4s", 0xC00C, _A, _INTERNET, 5, 4, socket.inet_aton(_SERVICE)) if has_address else b""
+    return head + query[12 : end + 5] + address
 
 
 def _mount(source: str, target: Path, kind: str, flags: int) -> None:

@@ -20,13 +20,14 @@ _PLAN: Final = "pod.json"
 
 class Pod(Struct, frozen=True):
     """`api_port`: the API server's port. `token`, `ca`, `namespace`: the files of its service account. `webhook_port`: the port on
-    which the program serves webhooks; 0: the same as the cluster's."""
+    which the program serves webhooks; 0: the same as the cluster's. `sidecar`: a command that runs beside it."""
 
     api_port: int
     token: str
     ca: str
     namespace: str = "default"
     webhook_port: int = 0
+    sidecar: Sequence[str] = ()
 
     def webhook_port_of(self, webhooks: WebhookAddress) -> int:
         """The port on which the program has to listen for webhooks."""
@@ -38,6 +39,7 @@ class Pod(Struct, frozen=True):
             "api_port": self.api_port,
             "webhooks": [webhooks.port, self.webhook_port_of(webhooks)] if webhooks is not None else [],
             "files": {"namespace": self.namespace, "token": self.token, "ca.crt": self.ca},
+            "sidecar": self.sidecar,
         }
         path = folder / _PLAN
         path.write_text(json.dumps(plan), encoding="utf-8")

@@ -143,6 +143,7 @@ LAZY: Final = {
         "fakeapiserver.auth.authorizers.abac",
         "fakeapiserver.auth.authorizers.webhook",
         "fakeapiserver.registry.resource",
+        "fakeapiserver.server.etcd.backend",
         "fakeapiserver.server.filters.audit.auditor",
         "fakeapiserver.server.filters.audit.backends",
         "fakeapiserver.server.filters.audit.policy",

@@ -245,7 +245,13 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "step-controllers": ("step_controllers", read_list),
     "crds": ("crds", paths("crds")),
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
+    "etcd-cafile": ("etcd.cafile", text("etcd-cafile")),
+    "etcd-certfile": ("etcd.certfile", text("etcd-certfile")),
     "etcd-compaction-interval": ("etcd_compaction_interval", _seconds),
+    "etcd-keyfile": ("etcd.keyfile", text("etcd-keyfile")),
+    "etcd-prefix": ("etcd.prefix", text("etcd-prefix")),
+    "etcd-servers": ("etcd.servers", read_list),
+    "event-ttl": ("etcd.event_ttl", _seconds),
     "enable-aggregator-routing": ("enable_aggregator_routing", read_boolean),
     "enable-admission-plugins": ("enable_admission_plugins", read_list),
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
@@ -288,6 +294,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "service-account-signing-key-file": ("service_account_signing_key_file", _file),
     "service-cluster-ip-range": ("service_cluster_ip_range", _ip_range),
     "kubernetes-service-node-port": ("kubernetes_service_node_port", read_integer),
+    "storage-media-type": ("etcd.media_type", str),
     "service-node-port-range": ("service_node_port_range", _port_range),
     "tls-cert-file": ("tls_cert_file", Path),
     "tls-private-key-file": ("tls_private_key_file", Path),
@@ -367,7 +374,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.warnings += feature_gates.leaving_warnings(
             minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates
         )
-    if unheeded or "runtime-config" in parsed.given:
+    if unheeded or parsed.given.keys() & {"runtime-config", "storage-media-type"}:
         _check_unheeded(parsed, unheeded)
     return parsed
 

@@ -57,6 +57,11 @@ _KEY_NAMES: Final = {
 }
 
 
+def key_name(row: APIResource) -> str:
+    """The resource in its keys in storage."""
+    return _KEY_NAMES.get(row.gvr.group_resource, row.gvr.resource)
+
+
 class RequestScopes(Struct, kw_only=True, dict=True):
     """Creates and keeps the scopes of all served resources.
 
@@ -222,7 +227,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
                 gvr=row.gvr,
                 versions=Versions(gvk, lambda api_version: self.kind_in(gvk, api_version), built_in_encoder(arrange)),
                 namespaced=row.namespaced,
-                prefix=prefix_of(_KEY_NAMES.get(group_resource, row.gvr.resource)),
+                prefix=prefix_of(key_name(row)),
                 strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
                 storage=self.storage,
                 admission=self.services.admission,

@@ -5,7 +5,6 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.data_directory import DataDirectory
+    from fakeapiserver.server.etcd.backend import EtcdBackend
     from fakeapiserver.server.outage import Listener
 
 
@@ -83,13 +83,14 @@ class APIServer:
         front_proxy: FrontProxy | None = None,
         storage: MVCC | None = None,
         directory: "DataDirectory | None" = None,
+        etcd: "EtcdBackend | None" = None,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
         self._is_fresh = storage is None
         self.chance = Chance(config.seed, 0 if storage is None else storage.revision)
-        new_storage = MemoryStorage if directory is None else partial(directory.new_storage, self.clock)
-        self.storage = new_storage(storage, self.chance)
+        self._etcd = etcd
+        self.storage = self._new_storage(storage, directory)
         self.started = self.clock.now()
         self.address = f"{config.bind_address}:{config.secure_port}"
         self._tasks: list[asyncio.Task[None]] = []
@@ -132,6 +133,15 @@ class APIServer:
             else NoRequestLog()
         )
         self.application = Application(self._new_chain())
+
+    def _new_storage(self, state: MVCC | None, directory: "DataDirectory | None") -> MemoryStorage:
+        if self._etcd is not None:
+            return self._etcd.new_storage(self.chance)
+        return (
+            MemoryStorage(state, self.chance)
+            if directory is None
+            else directory.new_storage(self.clock, state, self.chance)
+        )
 
     def _new_scopes(self) -> RequestScopes:
         return RequestScopes(
@@ -234,6 +244,10 @@ class APIServer:
 
     async def start(self) -> None:
         """Stores the objects of a fresh server, unless it has a state already, and starts the background tasks."""
+        if self._etcd is not None and await self._etcd.open(self.scopes):
+            await self.custom_resources.sync()
+            self._etcd.index_again()
+            self.scopes.load_allocations()
         if self._is_fresh:
             await self._upkeep.store()
         else:
@@ -248,6 +262,7 @@ class APIServer:
             *self.access.background,
             *(self._auditor.background if self._auditor is not None else ()),
             *self._upkeep.background,
+            *(self._etcd.background(self.config) if self._etcd is not None else ()),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]
         # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.

@@ -23,6 +23,7 @@ from fakeapiserver.nodes.stages import sources
 from fakeapiserver.server import adopting, data_directory
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.etcd import backend as etcd_backend
 from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import RequestingContext, Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
@@ -74,6 +75,7 @@ class LocalServer:
         self._directory: DataDirectory | None = None
         if config.data_dir is not None:
             config, origin = self._open(config.data_dir, config, origin)
+        self._etcd = etcd_backend.EtcdBackend(config.etcd) if config.etcd.servers else None
         self.config = config
         self.listens = listens
         self.origin = origin
@@ -156,6 +158,7 @@ class LocalServer:
             front_proxy=certificates.front_proxy,
             storage=origin.storage.fork() if origin is not None and origin.storage is not None else None,
             directory=self._directory,
+            etcd=self._etcd,
         )
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)

@@ -12,6 +12,15 @@ def stamp(value: bytes, offset: int, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[:offset], revision, value[offset:])
 
 
+def unstamped(value: bytes, offset: int) -> bytes:
+    """The bytes without the revision that `stamp` has put there.
+
+    >>> unstamped(b'{"metadata":{"resourceVersion":"7","name":"a"}}', 13)
+    b'{"metadata":{"name":"a"}}'
+    """
+    return value[:offset] + value[value.index(b",", offset) + 1 :]
+
+
 def restamp(value: bytes, offset: int, revision: int) -> bytes:
     """Replaces the revision of bytes that have one."""
     return b'%b"resourceVersion":"%d"%b' % (value[:offset], revision, value[value.index(b",", offset) :])

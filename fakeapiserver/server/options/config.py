@@ -123,6 +123,18 @@ OLDER_FEATURE_GATES: Final = (
 )
 
 
+class EtcdOptions(Struct, kw_only=True):
+    """The etcd in which objects are stored, by upstream's names; without `servers` they are in memory. `event_ttl`: seconds."""
+
+    servers: tuple[str, ...] = ()
+    prefix: str = "/registry"
+    cafile: str = ""
+    certfile: str = ""
+    keyfile: str = ""
+    media_type: str = "application/vnd.kubernetes.protobuf"
+    event_ttl: float = 3600.0
+
+
 class Config(Struct, kw_only=True):
     """All fields have defaults that work: loopback, a free port, a CA made at start."""
 
@@ -201,6 +213,7 @@ class Config(Struct, kw_only=True):
     seed: int | None = None  # uids, names, addresses and orders follow from it; None: from chance
     stopped_at: float | None = None  # seconds since the epoch at which the clock stands from the start; None: it goes
     load: Path | None = None  # a saved state to start with
+    etcd: EtcdOptions = field(default_factory=EtcdOptions)
     data_dir: Path | None = None  # where the state is kept; None: in memory only
     sync: str = "full"  # what a write there survives: full (power loss), normal (the end of the process), off
     faults: tuple[Path, ...] = ()  # YAML files of faults, which exist from the start

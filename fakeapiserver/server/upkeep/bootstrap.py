@@ -5,6 +5,7 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -15,6 +16,7 @@ from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.storage.interface import KeyExists
 
 # Says since when unused service account tokens are looked for.
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
@@ -121,11 +123,12 @@ async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float
         scope = scopes.lookup(*row.gvr) if row is not None else None
         if scope is None or scope.store is None:
             continue
-        await store_object(scope, obj, stamp)
+        with suppress(KeyExists):  # another server has stored it
+            await store_object(scope, obj, stamp)
 
 
 async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
-    """Stores an object as it is, with a fresh identity and `stamp` for its times."""
+    """Stores an object as it is, with a fresh identity and `stamp` for its times. Raises KeyExists."""
     assert scope.store is not None
     meta = metadata(obj)
     key = scope.store.key(meta.get("namespace", ""), meta["name"])

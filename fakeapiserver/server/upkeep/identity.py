@@ -22,6 +22,7 @@ from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.write_request import WriteRequest
 from fakeapiserver.server.upkeep.bootstrap import store_object
+from fakeapiserver.storage.interface import KeyExists
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,10 @@ class IdentityLease:
         }
         lease = self._lease({"metadata": {"name": self.name, "namespace": _NAMESPACE}}, now)
         lease["metadata"]["managedFields"] = [entry]
-        await store_object(self._scope(), lease, rfc3339(now))
+        try:
+            await store_object(self._scope(), lease, rfc3339(now))
+        except KeyExists:  # of an earlier server of this machine
+            await self.renew()
 
     async def run(self) -> None:
         """Renews and collects until cancelled."""

@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/storageversion/{manager,updater}.go, pkg/endpoint
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
@@ -16,6 +17,7 @@ from fakeapiserver.apis.recorded import read_table
 from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.upkeep.bootstrap import store_object
+from fakeapiserver.storage.interface import KeyExists
 
 GATE: Final = "StorageVersionAPI"
 _GROUP, _VERSION, _RESOURCE = "internal.apiserver.k8s.io", "v1alpha1", "storageversions"
@@ -37,7 +39,8 @@ async def publish(scopes: RequestScopes, server_id: str) -> None:
     assert scope is not None
     stamp = rfc3339(scopes.clock.now())
     for obj in storage_versions(scopes.table.scheme, server_id):
-        await store_object(scope, obj, stamp)
+        with suppress(KeyExists):
+            await store_object(scope, obj, stamp)
 
 
 def storage_versions(scheme: Scheme, server_id: str) -> Iterator[Object]:

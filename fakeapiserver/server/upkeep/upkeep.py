@@ -67,7 +67,7 @@ class Upkeep:
         return [
             *([self._identity.run] if self._identity is not None else []),
             *([self._trust.run] if self._has_authorities else []),
-            *([self._compact] if self._config.etcd_compaction_interval else []),
+            *([self._compact] if self._config.etcd_compaction_interval and not self._config.etcd.servers else []),
             self._bootstrap.run,
             self._ip_repair.run,
             *([FlowSchemaStatus(self._scopes).run] if self._config.enable_priority_and_fairness else []),

@@ -89,6 +89,11 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
+def is_own_key(key: str) -> bool:
+    """Reports whether a key below `/registry` is one that API servers keep for themselves."""
+    return key[len(ROOT) + 1 :].partition("/")[0] in _OWN_KEYS
+
+
 def _object_at(key: str, value: bytes, below: str, version: str) -> Object:
     """Raises ValueError with the reason for which a key is no object of the API."""
     if not key.startswith(below):
@@ -96,10 +101,10 @@ def _object_at(key: str, value: bytes, below: str, version: str) -> Object:
     own = _OWN_KEYS.get(key[len(below) :].partition("/")[0])
     if own:
         raise ValueError(own)
-    return _decode(value, version)
+    return decode_value(value, version)
 
 
-def _decode(value: bytes, version: str) -> Object:
+def decode_value(value: bytes, version: str) -> Object:
     """The object in a value. Raises ValueError with the rest of a sentence whose subject is the key."""
     if value.startswith(_ENCRYPTED):
         raise ValueError(_encrypted(value))

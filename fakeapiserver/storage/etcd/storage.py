@@ -11,7 +11,7 @@ Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go, pkg/storage/cacher.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Self
 
@@ -41,7 +41,6 @@ from fakeapiserver.storage.interface import (
     KeyNotFound,
     ListQuery,
     ListResult,
-    Predicate,
     RequestTooLarge,
     ResourceVersionConflict,
     ResourceVersionTooLarge,
@@ -49,24 +48,28 @@ from fakeapiserver.storage.interface import (
     StoredObject,
 )
 from fakeapiserver.storage.keys import ROOT
-from fakeapiserver.storage.mvcc import page, removal
-from fakeapiserver.storage.versioner import stamp
-from fakeapiserver.storage.watch import BufferedWatcher
+from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.storage.mvcc import MVCC, Snapshot, page, removal
+from fakeapiserver.storage.versioner import stamp, unstamped
 
 # A key that nothing has: a read of it shows etcd's newest revision.
 _NO_KEY: Final = b"\0"
 
 
-class EtcdStorage:
-    """Implements storage.interface.Storage, for one event loop. `timeout`: the seconds for which a read waits for its revision."""
+class EtcdStorage(MemoryStorage):
+    """Implements storage.interface.Storage, for one event loop. `timeout`: the seconds for which a read waits for its revision.
+
+    What needs no waiting is inherited: it is read from the copy. A state of the past comes back by writes, with new revisions.
+    """
 
     def __init__(
         self, client: Client, values: Values, prefix: str = ROOT, chance: Chance = UNSEEDED, timeout: float = TIMEOUT
     ) -> None:
+        super().__init__(MVCC(), chance)
         self._client = client
         self._values = values
         self._timeout = timeout
-        self._cache = WatchCache(client, values, prefix, chance)
+        self._cache = WatchCache(client, values, self._mvcc, self._hub, prefix)
         self._leases = Leases(client, time.monotonic)
         # Whether the copy can be waited for; else consistent lists are read from etcd.
         self._trusts_progress = True
@@ -83,13 +86,6 @@ class EtcdStorage:
         self._trusts_progress = can_trust_progress((await self._client.status()).version)
         await self._cache.open()
 
-    @property
-    def revision(self) -> int:
-        return self._cache.revision
-
-    def generation(self, prefix: str) -> int:
-        return self._cache.mvcc.generation(prefix)
-
     # ------------------------------------------------------------------ writes
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
@@ -103,7 +99,7 @@ class EtcdStorage:
     async def update(
         self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
     ) -> StoredObject:
-        previous = self._cache.mvcc.get(key)
+        previous = self._mvcc.get(key)
         response = await self._put(key, expected_revision, Decoded(value, offset, index))
         if not response.succeeded:
             raise await self._refused(key, response)
@@ -114,7 +110,7 @@ class EtcdStorage:
 
     async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
         name = self._cache.key_in_etcd(key)
-        last = self._cache.mvcc.get(key)
+        last = self._mvcc.get(key)
         if last is None or last.mod_revision != (expected_revision or last.mod_revision):
             last = await self.get(key)  # the copy is behind
         while True:
@@ -175,7 +171,7 @@ class EtcdStorage:
 
     def _copied(self, key: str, revision: int) -> StoredObject | None:
         """The object in the copy, if it is at that revision still."""
-        stored = self._cache.mvcc.get(key)
+        stored = self._mvcc.get(key)
         return stored if stored is not None and stored.mod_revision == revision else None
 
     # ------------------------------------------------------------------- reads
@@ -183,7 +179,7 @@ class EtcdStorage:
     async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
         if minimum_revision and self._trusts_progress:
             await self._wait_for(minimum_revision)
-            return self._cache.mvcc.get(key)
+            return self._mvcc.get(key)
         response = await self._client.range(RangeRequest(self._cache.key_in_etcd(key)))
         if minimum_revision > response.header.revision:
             raise ResourceVersionTooLarge(response.header.revision)
@@ -206,7 +202,7 @@ class EtcdStorage:
                 raise
             return await self._listed(prefix, query)
         try:
-            return self._cache.mvcc.range(prefix, query)
+            return self._mvcc.range(prefix, query)
         except Compacted:
             return await self._listed(prefix, query)
 
@@ -228,26 +224,11 @@ class EtcdStorage:
         try:
             response = await self._client.range(RangeRequest(start, end, revision=query.revision))
         except RevisionCompacted:
-            raise Compacted(self._cache.mvcc.compacted) from None
+            raise Compacted(self._mvcc.compacted) from None
         except FutureRevision:
             raise ResourceVersionTooLarge(self.revision) from None
         objects = {stored.key: stored for stored in map(self._cache.stored, response.kvs) if stored is not None}
         return page([*objects], objects, query.revision or response.header.revision, query)
-
-    def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
-        return self._cache.hub.watch(prefix, revision, predicate)
-
-    async def delivered(self, key: str) -> None:
-        await self._cache.hub.delivered(key)
-
-    def get_now(self, key: str) -> StoredObject | None:
-        return self._cache.mvcc.get(key)
-
-    def list_now(self, prefix: str) -> ListResult:
-        return self._cache.mvcc.range(prefix)
-
-    def changes_now(self, revision: int) -> Iterator[tuple[StoredObject | None, StoredObject | None]]:
-        return ((change.previous, change.current) for change in self._cache.mvcc.changes_after(revision))
 
     # ------------------------------------------------------------------- upkeep
 
@@ -256,16 +237,52 @@ class EtcdStorage:
         await self._wait_for(revision)
         with suppress(RevisionCompacted):
             await self._client.compact(revision)
-        self._cache.mvcc.compact(revision)
+        self._mvcc.compact(revision)
+
+    async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+        """Brings a state back by writes, and ends open watches, as other backends do. etcd's revision can't be raised to `least`."""
+        await self.revert(snapshot)
+        self._hub.end_all()
+
+    async def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
+        """Writes objects of another storage; they get revisions of this etcd."""
+        for stored in objects:
+            await self._bring_back(stored)
+        self._hub.end_all()
+
+    async def revert(self, snapshot: Snapshot) -> None:
+        """Brings a state back by writes; open watches go on."""
+        now, then = self.snapshot().buckets, snapshot.buckets
+        for name, objects in now.items():
+            for key in objects.keys() - then.get(name, {}).keys():
+                with suppress(KeyNotFound):
+                    await self.delete(key)
+        for objects in then.values():
+            for stored in objects.values():
+                await self._bring_back(stored)
+
+    async def _bring_back(self, stored: StoredObject) -> None:
+        """Writes an object as it was, unless it is like that now."""
+        value = unstamped(stored.value, stored.offset)
+        while True:
+            current = await self.get(stored.key)
+            with suppress(ResourceVersionConflict, KeyExists, KeyNotFound):
+                if current is None:
+                    await self.create(stored.key, value, stored.offset, stored.index)
+                elif unstamped(current.value, current.offset) != value:
+                    expected = current.mod_revision
+                    await self.update(stored.key, value, stored.offset, stored.index, expected_revision=expected)
+                return
 
     async def differences(self) -> Sequence[str]:
         """The keys below the prefix whose objects in the copy aren't those in etcd, at one revision. For checks."""
         return await self._cache.differences()
 
-    def close(self) -> None:
-        self._cache.hub.end_all()
+    def reindex(self, prefix: str) -> None:
+        """Makes the indices below a prefix again, for what can be read better now."""
+        self._cache.reindex(prefix)
 
     async def finish(self) -> None:
-        """Called after the last write: ends the watch of etcd and the connections."""
+        """Ends the watch of etcd and the connections."""
         await self._cache.close()
         await self._client.close()

@@ -12,10 +12,9 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher (watch_cache.go, progress/); KEP-2
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Final
 
-from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
 from fakeapiserver.storage.etcd.messages import DELETE, KeyValue, RangeRequest, WatchCreateRequest, WatchResponse
@@ -25,7 +24,7 @@ from fakeapiserver.storage.etcd.watch_stream import WatchStream
 from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject
 from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.mvcc import MVCC, Change, removal
-from fakeapiserver.storage.versioner import stamp
+from fakeapiserver.storage.versioner import stamp, unstamped
 from fakeapiserver.storage.watch import Hub
 
 # Seconds between two requests for progress while a read waits, and before the first one: an event may be on its way.
@@ -44,12 +43,12 @@ log = logging.getLogger(__name__)
 class WatchCache:
     """`prefix` is where API servers keep their objects, e.g. `/registry`: keys begin with `/registry` here, whatever it is there."""
 
-    def __init__(self, client: Client, values: Values, prefix: str = ROOT, chance: Chance = UNSEEDED) -> None:
+    def __init__(self, client: Client, values: Values, mvcc: MVCC, hub: Hub, prefix: str = ROOT) -> None:
         self._client = client
         self._values = values
         self._prefix = f"/{prefix.strip('/')}"
-        self.mvcc = MVCC()
-        self.hub = Hub(self.mvcc, chance)
+        self.mvcc = mvcc
+        self.hub = hub
         # The objects of writes on their way, by key and bytes: they needn't be decoded when the watch brings them.
         self._sent: dict[tuple[str, bytes], Decoded] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
@@ -140,6 +139,16 @@ class WatchCache:
         response = await self._client.range(RangeRequest(start, prefix_end(start), revision=revision))
         there = {stored.key: stored.mod_revision for stored in map(self.stored, response.kvs) if stored is not None}
         return sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
+
+    def reindex(self, prefix: str) -> None:
+        """Makes the indices below a prefix again. The objects and their revisions stay."""
+        for stored in self.mvcc.range(prefix).items:
+            value = unstamped(stored.value, stored.offset)
+            data = self._values.encode(stored.key, value, stored.index)
+            with suppress(ValueError):
+                decoded = self._values.decode(stored.key, data)
+                if decoded is not None and decoded.index != stored.index:
+                    self.mvcc.reindex(stored.key, decoded.index)
 
     # ------------------------------------------------------------ the watch
 

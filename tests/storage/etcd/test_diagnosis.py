@@ -20,7 +20,6 @@ from fakeapiserver.storage.etcd.errors import (
     error_of,
 )
 from fakeapiserver.storage.etcd.versions import can_trust_progress
-from fakeapiserver.transport.free_ports import free_port
 
 OLD = b'HTTP/1.1 200 OK\r\n\r\n{"etcdserver":"2.3.8","etcdcluster":"2.3.0"}'
 
@@ -64,7 +63,7 @@ def test_what_responds_at_the_address(response: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        (f"http://127.0.0.1:{free_port()}", "can't be reached: connection refused"),
+        ("http://127.0.0.1:1", "can't be reached: connection refused"),
         ("unix:///no/such.sock", "can't be reached: no such file or directory"),
         ("http://no-such-host.invalid:2379", "can't be reached|the host of .* is unknown"),
     ],

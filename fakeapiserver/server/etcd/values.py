@@ -1,0 +1,143 @@
+"""Objects in etcd, as a real API server keeps them.
+
+Built-in kinds are protobuf, or JSON if --storage-media-type says so; custom resources, CustomResourceDefinitions and APIServices are JSON.
+Both are read always. Each object is in the version that its apiVersion names, without a resourceVersion.
+
+Upstream: k8s.io/apiserver/pkg/server/options/encryptionconfig, pkg/storage/etcd3/store.go, pkg/server/storage/storage_factory.go.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import protobuf
+from fakeapiserver.apis import protobuf as protobuf_messages
+from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.endpoints.scopes import RequestScopes, key_name
+from fakeapiserver.registry.generic import canonical
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.state.etcd import objects
+from fakeapiserver.storage.etcd.values import Decoded
+from fakeapiserver.storage.interface import Index
+from fakeapiserver.storage.keys import prefix_of, resource_of
+
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_EVENTS: Final = "events"
+# Resources of API servers that are built on the same storage, but always use JSON.
+_ALWAYS_JSON: Final = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
+
+
+class _Kind(Struct, frozen=True):
+    """A built-in resource: its group and name, and the store of its objects."""
+
+    resource: GroupResource
+    store: Store
+
+
+class ServerValues:
+    """The values of a server. `scopes` is set before the first object is read or written. `event_ttl`: seconds."""
+
+    scopes: RequestScopes
+
+    def __init__(self, media_type: str = PROTOBUF, event_ttl: int = 3600) -> None:
+        self._writes_protobuf = media_type == PROTOBUF
+        self._event_ttl = event_ttl
+        self._rows: dict[str, list[APIResource]] = {}
+        self._kinds: dict[str, _Kind | None] = {}
+        # The resources of which an object was read before their definition was there: their indices aren't complete.
+        self.unknown: set[str] = set()
+
+    @property
+    def _version(self) -> str:
+        return self.scopes.table.scheme.version
+
+    def seconds(self, key: str) -> int:
+        """Events expire."""
+        return self._event_ttl if resource_of(key) == _EVENTS else 0
+
+    # ------------------------------------------------------------------ writing
+
+    def encode(self, key: str, value: bytes, index: Index) -> bytes:
+        """Raises LookupError for a key of no resource."""
+        kind = self._builtin(key)
+        if kind is None:
+            return self._custom_document(key, value, index)
+        gvk = kind.store.gvk
+        if not self._writes_protobuf or kind.resource.group in _ALWAYS_JSON:
+            return canonical.TypePrefix(gvk, custom=False).added(value) + b"\n"
+        api_version = str(gvk.group_version)
+        message = protobuf_messages.message_finder(self._version)(api_version, gvk.kind)
+        if message is None:
+            return canonical.TypePrefix(gvk, custom=False).added(value) + b"\n"
+        encode = protobuf_messages.encoder(self._version).message(message)
+        return protobuf.envelope(api_version, gvk.kind, (encode(canonical.decode(value, gvk)),))
+
+    def _custom_document(self, key: str, value: bytes, index: Index) -> bytes:
+        group, _, plural = resource_of(key).partition("/")
+        store = self.scopes.store_for(GroupResource(group, plural))
+        if store is None:
+            raise LookupError(f"{plural}.{group} is not served")
+        gvk = GroupVersionKind(group, index.version or store.gvk.version, store.gvk.kind)
+        return canonical.TypePrefix(gvk, custom=True).added(value) + b"\n"
+
+    # ------------------------------------------------------------------ reading
+
+    def decode(self, key: str, data: bytes) -> Decoded | None:
+        """Raises ValueError with the rest of a sentence whose subject is the key."""
+        if objects.is_own_key(key):
+            return None
+        obj = objects.decode_value(data, self._version)
+        obj["metadata"].pop("resourceVersion", None)
+        kind = self._builtin(key)
+        return self._custom(key, obj) if kind is None else self._decoded(kind, obj)
+
+    def _decoded(self, kind: _Kind, obj: Object) -> Decoded:
+        gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
+        row = self.scopes.table.for_kind(gvk)
+        scope = self.scopes.lookup(*row.gvr) if row is not None else None
+        if scope is None:
+            raise ValueError(f"is a {gvk.kind} of {gvk.group_version}, which isn't served")
+        store = kind.store
+        scope.kind.decode(obj)
+        scope.kind.default(obj)
+        stored = store.versions.to_storage(obj)
+        encoded = store.versions.encode(stored)
+        return Decoded(encoded.value, encoded.offset, store.index(stored))
+
+    def _custom(self, key: str, obj: Object) -> Decoded:
+        """A custom resource, in the version in which it was written."""
+        group, _, plural = resource_of(key).partition("/")
+        version = GroupVersion.parse(obj["apiVersion"]).version
+        store = self.scopes.store_for(GroupResource(group, plural))
+        encoded = canonical.encode_custom(obj)
+        meta = obj["metadata"]
+        labels, uid = meta.get("labels") or {}, meta.get("uid", "")
+        if store is None:
+            self.unknown.add(prefix_of(group, plural))
+            fields = {"metadata.name": meta["name"], "metadata.namespace": meta.get("namespace", "")}
+        else:
+            fields = store.strategy.fields_of(obj)
+        return Decoded(encoded.value, encoded.offset, Index(labels, fields, uid, version))
+
+    def _builtin(self, key: str) -> _Kind | None:
+        """The built-in resource of a key; None if it is a custom one."""
+        name = resource_of(key)
+        if name not in self._kinds:
+            kind = self._looked_up(name)
+            if kind is None and "." not in name.partition("/")[0]:
+                raise ValueError(f"is one of the {name}, which this server doesn't serve")
+            self._kinds[name] = kind
+        return self._kinds[name]
+
+    def _looked_up(self, name: str) -> _Kind | None:
+        if not self._rows:
+            for row in self.scopes.table:
+                if "get" in row.verbs and not row.custom:
+                    self._rows.setdefault(key_name(row), []).append(row)
+        for row in self._rows.get(name, ()):
+            store = self.scopes.store_for(row.gvr.group_resource)
+            if store is not None:
+                return _Kind(row.gvr.group_resource, store)
+        return None

@@ -46,7 +46,7 @@ class EtcdBackend:
             self._storage.reindex(prefix)
 
     def background(self, config: Config) -> list[Callable[[], Coroutine[None, None, None]]]:
-        """What runs while the server does, each until it is cancelled: the compaction of etcd."""
+        """Returns the work that goes on while the server does, each until it is cancelled: the compaction of etcd."""
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
         compactor = Compactor(self._client)

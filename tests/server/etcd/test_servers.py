@@ -1,0 +1,185 @@
+"""Servers on an etcd: several of ours, and a real one beside ours."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client import kubeconfig
+from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
+from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config, EtcdOptions
+
+# The folder of a running real API server, whose etcd is used: it has `kubeconfig` and `etcd.log`.
+REFERENCE: Final = os.environ.get("FAKEAPISERVER_REFERENCE_STATE", "")
+CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+DEFINITION: Final[Object] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.apps.example.com"},
+    "spec": {
+        "group": "apps.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "selectableFields": [{"jsonPath": ".spec.color"}],
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+WIDGETS: Final = "/apis/apps.example.com/v1/namespaces/default/widgets"
+
+
+@asynccontextmanager
+async def server(url: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server of ours on this etcd, as its administrator."""
+    etcd = EtcdOptions(servers=(url,), **options)
+    local = LocalServer(Config(etcd=etcd, controllers=()), listens=False)
+    await local.start()
+    try:
+        assert local.api is not None
+        headers = {"Authorization": f"Bearer {local.admin_token}"}
+        transport = httpx.ASGITransport(local.api.application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://ours", headers=headers) as client:
+            yield client
+    finally:
+        await local.stop()
+
+
+async def ask(client: httpx.AsyncClient, method: str, path: str, body: Object | None = None) -> Any:
+    response = await client.request(method, path, json=body)
+    assert response.status_code < 400, response.text
+    return response.json()
+
+
+async def eventually(attempt: Callable[[], Awaitable[Any]]) -> Any:
+    """The first result that doesn't fail: other servers have their own time."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await attempt()
+            except AssertionError:
+                await asyncio.sleep(0.05)
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def test_a_server_goes_on_with_what_another_one_stored(etcd: EtcdProcess) -> None:
+    async def scenario() -> None:
+        async with server(etcd.url) as first:
+            created = await ask(first, "POST", CONFIG_MAPS, config_map("a", x="1"))
+            await ask(first, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+            widget = {"apiVersion": "apps.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
+            await eventually(lambda: ask(first, "POST", WIDGETS, widget))
+            everything = await eventually(lambda: discovered(first))
+        async with server(etcd.url, media_type="application/json") as second:
+            assert await ask(second, "GET", f"{CONFIG_MAPS}/a") == created
+            red = await ask(second, "GET", f"{WIDGETS}?fieldSelector=spec.color%3Dred")
+            assert [item["metadata"]["name"] for item in red["items"]] == ["w"]
+            assert await listed(second) == everything
+
+    asyncio.run(scenario())
+
+
+def test_two_servers_write_to_the_same_objects(etcd: EtcdProcess) -> None:
+    async def scenario() -> None:
+        async with server(etcd.url) as first, server(etcd.url) as second:
+            await ask(first, "POST", CONFIG_MAPS, config_map("a"))
+            stale = await ask(second, "GET", f"{CONFIG_MAPS}/a")
+            for i in range(5):
+                writer = (first, second)[i % 2]
+                body = {"data": {f"k{i}": "v"}}
+                response = await writer.patch(
+                    f"{CONFIG_MAPS}/a", json=body, headers={"Content-Type": "application/merge-patch+json"}
+                )
+                assert response.status_code == 200
+            conflict = await first.put(f"{CONFIG_MAPS}/a", json=stale)
+            assert conflict.status_code == 409
+            now = await ask(first, "GET", f"{CONFIG_MAPS}/a")
+            assert sorted(now["data"]) == [f"k{i}" for i in range(5)]
+            again = await second.post(CONFIG_MAPS, json=config_map("a"))
+            assert again.json()["reason"] == "AlreadyExists"
+            await ask(second, "DELETE", f"{CONFIG_MAPS}/a")
+            assert (await first.get(f"{CONFIG_MAPS}/a")).status_code == 404
+
+    asyncio.run(scenario())
+
+
+async def listed(client: httpx.AsyncClient) -> dict[str, str]:
+    """Everything that a server lists but what it renews by itself: path and uid -> the object as JSON, whose order counts."""
+    groups = (await ask(client, "GET", "/apis"))["groups"]
+    roots = ["/api/v1", *(f"/apis/{version['groupVersion']}" for group in groups for version in group["versions"])]
+    objects = {}
+    for root in roots:
+        for resource in (await ask(client, "GET", root))["resources"]:
+            if "/" in resource["name"] or "list" not in resource["verbs"] or resource["name"] in _MOVING:
+                continue
+            path = f"{root}/{resource['name']}"
+            for item in (await ask(client, "GET", path))["items"]:
+                objects[f"{path} {item['metadata'].get('uid')}"] = json.dumps(item)
+    return objects
+
+
+async def discovered(client: httpx.AsyncClient) -> dict[str, str]:
+    """Everything, once discovery shows the custom resource."""
+    objects = await listed(client)
+    assert any("/widgets " in path for path in objects)
+    return objects
+
+
+_MOVING: Final = ("componentstatuses", "events", "leases")
+
+
+@pytest.mark.skipif(
+    not REFERENCE, reason="FAKEAPISERVER_REFERENCE_STATE names no folder of a real API server and its etcd"
+)
+def test_a_real_server_and_ours_show_the_same(request: pytest.FixtureRequest) -> None:
+    """Objects that either has written; each in the same words, in the same order."""
+    pytest.importorskip("grpc")
+    folder = Path(REFERENCE)
+    config = kubeconfig.load(folder / "kubeconfig")
+    url = next(
+        part.split('"')[1]
+        for line in (folder / "etcd.log").read_text().splitlines()
+        for part in [line.partition('"advertise-client-urls":[')[2]]
+        if part
+    )
+
+    async def scenario() -> None:
+        headers = {"Authorization": f"Bearer {config.token}"}
+        async with (
+            httpx.AsyncClient(base_url=config.host, verify=False, headers=headers, timeout=30) as real,
+            server(url) as ours,
+        ):
+            for writer, reader, name in ((real, ours, "from-real"), (ours, real, "from-ours")):
+                await ask(writer, "POST", CONFIG_MAPS, config_map(name, x="1"))
+                stored = await ask(reader, "GET", f"{CONFIG_MAPS}/{name}")
+                assert stored == await ask(writer, "GET", f"{CONFIG_MAPS}/{name}")
+                await ask(reader, "PUT", f"{CONFIG_MAPS}/{name}", {**stored, "data": {"x": "2"}})
+            assert await listed(ours) == await listed(real)
+            for name in ("from-real", "from-ours"):
+                await ask(ours, "DELETE", f"{CONFIG_MAPS}/{name}")
+                assert (await real.get(f"{CONFIG_MAPS}/{name}")).status_code == 404
+
+    asyncio.run(scenario())

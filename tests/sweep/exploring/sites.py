@@ -28,6 +28,9 @@ class Sites:
         spec = site["spec"]
         if self._bug == "ignored" and len(spec["title"]) > 5:
             spec["title"] = "Shop"
+        if self._bug == "exit" and "login" in spec:
+            print("panic: runtime error: invalid memory address or nil pointer dereference", flush=True)
+            os._exit(2)
         if self._bug == "crash":
             assert "login" not in spec or spec["login"]["seconds"] > 0
         await self._apply(site, self._deployment(site))

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import structs
 
 from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.case import Target
 from fakeapiserver.sweep.exploring import cases, explore
 from fakeapiserver.sweep.exploring.explore import Exploration
 from fakeapiserver.sweep.in_process import InProcess
+from fakeapiserver.sweep.process import Command
+from fakeapiserver.sweep.timing import Timing
 from tests.sweep.exploring import sites
 
 HERE = Path(__file__).parent
@@ -147,6 +150,18 @@ def test_the_plan() -> None:
 def test_mistakes(document: dict[str, Any], wanted: str, message: str) -> None:
     with pytest.raises(ValueError, match=message), explore.learn(target(document=document), wanted):
         pass
+
+
+@pytest.mark.slow
+def test_an_operator_that_ends() -> None:
+    operator = Command(["env", "BUG=exit", sys.executable, str(HERE / "sites.py")])
+    ended = structs.replace(target(), operator=operator, timing=Timing(patience=4.0))
+    with explore.learn(ended) as learnt:
+        [case] = explore.named(learnt, 'spec.login = {"user": "example"}')
+        report = explore.explore(learnt, [case], jobs=1)
+    [finding] = report.findings
+    assert finding.symptoms[0].kind == "panic"
+    assert finding.title.startswith('created with spec.login = {"user": "example"}, the operator crashes: panic: ')
 
 
 def test_the_command(tmp_path: Path) -> None:

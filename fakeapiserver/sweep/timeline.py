@@ -50,9 +50,15 @@ def timeline(run: Run, perturbation: Perturbation | None = None) -> list[Event]:
     first ones after it, in order of time.
 
     The perturbation is at the first request that was struck, or else at the beginning of its step, at the second start of the operator, or
-    at the last write. Without a perturbation the first step is what everything follows from.
+    at the last write. An old view begins at that start, and what is read from it isn't shown. Without a perturbation the first step is what
+    everything follows from.
     """
-    entries = [each for each in run.requests if each.fault or (each.verb in WRITES and not election.concerns(each))]
+    shows_reads = perturbation is None or perturbation.kind != "stale"
+    entries = [
+        each
+        for each in run.requests
+        if (each.fault and shows_reads) or (each.verb in WRITES and not election.concerns(each))
+    ]
     zero = _zero(run, entries, perturbation)
     if zero is None:
         return []
@@ -82,11 +88,13 @@ def _zero(run: Run, entries: Sequence[RequestEntry], perturbation: Perturbation 
     struck = [each.time for each in entries if each.fault]
     steps = [note.time for note in run.notes if note.kind == "step"]
     again = [note.time for note in run.notes if note.kind == "started"][1:]
+    if perturbation is not None and perturbation.kind == "stale" and again:
+        return again[0]
     if struck:
         return struck[0]
     if perturbation is None and steps:
         return steps[0]
-    if perturbation is not None and 0 <= perturbation.step < len(steps) and perturbation.kind != "stale":
+    if perturbation is not None and 0 <= perturbation.step < len(steps):
         return steps[perturbation.step]
     return again[0] if again else entries[-1].time if entries else None
 

@@ -98,6 +98,23 @@ def test_a_long_run_is_shown_around_the_surprise() -> None:
     ]
 
 
+def test_an_old_view_begins_at_the_restart() -> None:
+    """The write before which the view was frozen is long past, and the reads from that view say nothing."""
+    entries = [
+        entry(4.0, "delete", status=200, fault="fault 1"),
+        entry(9.5, "list", "", start=2, status=200, fault="fault 2"),
+        entry(10.0, "delete", "db-2", start=2, status=200),
+    ]
+    notes = [Note(2.0, "started"), Note(8.9, "killed"), Note(9.0, "started")]
+    events = timeline(Run(requests=RequestList(entries), notes=notes), Perturbation("stale", until=1))
+    assert [line.strip() for line in shown_lines(events)[1:]] == [
+        "-5.000 delete secrets shop/db 200",
+        "-0.100 the operator is killed",
+        "+0.000 the operator is started again",
+        "+1.000 delete secrets shop/db-2 200",
+    ]
+
+
 NOTES = [
     Note(0.0, "started"),
     Note(1.0, "step", "apply Database db"),

@@ -3,9 +3,9 @@
 1. Two symptoms are the same if they are of the same kind and about the same thing. Numbers in names and texts, the step, and which field of
    a condition or status differs don't count: `data-db-0` is like `data-db-1`.
 2. Cases with the same set of symptoms are one finding, whatever was done to the operator.
-3. Cases of one family of surprises are one finding if their gravest symptom is the same, or if a case has only symptoms that the other has,
-   too. The families: the operator's writes are cut off (crash, away, refuse, slow); its view is old (stale, unobserved, late, reordered,
-   restart); another writer is faster (conflict, lease). Every other kind is a family of its own.
+3. Cases of one family of surprises are one finding if their gravest symptom is the same, or if a case has only symptoms, or has lost only
+   objects, that the other has, too. The families: the operator's writes are cut off (crash, away, refuse, slow); its view is old (stale,
+   unobserved, late, reordered, restart); another writer is faster (conflict, lease). Every other kind is a family of its own.
 """
 
 import re
@@ -84,7 +84,8 @@ def _importance(alike: Sequence[Evidence]) -> tuple[int, int]:
 def _is_part(some: Sequence[Evidence], graver: Sequence[Evidence]) -> bool:
     """Reports whether cases have the cause of others that are as grave or graver. Each sequence has the same symptoms throughout."""
     one, other = graver[0], some[0]
-    is_like = essence(one.gravest) == essence(other.gravest) or other.essences <= one.essences
+    lost = {each for each in other.essences if each[0] == "lost"}  # what the loss of one more object leads to says little
+    is_like = essence(one.gravest) == essence(other.gravest) or (lost or other.essences) <= one.essences
     return is_like and bool({_family(each.kind) for each in some} & {_family(each.kind) for each in graver})
 
 

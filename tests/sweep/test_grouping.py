@@ -50,6 +50,11 @@ def symptom(kind: SymptomKind, subject: str) -> Symptom:
             id="a symptom in common doesn't join two bugs",
         ),
         pytest.param(
+            [("stale 1", [symptom("lost", "secrets a/db"), CLAIM]), ("stale 2", [symptom("lost", "secrets a/db"), STATUS])],
+            [["stale 1", "stale 2"]],
+            id="a part of the lost objects, with other consequences",
+        ),
+        pytest.param(
             [("crash 1", [MISSING, SIZE]), ("crash 2", [SIZE]), ("late 3", [SIZE])],
             [["crash 1", "crash 2", "late 3"]],
             id="cases with the same symptoms stay together",

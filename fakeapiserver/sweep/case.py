@@ -398,6 +398,8 @@ class _Case:
         is_last = self._step == len(expected.states) - 1
         # no later step shows what an operator does after the pauses that it makes, if its right state isn't known or no step follows
         pause = expected.pause * LONGER if wanted is None or is_last else 0.0
+        if wanted is None and self._incarnations > 1:
+            pause = max(pause, 0.0 if self._is_virtual else self._timing.first_quiet)
         is_brief = wanted is not None and self.conductor.is_idle and not is_last
         deadline = self._now() + self._patience
         longest = time.monotonic() + _LONGEST_COMPUTATION

@@ -84,7 +84,8 @@ def _importance(alike: Sequence[Evidence]) -> tuple[int, int]:
 def _is_part(some: Sequence[Evidence], graver: Sequence[Evidence]) -> bool:
     """Reports whether cases have the cause of others that are as grave or graver. Each sequence has the same symptoms throughout."""
     one, other = graver[0], some[0]
-    lost = {each for each in other.essences if each[0] == "lost"}  # what the loss of one more object leads to says little
+    # what the loss of one more object leads to says little
+    lost = {each for each in other.essences if each[0] == "lost"}
     is_like = essence(one.gravest) == essence(other.gravest) or (lost or other.essences) <= one.essences
     return is_like and bool({_family(each.kind) for each in some} & {_family(each.kind) for each in graver})
 

@@ -1,4 +1,4 @@
-"""The history that Kubernetes' own controllers keep of earlier specs, which says nothing about where an operator has arrived."""
+"""The history that controllers keep of earlier specs and phases, which says nothing about where an operator has arrived."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,15 +6,17 @@ from typing import Any, Final
 from fakeapiserver.apimachinery.meta import Object
 
 _HISTORY: Final = frozenset(("deployment.kubernetes.io/revision-history",))
+# The members of a status in which custom resources keep their phase.
+_PHASES: Final = ("phase", "state", "status")
 
 
 def left_out(state: Mapping[str, Object]) -> dict[str, Object]:
-    """The state without old ReplicaSets, revisions, and the claims of a StatefulSet's former
-    replicas."""
+    """The state without old ReplicaSets, revisions, the claims of a StatefulSet's former replicas, and the phases that custom resources
+    went through."""
     claims = {claim for title, obj in state.items() if title.startswith("statefulsets ") for claim in _claims(obj)}
     templates = {claim.rpartition("-")[0] for claim in claims}
     return {
-        title: _without_history(_without_progress(obj) if title.startswith("deployments ") else obj)
+        title: _without_log(_without_history(_without_progress(obj) if title.startswith("deployments ") else obj))
         for title, obj in state.items()
         if not _is_old(title, obj) and not _is_former_claim(title, claims, templates)
     }
@@ -60,3 +62,14 @@ def _without_history(obj: Object) -> Object:
     left: dict[str, Any] = {key: value for key, value in marks.items() if key not in _HISTORY}
     others = {key: value for key, value in meta.items() if key != "annotations"}
     return {**obj, "metadata": {**others, **({"annotations": left} if left else {})}}
+
+
+def _without_log(obj: Object) -> Object:
+    """The object without conditions that are a log of its phases: a type occurs twice, or is the phase itself."""
+    status = obj.get("status")
+    if not isinstance(status, Mapping) or not isinstance(conditions := status.get("conditions"), list):
+        return obj
+    types = [str(each.get("type")) for each in conditions if isinstance(each, Mapping)]
+    if len(types) == len({*types}) and not any(status.get(name) in types for name in _PHASES if status.get(name)):
+        return obj
+    return {**obj, "status": {key: value for key, value in status.items() if key != "conditions"}}

@@ -7,7 +7,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.cluster.options import ClusterOptions
-from fakeapiserver.sweep import states
+from fakeapiserver.sweep import history, states
 
 CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
@@ -199,3 +199,23 @@ def test_the_mark_of_another_writer_may_be_copied(others: dict[str, str]) -> Non
     ]
     first, second = (state({**DATABASE, "spec": each}) for each in sets)
     assert texts(states.differences(first, second, frozenset())) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "is_log"),
+    [
+        pytest.param({"conditions": [{"type": "initializing"}, {"type": "error"}], "state": "initializing"}, True, id="the phase"),
+        pytest.param({"conditions": [{"type": "Creating"}, {"type": "Ready"}, {"type": "Creating"}]}, True, id="a type twice"),
+        pytest.param({"conditions": [{"type": "Ready"}, {"type": "Degraded"}], "phase": "Running"}, False, id="conditions"),
+        pytest.param({"conditions": [{"type": "Ready"}, {"type": "Degraded"}], "state": ["Ready"]}, False, id="no phase"),
+        pytest.param({"conditions": "none"}, False, id="no conditions"),
+        pytest.param("up", False, id="no status"),
+    ],
+)  # fmt: skip
+def test_a_log_of_phases_is_left_out(status: Any, is_log: bool) -> None:
+    """How often a cluster was in error on its way doesn't matter in the end."""
+    obj = {"kind": "Database", "metadata": {"name": "db"}, "status": status}
+    [left] = history.left_out({"databases.example.com default/db": obj}).values()
+    assert left == (
+        {**obj, "status": {key: value for key, value in status.items() if key != "conditions"}} if is_log else obj
+    )

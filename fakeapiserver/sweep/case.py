@@ -415,8 +415,7 @@ class _Case:
             self._learn_names()
             is_there = wanted is None or expected.is_reached(wanted, self._state(), ignore)
             is_there = is_there and not (is_last and self._is_old(expected))
-            is_expected = wanted is not None and is_there
-            is_waited_for = not problem and not is_expected and time.monotonic() < longest
+            is_waited_for = not problem and not (is_there and wanted is not None) and time.monotonic() < longest
             if is_waited_for and (self._operator.computes or (wanted is not None and activity.goes_on())):
                 deadline = self._now() + self._patience
                 continue

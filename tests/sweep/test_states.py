@@ -213,7 +213,7 @@ def test_the_mark_of_another_writer_may_be_copied(others: dict[str, str]) -> Non
     ],
 )  # fmt: skip
 def test_a_log_of_phases_is_left_out(status: Any, is_log: bool) -> None:
-    """How often a cluster was in error on its way doesn't matter in the end."""
+    """The number of errors on the way doesn't matter in the end."""
     obj = {"kind": "Database", "metadata": {"name": "db"}, "status": status}
     [left] = history.left_out({"databases.example.com default/db": obj}).values()
     assert left == (

@@ -25,7 +25,7 @@ from fakeapiserver.sweep.perturbation import Perturbation
 from fakeapiserver.sweep.scenario import Scenario
 from fakeapiserver.sweep.start_up import Activity, StartUp, has_webhooks, last_lines, watched
 from fakeapiserver.sweep.states import Names, State
-from fakeapiserver.sweep.timing import Timing
+from fakeapiserver.sweep.timing import LONGEST_COMPUTATION, Timing
 
 USER: Final = "operator-under-test"
 USERS: Final = f"{USER}-*"
@@ -36,8 +36,6 @@ _VIRTUAL_PAUSE: Final = 2.0
 _SHORT_QUIET: Final = 0.1
 # The longest pause of an undisturbed operator, times this, is the time for which a disturbed one is waited for.
 LONGER: Final = 1.25
-# Seconds for which an operator may compute without being called restless.
-_LONGEST_COMPUTATION: Final = 60.0
 
 
 class Target(Struct, frozen=True):
@@ -402,7 +400,7 @@ class _Case:
             pause = max(pause, 0.0 if self._is_virtual else self._timing.first_quiet)
         is_brief = wanted is not None and self.conductor.is_idle and not is_last
         deadline = self._now() + self._patience
-        longest = time.monotonic() + _LONGEST_COMPUTATION
+        longest = time.monotonic() + LONGEST_COMPUTATION
         activity = Activity(self.cluster.requests, USERS, self._timing.activity)
         while True:
             if not self._operator_is_well():

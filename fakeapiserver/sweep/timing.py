@@ -1,6 +1,11 @@
 """The durations of a case."""
 
+from typing import Final
+
 from msgspec import Struct
+
+# Seconds for which an operator may compute without being called restless.
+LONGEST_COMPUTATION: Final = 60.0
 
 
 class Timing(Struct, frozen=True):

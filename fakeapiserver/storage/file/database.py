@@ -23,6 +23,7 @@ from typing import Final, Literal, NamedTuple, Self
 import msgspec
 from msgspec import Struct
 
+from fakeapiserver.storage.garbage import without_collections
 from fakeapiserver.storage.interface import Index, StorageError, StoredObject, Unwritable
 from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.mvcc import MVCC, Change
@@ -273,8 +274,9 @@ class Database:
         compacted = self._compacted
         try:
             newest = self._newest()
-            base = [row.stored() for row in self.rows(0, compacted)]
-            storage.load(base, compacted, self._changes(compacted), newest)
+            with without_collections():
+                base = [row.stored() for row in self.rows(0, compacted)]
+                storage.load(base, compacted, self._changes(compacted), newest)
         except (sqlite3.DatabaseError, msgspec.DecodeError, StorageError, ValueError) as error:
             raise ValueError(self._damaged(error)) from error
         return storage

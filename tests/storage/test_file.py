@@ -349,6 +349,12 @@ def test_only_its_owner_reads_it(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is no folder: name another data directory"):
+        Database(tmp_path / "file")
+
+
 def test_one_server_uses_a_directory(tmp_path: Path) -> None:
     with (
         Database(tmp_path),

@@ -138,6 +138,8 @@ class Database:
         self._compacted = self._number("compacted", 1)
 
     def _prepare(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is no folder: name another data directory")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -249,6 +251,11 @@ class Database:
         )
         self._connection.execute("DELETE FROM revisions WHERE revision > ? AND revision <= ? AND deleted", bounds)
         self._set("compacted", max(self._compacted, revision))
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file and of its log."""
+        return sum(path.stat().st_size for path in self.path.parent.glob(f"{NAME}*"))
 
     def shrink(self) -> None:
         """Gives space that is no longer used back to the file system. Raises OSError."""

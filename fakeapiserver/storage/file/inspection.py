@@ -40,7 +40,7 @@ def check(database: Database) -> Found:
         except ValueError as error:
             problems.append(str(error))
     objects = sum(map(len, storage.snapshot().buckets.values()))
-    return Found(storage.revision, storage.compacted, objects, database.path.stat().st_size, problems)
+    return Found(storage.revision, storage.compacted, objects, database.size, problems)
 
 
 def readable(database: Database) -> tuple[MVCC, list[str]]:

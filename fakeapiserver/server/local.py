@@ -167,7 +167,7 @@ class LocalServer:
         await api.start()
         if origin is not None:
             await api.metrics_apis.serve(origin.metrics)
-        if origin is None or origin.storage is None:
+        if self._has_stand_ins and (origin is None or origin.storage is None):
             await bootstrap.store_all(api.scopes, components.objects(self.config), self.clock.now())
         if origin is not None and origin.gathered is not None:
             self.load_report = await adopting.adopt(api, origin.gathered)
@@ -238,7 +238,9 @@ class LocalServer:
             self.simulation = components.simulate(api, self.clock, self._stages)
             if self.origin is not None and self.origin.nodes is not None:
                 self.simulation.take_over(self.origin.nodes)
-        extra: Mapping[str, Extra] = components.local(self.config, self.simulation, self._stages)
+        extra: Mapping[str, Extra] = {}
+        if self._simulates or self._has_stand_ins:
+            extra = components.local(self.config, self.simulation, self._stages)
         if not selected(self.config.controllers) and not extra:
             return
 
@@ -274,6 +276,11 @@ class LocalServer:
     def _simulates(self) -> bool:
         """Reports whether nodes are simulated here, or stages drive objects."""
         return bool(self.config.nodes or self._stages)
+
+    @property
+    def _has_stand_ins(self) -> bool:
+        """Reports whether something stands in for a cloud's storage or load balancers."""
+        return self.config.local_storage or self.config.cloud_storage or self.config.load_balancers
 
     def _wanted_controllers(self) -> Sequence[str]:
         """The controllers to run. Simulated nodes need the one that removes their not-ready taint, local storage those of volumes."""

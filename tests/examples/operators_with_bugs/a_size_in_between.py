@@ -35,8 +35,12 @@ class Operator:
         former = (database.get("status") or {}).get("size", 0)
         for number in range(size):
             await db.ensure(self._client, db.claim(database, f"data-{request.name}-{number}"))
-        for number in range(max(size, former - 1) if self._bug else size, former):
-            await db.remove(self._client, db.claim(database, f"data-{request.name}-{number}"))
+        if not self._bug:
+            for claim in await self._server.list(db.CLAIM, namespace=request.namespace):
+                if int(claim["metadata"]["name"].rpartition("-")[2]) >= size:
+                    await db.remove(self._client, claim)
+        elif former > size:
+            await db.remove(self._client, db.claim(database, f"data-{request.name}-{former - 1}"))
         if former != size:
             await self._client.patch_status(database, {"status": {"size": size}})
 

@@ -182,7 +182,7 @@ def control(manager: Manager, reconciler: Reconciler, *owned: Any, recover_panic
 
 def scenario(spec: Mapping[str, Any], steps: Sequence[Object], nodes: int = 0) -> Object:
     """A scenario as a document: in the cluster there is a volume for a claim."""
-    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "disks"}
+    volume = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "disks"}
     objects = [
         {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disks"}, **_EXPANSION},
         {

@@ -72,8 +72,8 @@ class LaggingStorage:
     def generation(self, prefix: str) -> int:
         return self._storage.generation(prefix)
 
-    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        if minimum_revision > self.revision:
+    async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
+        if (minimum_revision or 0) > self.revision:
             raise ResourceVersionTooLarge(self.revision)
         if self._lag.released:
             return await self._storage.get(key)

@@ -37,7 +37,7 @@ from fakeapiserver.server.metrics_apis.apis import MetricsAPIs
 from fakeapiserver.server.options.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.options.flags import flags
 from fakeapiserver.server.pages.fixed_paths import FixedPaths
-from fakeapiserver.server.pages.health import INFORMER_SYNC, SHUTDOWN, HealthChecks
+from fakeapiserver.server.pages.health import ETCD_CHECKS, INFORMER_SYNC, SHUTDOWN, HealthChecks
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.services import new_services
 from fakeapiserver.server.upkeep import storage_versions
@@ -226,7 +226,11 @@ class APIServer:
     @property
     def failed_checks(self) -> Collection[str]:
         """The health checks that fail now."""
-        return [*([INFORMER_SYNC] if self.starting else []), *([SHUTDOWN] if self.shutting_down else [])]
+        return [
+            *([] if self._etcd is None or self._etcd.is_healthy else ETCD_CHECKS),
+            *([INFORMER_SYNC] if self.starting else []),
+            *([SHUTDOWN] if self.shutting_down else []),
+        ]
 
     def _own_address(self) -> tuple[str, int]:
         host, _, port = self.address.rpartition(":")

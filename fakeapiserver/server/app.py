@@ -28,6 +28,7 @@ from fakeapiserver.endpoints.request import (
 )
 from fakeapiserver.server.control import docs_page
 from fakeapiserver.server.pages.fixed_paths import CONTROL
+from fakeapiserver.storage.etcd.errors import EtcdError
 from fakeapiserver.storage.interface import Unwritable
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ class Application:
             return respond.status_response(
                 request, status_error(500, "InternalError", f"Internal error occurred: {error}").status
             )
+        except EtcdError as error:
+            return respond.status_response(request, status_error(500, "", str(error)).status)
         except (ConnectionError, ResponseBroken):
             raise  # the client is gone, or the answer has already begun
         except RecursionError:

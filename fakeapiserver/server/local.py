@@ -69,6 +69,8 @@ class LocalServer:
     def __init__(
         self, config: Config, *, clock: Timers | None = None, listens: bool = True, origin: origins.Origin | None = None
     ) -> None:
+        if config.etcd.servers and (config.load is not None or config.data_dir is not None):
+            raise ValueError("--etcd-servers says where the state is: leave --load and --data-dir out")
         if config.load is not None and origin is None:
             given = "kubernetes-version" in config.given
             config, origin = origins.load(config.load, config, same_version=not given)

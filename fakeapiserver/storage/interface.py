@@ -97,12 +97,13 @@ Predicate = Callable[[StoredObject], bool]
 
 class ListQuery(Struct, frozen=True, kw_only=True):
     """The choice of a list's objects: at `revision` (0: now) those whose keys are not before `start`, and of these at most `limit` (0: all)
-    that `predicate` selects."""
+    that `predicate` selects. `minimum_revision`: any state that is at least as new will do (0: any that this process knows)."""
 
     revision: int = 0
     start: str = ""
     limit: int = 0
     predicate: Predicate | None = None
+    minimum_revision: int | None = None
 
 
 EVERYTHING: Final = ListQuery()
@@ -163,8 +164,9 @@ class Storage(Protocol):
         """Removes an object and returns its last state, stamped with the deletion's revision. Raises KeyNotFound,
         ResourceVersionConflict."""
 
-    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        """The object, or None if it doesn't exist. Raises ResourceVersionTooLarge if `minimum_revision` doesn't exist yet."""
+    async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
+        """The object, or None if it doesn't exist: its newest state, or with `minimum_revision` any state that is at least as new (0: any
+        that this process knows). Raises ResourceVersionTooLarge if that revision doesn't exist yet."""
 
     async def get_for_update(self, key: str) -> StoredObject | None:
         """The object from which an update starts."""

@@ -84,8 +84,8 @@ class MemoryStorage:
         assert stored is not None
         return stored
 
-    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        if minimum_revision > self._mvcc.revision:
+    async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
+        if (minimum_revision or 0) > self._mvcc.revision:
             raise ResourceVersionTooLarge(self._mvcc.revision)
         return self._mvcc.get(key)
 

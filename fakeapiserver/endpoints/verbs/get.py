@@ -17,10 +17,11 @@ async def get(request: Request, scope: RequestScope) -> Response:
     if "export" in request.query and boolean(request.query, "export"):
         raise new_bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     key = store.key(info.namespace, info.name)
-    minimum = parse_revision(request.param("resourceVersion"), "") if request.query else 0
+    text = request.param("resourceVersion") if request.query else ""
+    minimum = parse_revision(text, "")
     storage = store.storage if request.injection is None else request.injection.storage(store.storage)
     try:
-        item = await storage.get(key, minimum_revision=minimum)
+        item = await storage.get(key, minimum_revision=minimum if text else None)
     except ResourceVersionTooLarge as error:
         raise too_large(minimum, error.current, retry_after=int(store.strategy.cached)) from None
     if item is None:

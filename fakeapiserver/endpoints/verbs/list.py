@@ -42,7 +42,13 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     try:
         if request.injection is not None and request.injection.expires_pages:
             raise Compacted(position.revision + 1)
-        query = ListQuery(revision=position.revision, start=position.start, limit=position.limit, predicate=predicate)
+        query = ListQuery(
+            revision=position.revision,
+            start=position.start,
+            limit=position.limit,
+            predicate=predicate,
+            minimum_revision=position.minimum if options.resource_version and not options.continue_ else None,
+        )
         result = await storage.list(prefix, query)
     except NotConverted as error:
         # Upstream doesn't need its cache for pages without a selector.

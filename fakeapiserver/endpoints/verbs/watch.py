@@ -93,7 +93,8 @@ async def _stream(
     initial, items, start = options.send_initial_events, list[StoredObject](), revision
     if initial or (initial is None and not revision):
         try:
-            result = await storage.list(prefix, ListQuery(predicate=predicate))
+            minimum = revision if options.resource_version else None
+            result = await storage.list(prefix, ListQuery(predicate=predicate, minimum_revision=minimum))
         except NotConverted as error:
             if error.unready is not None:
                 raise

@@ -216,7 +216,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     def generation(self, prefix: str) -> int:
         return self.inner.generation(prefix)
 
-    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
+    async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
         stored = await self.inner.get(key, minimum_revision=minimum_revision)
         return stored and await self._read(stored)
 
@@ -245,7 +245,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     async def _selected(self, prefix: str, query: ListQuery, predicate: Predicate) -> ListResult:
         """The objects that the predicate selects, which has to see them converted."""
         limit = query.limit
-        stored = await self.inner.list(prefix, ListQuery(revision=query.revision, start=query.start))
+        stored = await self.inner.list(prefix, replace(query, limit=0, predicate=None))
         page: _Items = []
         for begin in range(0, len(stored.items), _AT_ONCE):
             for i, item in enumerate(await self._all(stored.items[begin : begin + _AT_ONCE]), begin + 1):

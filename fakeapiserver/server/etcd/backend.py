@@ -1,6 +1,8 @@
 """The etcd that a server's flags name: the connection, the storage, and what a server does for it."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
+from typing import Final
 
 from fakeapiserver.chance import Chance
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -9,10 +11,17 @@ from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.storage.etcd.addresses import TLSFiles
 from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.compactor import Compactor
+from fakeapiserver.storage.etcd.connection import MissingLibrary
+from fakeapiserver.storage.etcd.errors import EtcdError
 from fakeapiserver.storage.etcd.storage import EtcdStorage
 
 # Seconds between compactions, unless a flag says otherwise (upstream: --etcd-compaction-interval).
-COMPACTION_INTERVAL = 300.0
+COMPACTION_INTERVAL: Final = 300.0
+# The longest time of a request, as upstream's for reads; the deadline of a client's request is shorter.
+_TIMEOUT: Final = 60.0
+# Seconds that a check of etcd's health may take (upstream: --etcd-healthcheck-timeout), and between two of them.
+_HEALTH_TIMEOUT: Final = 2.0
+_HEALTH_INTERVAL: Final = 1.0
 
 
 class EtcdBackend:
@@ -21,9 +30,11 @@ class EtcdBackend:
     def __init__(self, options: EtcdOptions) -> None:
         files = TLSFiles(cafile=options.cafile, certfile=options.certfile, keyfile=options.keyfile)
         self._options = options
-        self._client = Client.of(options.servers, files)
+        self._client = Client.of(options.servers, files, _TIMEOUT)
         self._values = ServerValues(options.media_type, int(options.event_ttl))
         self._storage: EtcdStorage | None = None
+        # Whether etcd has responded to the last check.
+        self.is_healthy = True
 
     def new_storage(self, chance: Chance) -> EtcdStorage:
         """The storage of a server, which is empty until it is opened."""
@@ -31,11 +42,14 @@ class EtcdBackend:
         return self._storage
 
     async def open(self, scopes: RequestScopes) -> bool:
-        """Reads everything, and follows etcd from then on. Returns whether etcd has objects already. Raises EtcdError, ImportError if
-        the library is missing."""
+        """Reads everything, and follows etcd from then on. Returns whether etcd has objects already. Raises OSError, with one sentence, if
+        etcd can't be used or the library is missing."""
         assert self._storage is not None
         self._values.scopes = scopes
-        await self._storage.open()
+        try:
+            await self._storage.open()
+        except (EtcdError, MissingLibrary) as error:
+            raise OSError(str(error)) from None
         return any(self._storage.snapshot().buckets.values())
 
     def index_again(self) -> None:
@@ -50,4 +64,10 @@ class EtcdBackend:
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
         compactor = Compactor(self._client)
-        return [lambda: compactor.run(interval)] if interval else []
+        return [self._watch_health, *([lambda: compactor.run(interval)] if interval else [])]
+
+    async def _watch_health(self) -> None:
+        assert self._storage is not None
+        while True:
+            self.is_healthy = await self._storage.is_healthy(_HEALTH_TIMEOUT)
+            await asyncio.sleep(_HEALTH_INTERVAL)

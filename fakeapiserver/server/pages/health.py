@@ -59,6 +59,7 @@ _GATES: Final[Mapping[str, str]] = {
 _LIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd")
 INFORMER_SYNC: Final = "informer-sync"
 SHUTDOWN: Final = "shutdown"
+ETCD_CHECKS: Final = ("etcd", "etcd-readiness")
 # The checks before the hooks.
 _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "healthz": _LIVE,
@@ -84,6 +85,7 @@ def checks_of(endpoint: str, features: FeatureGates) -> tuple[str, ...]:
 # What a failed check says when it is asked alone; the whole endpoint withholds it.
 _REASONS: Final = {
     SHUTDOWN: "process is shutting down",
+    **dict.fromkeys(ETCD_CHECKS, "error getting data from etcd: context deadline exceeded"),
     INFORMER_SYNC: "the controllers or simulated nodes of this server aren't ready yet",
 }
 

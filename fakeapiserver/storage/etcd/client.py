@@ -49,6 +49,8 @@ from fakeapiserver.storage.etcd.watch_stream import WatchStream
 
 # Seconds. etcd itself gives up a request after seven.
 TIMEOUT: Final = 10.0
+# Seconds between attempts to connect.
+_PAUSE: Final = 0.05
 # What etcd's own client sends at most, in bytes.
 _MAX_MESSAGE: Final = 2 << 20
 _API: Final = "/etcdserverpb."
@@ -66,7 +68,10 @@ def prefix_end(prefix: bytes) -> bytes:
 
 
 class Client:
-    """For one event loop. `close` ends all connections."""
+    """For one event loop. `close` ends all connections. While it `is_patient`, a request waits until an endpoint can be reached, as long as
+    its deadline allows; else it fails at once."""
+
+    is_patient = False
 
     def __init__(self, addresses: Sequence[Address], files: TLSFiles, timeout: float = TIMEOUT) -> None:
         self._connections = [Connection(address, files) for address in addresses]
@@ -221,20 +226,29 @@ class Client:
         if self._current.is_ready:
             return self._current, deadline
         try:
-            async with asyncio.timeout_at(deadline), self._connecting:
-                if not self._current.is_ready:
-                    self._current = await self._first_connected()
+            async with asyncio.timeout_at(deadline):
+                while not await self._connect():
+                    if not self.is_patient:
+                        break
+                    await asyncio.sleep(_PAUSE)
+                else:
+                    return self._current, deadline
         except TimeoutError:
-            raise NoConnection(await self._reasons()) from None
-        return self._current, deadline
+            pass
+        raise NoConnection(await self._reasons())
 
-    async def _first_connected(self) -> Connection:
-        """Connects to all endpoints, and returns the one that is ready first. Raises NoConnection if none is."""
+    async def _connect(self) -> bool:
+        """Connects to all endpoints unless there is a connection, takes the one that is ready first, and reports whether there is one."""
+        async with self._connecting:
+            if not self._current.is_ready:
+                self._current = await self._first_connected() or self._current
+            return self._current.is_ready
+
+    async def _first_connected(self) -> Connection | None:
+        """Connects to all endpoints, and returns the one that is ready first; None if none is."""
         if len(self._connections) == 1:
             (only,) = self._connections
-            if await only.connect():
-                return only
-            raise NoConnection(await self._reasons())
+            return only if await only.connect() else None
         attempts = {asyncio.ensure_future(connection.connect()): connection for connection in self._connections}
         waiting = set(attempts)
         try:
@@ -246,7 +260,7 @@ class Client:
         finally:
             for attempt in waiting:
                 attempt.cancel()
-        raise NoConnection(await self._reasons())
+        return None
 
     async def _reasons(self) -> str:
         """Why no endpoint can be used, in one sentence."""

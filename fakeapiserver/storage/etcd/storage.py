@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.etcd.client import Client, prefix_end
-from fakeapiserver.storage.etcd.errors import FutureRevision, Refused, RevisionCompacted, TooLarge
+from fakeapiserver.storage.etcd.errors import EtcdError, FutureRevision, Refused, RevisionCompacted, TooLarge
 from fakeapiserver.storage.etcd.leases import Leases
 from fakeapiserver.storage.etcd.messages import (
     EQUAL,
@@ -52,6 +52,8 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot, page, removal
 from fakeapiserver.storage.versioner import stamp, unstamped
 
+# Seconds within which etcd has to respond at the start.
+_OPEN_TIMEOUT: Final = 10.0
 # A key that nothing has: a read of it shows etcd's newest revision.
 _NO_KEY: Final = b"\0"
 
@@ -83,8 +85,9 @@ class EtcdStorage(MemoryStorage):
 
     async def open(self) -> None:
         """Reads everything, and follows etcd from then on. Raises EtcdError."""
-        self._trusts_progress = can_trust_progress((await self._client.status()).version)
+        self._trusts_progress = can_trust_progress((await self._client.status(_OPEN_TIMEOUT)).version)
         await self._cache.open()
+        self._client.is_patient = True
 
     # ------------------------------------------------------------------ writes
 
@@ -176,12 +179,11 @@ class EtcdStorage(MemoryStorage):
 
     # ------------------------------------------------------------------- reads
 
-    async def get(self, key: str, *, minimum_revision: int = 0) -> StoredObject | None:
-        if minimum_revision and self._trusts_progress:
-            await self._wait_for(minimum_revision)
+    async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
+        if minimum_revision is not None and await self._has(minimum_revision):
             return self._mvcc.get(key)
         response = await self._client.range(RangeRequest(self._cache.key_in_etcd(key)))
-        if minimum_revision > response.header.revision:
+        if (minimum_revision or 0) > response.header.revision:
             raise ResourceVersionTooLarge(response.header.revision)
         if not response.kvs:
             return None
@@ -193,6 +195,9 @@ class EtcdStorage(MemoryStorage):
         return await self.get(key)
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        minimum = query.minimum_revision
+        if not query.revision and minimum is not None and await self._has(minimum):
+            return self._mvcc.range(prefix, query)
         if not query.revision and not self._trusts_progress:
             return await self._listed(prefix, query)
         try:
@@ -205,6 +210,14 @@ class EtcdStorage(MemoryStorage):
             return self._mvcc.range(prefix, query)
         except Compacted:
             return await self._listed(prefix, query)
+
+    async def _has(self, minimum: int) -> bool:
+        """Reports whether the copy is as new as that, once it has been waited for. Raises ResourceVersionTooLarge."""
+        if minimum <= self.revision:
+            return True
+        if self._trusts_progress:
+            await self._wait_for(minimum)
+        return self._trusts_progress
 
     async def _newest(self) -> int:
         """etcd's newest revision."""
@@ -273,6 +286,14 @@ class EtcdStorage(MemoryStorage):
                     expected = current.mod_revision
                     await self.update(stored.key, value, stored.offset, stored.index, expected_revision=expected)
                 return
+
+    async def is_healthy(self, timeout: float) -> bool:
+        """Reports whether etcd responds to a read within `timeout` seconds."""
+        try:
+            await self._client.range(RangeRequest(_NO_KEY), timeout)
+        except EtcdError:
+            return False
+        return True
 
     async def differences(self) -> Sequence[str]:
         """The keys below the prefix whose objects in the copy aren't those in etcd, at one revision. For checks."""

@@ -34,7 +34,8 @@ _SIZE: Final = "persistentvolumeclaims spec.resources.requests.storage"
 
 def without_excused(several: Sequence[Difference], wanted: State, found: State, title: str) -> list[Difference]:
     """The differences that the operator could have avoided. `title`: the custom resource."""
-    left = [each for each in several if not _is_excused(each, wanted, found)]
+    kept = {*_kept_pods(wanted), *_kept_pods(found)}
+    left = [each for each in several if not (each.path and each.title in kept) and not _is_excused(each, wanted, found)]
     fixed = {each.title for each in several if _is_immutable(each) and _resource(each) in _OWNERS}
     if not fixed:
         return left
@@ -98,6 +99,17 @@ def _pods_of(owners: Collection[str], state: State) -> Iterator[str]:
             yield title
 
 
+def _kept_pods(state: State) -> Iterator[str]:
+    """The pods that get a new template only when the operator deletes them, which it does when the programs in them agree."""
+    owners = [
+        title
+        for title, obj in state.items()
+        if _resource_of(title) in ("statefulsets", "daemonsets")
+        and (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
+    ]
+    return _pods_of(owners, state)
+
+
 def overlap(one: Difference, other: Difference) -> bool:
     """Reports whether one difference is about a part of the other one."""
     shorter = min(len(one.path), len(other.path))
@@ -105,7 +117,11 @@ def overlap(one: Difference, other: Difference) -> bool:
 
 
 def _resource(each: Difference) -> str:
-    return each.title.partition(" ")[0]
+    return _resource_of(each.title)
+
+
+def _resource_of(title: str) -> str:
+    return title.partition(" ")[0]
 
 
 def _is_immutable(each: Difference) -> bool:

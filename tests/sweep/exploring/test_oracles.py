@@ -230,3 +230,11 @@ def test_what_a_restart_brings_up_to_date(former: str, restarted: str) -> None:
     trial = Trial(Seen(state(config(restarted)), former=state(config(former))), Seen(state(config("2"))), None)
     found = Judge(state(config("0")), SITE, "Site", frozenset()).symptoms(trial, "spec.a = 2")
     assert [each.subject for each in found] == (["configmaps data.a"] if former == restarted else [])
+
+
+@pytest.mark.parametrize(("strategy", "is_found"), [("OnDelete", False), ("RollingUpdate", True)])
+def test_pods_that_an_operator_must_delete(strategy: str, is_found: bool) -> None:
+    title, workload = stateful()
+    workload["spec"]["updateStrategy"] = {"type": strategy}
+    created, there = (state((title, workload), pod("shop", phase)) for phase in ("Running", "Pending"))
+    assert bool(subjects(created, there, None, there)) == is_found

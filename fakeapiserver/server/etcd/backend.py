@@ -53,10 +53,9 @@ class EtcdBackend:
         return any(self._storage.snapshot().buckets.values())
 
     def index_again(self) -> None:
-        """Makes the indices of custom resources that were read before their definitions."""
+        """Makes the indices of custom resources that were read before their definitions, if these are there now."""
         assert self._storage is not None
-        unknown, self._values.unknown = self._values.unknown, set()
-        for prefix in unknown:
+        for prefix in self._values.defined():
             self._storage.reindex(prefix)
 
     def background(self, config: Config) -> list[Callable[[], Coroutine[None, None, None]]]:
@@ -64,10 +63,12 @@ class EtcdBackend:
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
         compactor = Compactor(self._client)
-        return [self._watch_health, *([lambda: compactor.run(interval)] if interval else [])]
+        return [self._look_after, *([lambda: compactor.run(interval)] if interval else [])]
 
-    async def _watch_health(self) -> None:
+    async def _look_after(self) -> None:
+        """Checks etcd's health, and what has changed since."""
         assert self._storage is not None
         while True:
+            self.index_again()
             self.is_healthy = await self._storage.is_healthy(_HEALTH_TIMEOUT)
             await asyncio.sleep(_HEALTH_INTERVAL)

@@ -6,6 +6,7 @@ Both are read always. Each object is in the version that its apiVersion names, w
 Upstream: k8s.io/apiserver/pkg/server/options/encryptionconfig, pkg/storage/etcd3/store.go, pkg/server/storage/storage_factory.go.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -46,8 +47,8 @@ class ServerValues:
         self._event_ttl = event_ttl
         self._rows: dict[str, list[APIResource]] = {}
         self._kinds: dict[str, _Kind | None] = {}
-        # The resources of which an object was read before their definition was there: their indices aren't complete.
-        self.unknown: set[str] = set()
+        # The custom resources of which an object was read before their definition was there: their indices aren't complete.
+        self._unknown: set[GroupResource] = set()
 
     @property
     def _version(self) -> str:
@@ -115,11 +116,17 @@ class ServerValues:
         meta = obj["metadata"]
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
         if store is None:
-            self.unknown.add(prefix_of(group, plural))
+            self._unknown.add(GroupResource(group, plural))
             fields = {"metadata.name": meta["name"], "metadata.namespace": meta.get("namespace", "")}
         else:
             fields = store.strategy.fields_of(obj)
         return Decoded(encoded.value, encoded.offset, Index(labels, fields, uid, version))
+
+    def defined(self) -> Iterator[str]:
+        """Yields the prefixes of resources of which objects were read before their definition, each once it is there."""
+        for resource in [each for each in self._unknown if self.scopes.store_for(each) is not None]:
+            self._unknown.remove(resource)
+            yield prefix_of(resource.group, resource.resource)
 
     def _builtin(self, key: str) -> _Kind | None:
         """The built-in resource of a key; None if it is a custom one."""

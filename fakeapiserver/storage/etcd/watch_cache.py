@@ -35,8 +35,8 @@ TIMEOUT: Final = 3.0
 # Pauses between attempts to watch, in seconds.
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
-# Keys of a page, when everything is listed.
-_PAGE: Final = 10_000
+# Keys of a page, when everything is listed: other tasks run between two pages.
+_PAGE: Final = 500
 log = logging.getLogger(__name__)
 
 

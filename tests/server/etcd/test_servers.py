@@ -16,6 +16,8 @@ from fakeapiserver.client import kubeconfig
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config, EtcdOptions
+from fakeapiserver.storage.etcd.client import Client
+from fakeapiserver.storage.etcd.messages import PutRequest, RequestOp, TxnRequest
 
 # The folder of a running real API server, whose etcd is used: it has `kubeconfig` and `etcd.log`.
 REFERENCE: Final = os.environ.get("FAKEAPISERVER_REFERENCE_STATE", "")
@@ -45,6 +47,11 @@ DEFINITION: Final[Object] = {
             }
         ],
     },
+}
+WIDGET: Final[Object] = {
+    "apiVersion": "apps.example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
 }
 WIDGETS: Final = "/apis/apps.example.com/v1/namespaces/default/widgets"
 
@@ -100,6 +107,31 @@ def test_a_server_goes_on_with_what_another_one_stored(etcd: EtcdProcess) -> Non
             assert await listed(second) == everything
 
     asyncio.run(scenario())
+
+
+def test_custom_resources_that_are_read_before_their_definition_are_selected_later(etcd: EtcdProcess) -> None:
+    async def scenario() -> None:
+        async with server(etcd.url) as first:
+            await put(etcd.url, "/registry/apps.example.com/widgets/default/w", {**WIDGET, "spec": {"color": "blue"}})
+            await ask(first, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+            assert await eventually(lambda: selected(first, "blue")) == ["w"]
+
+    asyncio.run(scenario())
+
+
+async def selected(client: httpx.AsyncClient, color: str) -> list[str]:
+    """The names of the widgets of a color, of which there must be one."""
+    listed = await ask(client, "GET", f"{WIDGETS}?fieldSelector=spec.color%3D{color}")
+    assert listed["items"]
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+async def put(url: str, key: str, obj: Object) -> None:
+    """Writes a key as another program does."""
+    client = Client.of([url])
+    put = RequestOp(request_put=PutRequest(key.encode(), json.dumps(obj).encode()))
+    await client.txn(TxnRequest(success=(put,)))
+    await client.close()
 
 
 def test_two_servers_write_to_the_same_objects(etcd: EtcdProcess) -> None:

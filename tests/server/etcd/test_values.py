@@ -90,7 +90,7 @@ def test_a_custom_resource_is_read_before_its_definition_and_kept_as_it_was() ->
     assert json.loads(decoded.value) == {"metadata": widget["metadata"], "spec": {"size": 1}}
     assert decoded.index.fields == {"metadata.name": "a", "metadata.namespace": "default"}
     assert decoded.index.version == "v1"
-    assert there.unknown == {"/registry/apps.example.com/widgets/"}
+    assert [*there.defined()] == []
 
 
 @pytest.mark.parametrize(

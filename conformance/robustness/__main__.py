@@ -1,7 +1,8 @@
-"""`python -m conformance.robustness [--kills N]`: traffic on a server with a data directory, which is killed again and again.
+"""`python -m conformance.robustness [--store=file|etcd] [--disturbances N]`: traffic on servers that are killed again and again.
 
-After the last kill the histories of all clients are checked against the log of the store. `--bug NAME` plants one of the bugs of
-planted.py, which the checks must find; `--bugs` does so with each in turn. Exit status 1: something is wrong.
+With `file` that is one server with a data directory; with `etcd` several servers on one etcd, and they and etcd are also stopped for a
+while. In the end the histories of all clients are checked against the log of the store. `--bug NAME` plants one of the bugs of planted.py, which
+the checks must find; `--bugs` does so with each in turn. Exit status 1: something is wrong.
 """
 
 import argparse
@@ -10,16 +11,17 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from conformance.robustness import targets
 from conformance.robustness.checks import problems
-from conformance.robustness.client import Credentials
 from conformance.robustness.history import History, Logged
 from conformance.robustness.planted import BUGS
+from conformance.robustness.targets import EtcdServers, FileServer, Target
 from conformance.robustness.traffic import Traffic
 
 # Seconds of traffic before a kill, at least and at most.
@@ -32,7 +34,7 @@ _KEPT_REVISIONS: Final = 5000
 class Result:
     """`unknown` counts the writes whose answer never came, `happened` those of them that the log has."""
 
-    kills: int
+    disturbances: int
     seconds: float
     writes: int
     answered: int
@@ -44,30 +46,36 @@ class Result:
     problems: Sequence[str]
 
 
-def run(kills: int, *, writers: int = 8, watchers: int = 4, sync: str = "full", bug: str = "", seed: int = 1) -> Result:
-    """Makes a history with so many kills. Raises RuntimeError if the server doesn't start again."""
-    chance, began = random.Random(seed), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="robustness-") as folder:
-        server = targets.FileServer(Path(folder), sync, bug)
-        log: list[Logged] = []
-        since = targets.prepare(server.start())
-        try:
-            traffic = Traffic(Credentials(server.kubeconfig), writers, watchers, seed)
-            traffic.start()
-            for kill in range(kills):
-                time.sleep(chance.uniform(*_TRAFFIC))
-                server.kill()
-                log += server.log(log[-1].revision if log else since)
-                if kill + 1 < kills:
-                    credentials = server.start()
-                    if log and log[-1].revision > since + _KEPT_REVISIONS:
-                        targets.compact(credentials, log[-1].revision - _KEPT_REVISIONS)
-            traffic.stop()
-        finally:
-            server.kill()
+def run(target: Target, disturbances: int, *, writers: int = 8, watchers: int = 4, seed: int = 1) -> Result:
+    """Makes a history in which the servers are disturbed so often. Raises RuntimeError if one of them doesn't start again."""
+    chance, began, log = random.Random(seed), time.monotonic(), list[Logged]()
+    try:
+        credentials = target.start()
+        since = targets.prepare(credentials[0])
+        traffic = Traffic(credentials, writers, watchers, seed)
+        traffic.start()
+        for _ in range(disturbances):
+            time.sleep(chance.uniform(*_TRAFFIC))
+            target.disturb(chance)
+            log += target.log(log[-1].revision if log else since)
+            if log and log[-1].revision > since + _KEPT_REVISIONS:
+                target.compact(log[-1].revision - _KEPT_REVISIONS)
+        traffic.stop()
+        target.disturb(chance)  # the log is complete then
+        log += target.log(log[-1].revision if log else since)
+    finally:
+        target.stop()
     history = History(since, traffic.writes, traffic.reads, traffic.watches, log)
     _look_up(history)
-    return _result(kills, time.monotonic() - began, history)
+    return _result(disturbances, time.monotonic() - began, history)
+
+
+@contextmanager
+def target_of(store: str, *, servers: int = 2, sync: str = "full", bug: str = "") -> Iterator[Target]:
+    """A target in a folder of its own. Raises OSError without an etcd."""
+    with tempfile.TemporaryDirectory(prefix="robustness-") as name:
+        folder = Path(name)
+        yield EtcdServers(folder, servers, bug) if store == "etcd" else FileServer(folder, sync, bug)
 
 
 def _look_up(history: History) -> None:
@@ -78,11 +86,11 @@ def _look_up(history: History) -> None:
             write.revision = deletions.get(write.expected, -1)
 
 
-def _result(kills: int, seconds: float, history: History) -> Result:
+def _result(disturbances: int, seconds: float, history: History) -> Result:
     values = {logged.value for logged in history.log if not logged.deleted}
     unknown = [write for write in history.writes if write.outcome == "unknown"]
     return Result(
-        kills,
+        disturbances,
         seconds,
         len(history.writes),
         sum(write.outcome == "done" for write in history.writes),
@@ -97,15 +105,18 @@ def _result(kills: int, seconds: float, history: History) -> Result:
 
 def _told(result: Result) -> str:
     return (
-        f"{result.kills} kills in {result.seconds:.0f} s: {result.writes} writes, {result.answered} answered, {result.unknown} without an "
-        f"answer, of which {result.happened} happened; {result.lists} lists; {result.watches} watches with {result.events} events; "
+        f"{result.disturbances} disturbances in {result.seconds:.0f} s: {result.writes} writes, {result.answered} answered, "
+        f"{result.unknown} without an answer, of which {result.happened} happened; {result.lists} lists; "
+        f"{result.watches} watches with {result.events} events; "
         f"{len(result.problems)} problems"
     )
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("conformance.robustness")
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--store", choices=("file", "etcd"), default="file")
+    parser.add_argument("--servers", type=int, default=2)
+    parser.add_argument("--disturbances", type=int, default=10)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--watchers", type=int, default=4)
     parser.add_argument("--sync", choices=("full", "normal", "off"), default="full")
@@ -115,15 +126,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", choices=("text", "json"), default="text")
     options = parser.parse_args(arguments)
     if options.bugs:
-        return _try_bugs(options.kills)
-    result = run(
-        options.kills,
-        writers=options.writers,
-        watchers=options.watchers,
-        sync=options.sync,
-        bug=options.bug,
-        seed=options.seed,
-    )
+        return _try_bugs(options.disturbances)
+    with target_of(options.store, servers=options.servers, sync=options.sync, bug=options.bug) as target:
+        result = run(
+            target, options.disturbances, writers=options.writers, watchers=options.watchers, seed=options.seed
+        )
     if options.output == "json":
         print(json.dumps({name: getattr(result, name) for name in Result.__slots__}))
     else:
@@ -133,11 +140,12 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if result.problems else 0
 
 
-def _try_bugs(kills: int) -> int:
+def _try_bugs(disturbances: int) -> int:
     missed = []
     for bug in BUGS:
         try:
-            found = run(kills, sync="off", bug=bug).problems
+            with target_of("file", sync="off", bug=bug) as target:
+                found = run(target, disturbances).problems
         except RuntimeError as error:  # the server itself has noticed
             found = [str(error)]
         checks = sorted({problem.partition(":")[0] for problem in found})

@@ -1,77 +1,118 @@
-"""The servers that are killed: processes of `fakeapiserver serve`, and what their stores contain afterwards."""
+"""The servers that are disturbed: processes of `fakeapiserver serve`, and what their stores contain afterwards."""
 
+import asyncio
 import json
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from conformance.robustness.client import NAMESPACE, Client, Credentials
 from conformance.robustness.history import Logged
+from fakeapiserver.cluster.processes.etcd_process import EtcdProcess, find_etcd
+from fakeapiserver.storage.etcd.client import Client as EtcdClient
+from fakeapiserver.storage.etcd.messages import DELETE, Event, RangeRequest, WatchCreateRequest
 from fakeapiserver.storage.file.database import NAME, Database
 from fakeapiserver.transport.free_ports import free_port
 
 _PREFIX: Final = f"/registry/configmaps/{NAMESPACE}/"
+# Seconds for which a process is stopped where it is.
+_PAUSE: Final = 1.0
 
 
-class FileServer:
-    """A server with a data directory in `folder`. `bug`: one of planted.BUGS, which it has then."""
+class Target(Protocol):
+    """Servers with one store."""
 
-    def __init__(self, folder: Path, sync: str = "full", bug: str = "") -> None:
-        self._folder = folder
-        self._sync = sync
-        self._bug = bug
-        self._port = free_port()
+    def start(self) -> Sequence[Credentials]:
+        """Returns when all of them are ready. Raises RuntimeError with the complaint of one that doesn't start."""
+
+    def disturb(self, chance: random.Random) -> str:
+        """Kills or stops something, starts it again, and says what it was. Raises RuntimeError as `start` does."""
+
+    def log(self, after: int) -> list[Logged]:
+        """The revisions of the store after one, in order."""
+
+    def compact(self, revision: int) -> None:
+        """Forgets the history up to a revision."""
+
+    def stop(self) -> None:
+        """Kills everything, and leaves nothing behind."""
+
+
+class Process:
+    """A server with these flags; `bug`: one of planted.BUGS, which it has then."""
+
+    def __init__(self, kubeconfig: Path, flags: Sequence[str], bug: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        module = ["conformance.robustness.planted", bug] if bug else ["fakeapiserver"]
+        common = ["serve", "--controllers=", f"--write-kubeconfig={kubeconfig}", f"--secure-port={free_port()}"]
+        self._command = [sys.executable, "-m", *module, *common, *flags]
         self._process: subprocess.Popen[str] | None = None
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self._folder / "kubeconfig"
 
     def start(self) -> Credentials:
         """Returns when it is ready. Raises RuntimeError with its complaint if it doesn't start."""
-        self.kubeconfig.unlink(missing_ok=True)
-        module = ["conformance.robustness.planted", self._bug] if self._bug else ["fakeapiserver"]
-        options = [f"--data-dir={self._folder / 'data'}", f"--sync={self._sync}", f"--secure-port={self._port}"]
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                *module,
-                "serve",
-                "--controllers=",
-                f"--write-kubeconfig={self.kubeconfig}",
-                *options,
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self._kubeconfig.unlink(missing_ok=True)
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         if "is ready" not in self._process.stdout.readline():
             _, complaint = self._process.communicate()
             raise RuntimeError(complaint.strip())
-        return Credentials(self.kubeconfig)
+        return Credentials(self._kubeconfig)
 
     def kill(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.communicate()
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
 
-    def stop(self) -> None:
-        """Ends it as a user does."""
+    def pause(self) -> None:
+        """Stops it where it is for a while."""
         assert self._process is not None
-        self._process.terminate()
-        self._process.communicate()
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(_PAUSE)
+        self._process.send_signal(signal.SIGCONT)
+
+
+class FileServer:
+    """A server with a data directory in `folder`, which is killed."""
+
+    def __init__(self, folder: Path, sync: str = "full", bug: str = "") -> None:
+        self._data = folder / "data"
+        self._server = Process(folder / "kubeconfig", [f"--data-dir={self._data}", f"--sync={sync}"], bug)
+        self._credentials: Credentials | None = None
+        self._log: list[Logged] = []
+
+    def start(self) -> Sequence[Credentials]:
+        self._credentials = self._server.start()
+        return [self._credentials]
+
+    def disturb(self, chance: random.Random) -> str:
+        self._server.kill()
+        self._log += self._read(self._log[-1].revision if self._log else 0)
+        self.start()
+        return "the server is killed"
 
     def log(self, after: int) -> list[Logged]:
-        """The revisions after one, while it doesn't run. A copy is read, so that the next start recovers the file itself."""
+        return [logged for logged in self._log if logged.revision > after]
+
+    def compact(self, revision: int) -> None:
+        assert self._credentials is not None
+        client = Client(self._credentials)
+        client.ask("POST", "/fakeapiserver/compact", {"revision": revision})
+        client.close()
+
+    def stop(self) -> None:
+        self._server.kill()
+
+    def _read(self, after: int) -> list[Logged]:
+        """The revisions in a copy of the file, so that the next start recovers the file itself."""
         with tempfile.TemporaryDirectory() as copy:
-            for path in (self._folder / "data").glob(f"{NAME}*"):
+            for path in self._data.glob(f"{NAME}*"):
                 shutil.copy(path, copy)
             with Database(Path(copy), "off") as database:
                 return [*_logged(database, after)]
@@ -79,9 +120,94 @@ class FileServer:
 
 def _logged(database: Database, after: int) -> Iterator[Logged]:
     for row in database.rows(after):
-        name = row.key.removeprefix(_PREFIX) if row.key.startswith(_PREFIX) else ""
-        value = json.loads(row.value).get("data", {}).get("value", "") if name else ""
+        name, value = _read_object(row.key, row.value)
         yield Logged(row.revision, name, value, row.previous, bool(row.deleted))
+
+
+class EtcdServers:
+    """Servers on one etcd. A server or the etcd is killed, or stopped for a second."""
+
+    def __init__(self, folder: Path, servers: int, bug: str = "") -> None:
+        self._etcd = EtcdProcess(find_etcd(), data_dir=folder / "etcd")
+        self._folder = folder
+        self._count = servers
+        self._bug = bug
+        self._servers: list[Process] = []
+
+    def start(self) -> Sequence[Credentials]:
+        self._etcd.start()
+        flags = [
+            f"--etcd-servers={self._etcd.url}",
+            "--storage-media-type=application/json",
+            "--etcd-compaction-interval=0",
+        ]
+        names = [self._folder / f"kubeconfig{number}" for number in range(self._count)]
+        self._servers = [Process(name, flags, self._bug) for name in names]
+        return [server.start() for server in self._servers]
+
+    def disturb(self, chance: random.Random) -> str:
+        server = chance.choice(self._servers)
+        match chance.choice(["server killed", "server stopped", "etcd killed", "etcd stopped"]):
+            case "server killed":
+                server.kill()
+                server.start()
+                return "a server is killed"
+            case "server stopped":
+                server.pause()
+                return "a server is stopped"
+            case "etcd killed":
+                self._etcd.kill()
+                self._etcd.start()
+                return "etcd is killed"
+        self._etcd.pause()
+        time.sleep(_PAUSE)
+        self._etcd.resume()
+        return "etcd is stopped"
+
+    def log(self, after: int) -> list[Logged]:
+        return asyncio.run(_log_of(self._etcd.url, after))
+
+    def compact(self, revision: int) -> None:
+        async def compacted() -> None:
+            client = EtcdClient.of([self._etcd.url])
+            await client.compact(revision)
+            await client.close()
+
+        asyncio.run(compacted())
+
+    def stop(self) -> None:
+        for server in self._servers:
+            server.kill()
+        self._etcd.close()
+
+
+async def _log_of(url: str, after: int) -> list[Logged]:
+    """The revisions in etcd after one, by a watch of all keys."""
+    client, log = EtcdClient.of([url]), list[Logged]()
+    try:
+        newest = (await client.range(RangeRequest(b"\0"))).header.revision
+        if newest > after:
+            stream = await client.watch(WatchCreateRequest(b"\0", b"\0", after + 1, prev_kv=True, fragment=True))
+            while not log or log[-1].revision < newest:
+                log += map(_of_event, (await stream.next()).events)
+            stream.cancel()
+    finally:
+        await client.close()
+    return log
+
+
+def _of_event(event: Event) -> Logged:
+    kv, before, deleted = event.kv, event.prev_kv, event.type == DELETE
+    shown = kv if not deleted or before is None else before
+    name, value = _read_object(kv.key.decode(), shown.value)
+    return Logged(kv.mod_revision, name, value, before.mod_revision if before is not None else 0, deleted)
+
+
+def _read_object(key: str, value: bytes) -> tuple[str, str]:
+    """The name and value of one of the traffic's objects; empty for others."""
+    if not key.startswith(_PREFIX):
+        return "", ""
+    return key.removeprefix(_PREFIX), json.loads(value).get("data", {}).get("value", "")
 
 
 def prepare(credentials: Credentials) -> int:
@@ -91,10 +217,3 @@ def prepare(credentials: Credentials) -> int:
     assert status == 201, made
     client.close()
     return int(made["metadata"]["resourceVersion"])
-
-
-def compact(credentials: Credentials, revision: int) -> None:
-    """Forgets the history up to a revision, as a compaction does."""
-    client = Client(credentials)
-    client.ask("POST", "/fakeapiserver/compact", {"revision": revision})
-    client.close()

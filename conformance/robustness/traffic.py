@@ -6,6 +6,7 @@ Upstream: etcd's tests/robustness/traffic/kubernetes.go.
 import random
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from conformance.robustness.client import LOST, NAMESPACE, PATH, Client, Credentials
@@ -19,17 +20,20 @@ _PAUSE: Final = 0.01  # seconds after a lost connection
 
 
 class Traffic:
-    """`writers` and `watchers` are numbers of threads. What they see is in `writes`, `reads` and `watches`."""
+    """`writers` and `watchers` are numbers of threads, which share the servers. What they see is in `writes`, `reads` and `watches`."""
 
-    def __init__(self, credentials: Credentials, writers: int, watchers: int, seed: int) -> None:
+    def __init__(self, credentials: Sequence[Credentials], writers: int, watchers: int, seed: int) -> None:
         self.writes: list[Write] = []
         self.reads: list[Read] = []
         self.watches: list[Watch] = []
-        self._credentials = credentials
         self._stopped = threading.Event()
-        work = [(self._write, f"{seed}-{number}") for number in range(writers)]
-        work += [(self._watch, f"{seed}-watch-{number}") for number in range(watchers)]
-        self._threads = [threading.Thread(target=run, args=(name,), daemon=True) for run, name in work]
+        work = [(self._write, number) for number in range(writers)] + [
+            (self._watch, number) for number in range(watchers)
+        ]
+        self._threads = [
+            threading.Thread(target=run, args=(f"{seed}-{number}", credentials[number % len(credentials)]), daemon=True)
+            for run, number in work
+        ]
 
     def start(self) -> None:
         for thread in self._threads:
@@ -40,8 +44,8 @@ class Traffic:
         for thread in self._threads:
             thread.join()
 
-    def _write(self, name: str) -> None:
-        client, chance, number = Client(self._credentials), random.Random(name), 0
+    def _write(self, name: str, credentials: Credentials) -> None:
+        client, chance, number = Client(credentials), random.Random(name), 0
         known: dict[str, tuple[int, str]] = {}
         while not self._stopped.is_set():
             number += 1
@@ -87,8 +91,8 @@ class Traffic:
         if write.outcome == "done" and verb != "delete":
             known[name] = (write.revision, value)
 
-    def _watch(self, name: str) -> None:
-        client, revision = Client(self._credentials), 0
+    def _watch(self, name: str, credentials: Credentials) -> None:
+        client, revision = Client(credentials), 0
         while not self._stopped.is_set():
             try:
                 if not revision:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from conformance.robustness import checks
-from conformance.robustness.__main__ import run
+from conformance.robustness.__main__ import run, target_of
 from conformance.robustness.history import History, Logged, Read, Seen, Watch, Write
 from conformance.robustness.planted import BUGS
+from fakeapiserver.cluster.processes.etcd_process import NoEtcd
 
 
 def sound() -> History:
@@ -132,8 +133,13 @@ def test_each_damage_is_found(damage: Callable[[History], None], check: Callable
     assert any(problem.startswith(f"{getattr(check, '__name__', '')}: ") for problem in checks.problems(history))
 
 
-def test_a_server_that_is_killed_keeps_its_promises() -> None:
-    result = run(2, sync="full")
+@pytest.mark.parametrize("store", ["file", "etcd"])
+def test_servers_that_are_killed_keep_their_promises(store: str) -> None:
+    try:
+        with target_of(store) as target:
+            result = run(target, 2)
+    except NoEtcd as missing:
+        pytest.skip(str(missing))
     assert result.problems == []
     assert result.answered > 20
 
@@ -144,8 +150,9 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     """Chance decides which requests meet: three histories at most."""
     for seed in range(3):
         try:
-            if run(3, sync="off", bug=bug, seed=seed).problems:
-                return
+            with target_of("file", sync="off", bug=bug) as target:
+                if run(target, 3, seed=seed).problems:
+                    return
         except RuntimeError as error:
             assert "is damaged" in str(error)  # noqa: PT017
             return

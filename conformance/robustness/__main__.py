@@ -1,8 +1,10 @@
 """`python -m conformance.robustness [--store=file|etcd] [--disturbances N]`: traffic on servers that are killed again and again.
 
 With `file` that is one server with a data directory; with `etcd` several servers on one etcd, and they and etcd are also stopped for a
-while. In the end the histories of all clients are checked against the log of the store. `--bug NAME` plants one of the bugs of planted.py, which
-the checks must find; `--bugs` does so with each in turn. Exit status 1: something is wrong.
+while. In the end the histories of all clients are checked against the log of the store.
+
+`--bug NAME` plants one of the bugs of planted.py, which the checks must find; `--bugs` does so with each in turn. Exit status 1: something
+is wrong.
 """
 
 import argparse

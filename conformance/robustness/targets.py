@@ -30,7 +30,7 @@ class Target(Protocol):
     """Servers with one store."""
 
     def start(self) -> Sequence[Credentials]:
-        """Returns when all of them are ready. Raises RuntimeError with the complaint of one that doesn't start."""
+        """Returns when all of them are ready. Raises RuntimeError with a complaint if one doesn't start."""
 
     def disturb(self, chance: random.Random) -> str:
         """Kills or stops something, starts it again, and says what it was. Raises RuntimeError as `start` does."""

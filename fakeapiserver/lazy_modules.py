@@ -144,6 +144,7 @@ LAZY: Final = {
         "fakeapiserver.auth.authorizers.webhook",
         "fakeapiserver.registry.resource",
         "fakeapiserver.server.etcd.backend",
+        "fakeapiserver.server.etcd.leadership",
         "fakeapiserver.server.filters.audit.auditor",
         "fakeapiserver.server.filters.audit.backends",
         "fakeapiserver.server.filters.audit.policy",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.chance import Chance
-from fakeapiserver.clock import AdjustableClock, Timers
+from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import Signing
@@ -24,6 +24,7 @@ from fakeapiserver.server import adopting, data_directory
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
+from fakeapiserver.server.etcd import leadership
 from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import RequestingContext, Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
@@ -246,6 +247,33 @@ class LocalServer:
         if not selected(self.config.controllers) and not extra:
             return
 
+        if self._etcd is not None:
+            await self._run_elected(api, extra)
+            return
+        self._new_manager(api, extra)
+        await self._begin_controllers()
+        self._controllers = asyncio.create_task(self._go_on())
+        self._controllers.add_done_callback(_tell_failure)
+        await self._wait_for_nodes(api)
+
+    async def _run_elected(self, api: APIServer, extra: "Mapping[str, Extra]") -> None:
+        """Starts the controllers while this server is the one of its etcd that runs them."""
+
+        async def begin() -> None:
+            self._new_manager(api, extra)
+            await self._begin_controllers()
+
+        def resign() -> None:
+            self.controllers = api.controllers = None
+
+        client = InProcessClients(api.application, self.url, SystemClock()).client("")
+        election = leadership.Leadership(client, begin, self._go_on, resign)
+        self._controllers = asyncio.create_task(election.run())
+        await election.decided()
+        if self.controllers is not None:
+            await self._wait_for_nodes(api)
+
+    def _new_manager(self, api: APIServer, extra: "Mapping[str, Extra]") -> None:
         clients = InProcessClients(api.application, self.url, self.clock)
         self.controllers = api.controllers = ControllerManager(
             clients,
@@ -264,12 +292,22 @@ class LocalServer:
             revision=lambda: api.storage.revision,
             random=api.chance.source("controllers") if api.chance.seed is not None else None,
         )
+
+    async def _begin_controllers(self) -> None:
+        assert self.controllers is not None
         for name, mode in self.origin.modes.items() if self.origin is not None else ():
             if self.controllers.mode(name) != mode:
                 await self.controllers.set_mode(name, mode)
         await self.controllers.begin()
-        self._controllers = asyncio.create_task(self.controllers.run())
-        self._controllers.add_done_callback(_tell_failure)
+
+    async def _go_on(self) -> None:
+        assert self.controllers is not None
+        await self.controllers.run()
+
+    async def _wait_for_nodes(self, api: APIServer) -> None:
+        """Waits until simulated nodes are ready."""
+        assert self.controllers is not None
+        assert self._controllers is not None
         if self.simulation is not None and self.simulation.running and "Node" not in self.simulation.staged:
             untainted = self.controllers.mode(_NODE_LIFECYCLE) == "run"
             await node_readiness.wait_for_nodes(api, self.simulation.running, self._controllers, untainted=untainted)

@@ -57,10 +57,10 @@ WIDGETS: Final = "/apis/apps.example.com/v1/namespaces/default/widgets"
 
 
 @asynccontextmanager
-async def server(url: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+async def server(url: str, controllers: tuple[str, ...] = (), **options: Any) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server of ours on this etcd, as its administrator."""
     etcd = EtcdOptions(servers=(url,), **options)
-    local = LocalServer(Config(etcd=etcd, controllers=()), listens=False)
+    local = LocalServer(Config(etcd=etcd, controllers=controllers), listens=False)
     await local.start()
     try:
         assert local.api is not None
@@ -132,6 +132,52 @@ async def put(url: str, key: str, obj: Object) -> None:
     put = RequestOp(request_put=PutRequest(key.encode(), json.dumps(obj).encode()))
     await client.txn(TxnRequest(success=(put,)))
     await client.close()
+
+
+def test_one_of_two_servers_runs_the_controllers_and_the_other_takes_over(etcd: EtcdProcess) -> None:
+    deployments, controllers = (
+        "/apis/apps/v1/namespaces/default/deployments",
+        ("deployment", "replicaset", "serviceaccount"),
+    )
+
+    async def scenario() -> None:
+        leading, following = server(etcd.url, controllers), server(etcd.url, controllers)
+        first, second = await leading.__aenter__(), await following.__aenter__()
+        try:
+            holder = await lease_holder(second)
+            await ask(second, "POST", deployments, deployment("a", replicas=3))
+            assert await eventually(lambda: pods(first, "a", 3))
+            assert await lease_holder(first) == holder
+            await leading.__aexit__(None, None, None)
+            await ask(second, "POST", deployments, deployment("b", replicas=3))
+            assert await eventually(lambda: pods(second, "b", 3))
+            assert await lease_holder(second) not in ("", holder)
+        finally:
+            await following.__aexit__(None, None, None)
+
+    asyncio.run(scenario())
+
+
+async def lease_holder(client: httpx.AsyncClient) -> str:
+    """The server that runs the controllers."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+    return str((await ask(client, "GET", path))["spec"]["holderIdentity"])
+
+
+def deployment(name: str, replicas: int) -> Object:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+async def pods(client: httpx.AsyncClient, name: str, number: int) -> bool:
+    """Returns True when so many pods are there; there are never more."""
+    items = (await ask(client, "GET", f"/api/v1/namespaces/default/pods?labelSelector=app%3D{name}"))["items"]
+    if len(items) > number:
+        raise ValueError(f"there are {len(items)} pods")
+    assert len(items) == number
+    return True
 
 
 def test_two_servers_write_to_the_same_objects(etcd: EtcdProcess) -> None:

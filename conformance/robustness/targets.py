@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from conformance.robustness.client import NAMESPACE, Client, Credentials
 from conformance.robustness.history import Logged
+from conformance.robustness.proxy import Proxy
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess, find_etcd
 from fakeapiserver.storage.etcd.client import Client as EtcdClient
 from fakeapiserver.storage.etcd.messages import DELETE, Event, RangeRequest, WatchCreateRequest
@@ -22,8 +23,18 @@ from fakeapiserver.storage.file.database import NAME, Database
 from fakeapiserver.transport.free_ports import free_port
 
 _PREFIX: Final = f"/registry/configmaps/{NAMESPACE}/"
-# Seconds for which a process is stopped where it is.
+# Seconds for which a process is stopped where it is, or a network is cut or slow.
 _PAUSE: Final = 1.0
+# Seconds for which a slow network holds each piece back.
+_DELAYS: Final = (0.02, 0.3)
+_DISTURBANCES: Final = (
+    "a server is killed",
+    "a server is stopped",
+    "etcd is killed",
+    "etcd is stopped",
+    "a network is cut",
+    "a network is slow",
+)
 
 
 class Target(Protocol):
@@ -125,7 +136,8 @@ def _logged(database: Database, after: int) -> Iterator[Logged]:
 
 
 class EtcdServers:
-    """Servers on one etcd. A server or the etcd is killed, or stopped for a second."""
+    """Servers on one etcd, each with a network of its own to it. A server or etcd is killed, or stopped for a second; a network is slow
+    or cut for a second."""
 
     def __init__(self, folder: Path, servers: int, bug: str = "") -> None:
         self._etcd = EtcdProcess(find_etcd(), data_dir=folder / "etcd")
@@ -133,36 +145,47 @@ class EtcdServers:
         self._count = servers
         self._bug = bug
         self._servers: list[Process] = []
+        self._networks: list[Proxy] = []
 
     def start(self) -> Sequence[Credentials]:
         self._etcd.start()
+        port = int(self._etcd.url.rpartition(":")[2])
+        self._networks = [Proxy(port) for _ in range(self._count)]
         flags = [
-            f"--etcd-servers={self._etcd.url}",
             "--storage-media-type=application/json",
             "--etcd-compaction-interval=0",
         ]
-        names = [self._folder / f"kubeconfig{number}" for number in range(self._count)]
-        self._servers = [Process(name, flags, self._bug) for name in names]
+        for number, network in enumerate(self._networks):
+            own = [f"--etcd-servers={network.url}", *flags]
+            self._servers.append(Process(self._folder / f"kubeconfig{number}", own, self._bug))
         return [server.start() for server in self._servers]
 
     def disturb(self, chance: random.Random) -> str:
-        server = chance.choice(self._servers)
-        match chance.choice(["server killed", "server stopped", "etcd killed", "etcd stopped"]):
-            case "server killed":
+        number = chance.randrange(self._count)
+        server, network = self._servers[number], self._networks[number]
+        what = chance.choice(_DISTURBANCES)
+        match what:
+            case "a server is killed":
                 server.kill()
                 server.start()
-                return "a server is killed"
-            case "server stopped":
+            case "a server is stopped":
                 server.pause()
-                return "a server is stopped"
-            case "etcd killed":
+            case "etcd is killed":
                 self._etcd.kill()
                 self._etcd.start()
-                return "etcd is killed"
-        self._etcd.pause()
-        time.sleep(_PAUSE)
-        self._etcd.resume()
-        return "etcd is stopped"
+            case "etcd is stopped":
+                self._etcd.pause()
+                time.sleep(_PAUSE)
+                self._etcd.resume()
+            case "a network is cut":
+                network.cut()
+                time.sleep(_PAUSE)
+                network.mend()
+            case "a network is slow":
+                network.delay = chance.uniform(*_DELAYS)
+                time.sleep(_PAUSE)
+                network.delay = 0.0
+        return what
 
     def log(self, after: int) -> list[Logged]:
         return asyncio.run(_log_of(self._etcd.url, after))
@@ -178,12 +201,15 @@ class EtcdServers:
     def stop(self) -> None:
         for server in self._servers:
             server.kill()
+        for network in self._networks:
+            network.close()
         self._etcd.close()
 
 
 async def _log_of(url: str, after: int) -> list[Logged]:
     """The revisions in etcd after one, by a watch of all keys."""
     client, log = EtcdClient.of([url]), list[Logged]()
+    client.is_patient = True  # etcd may just have been started
     try:
         newest = (await client.range(RangeRequest(b"\0"))).header.revision
         if newest > after:

@@ -90,7 +90,10 @@ def allocations(
 ) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
     families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
-    return {_SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range, chance)}
+    alone = not config.etcd.servers
+    return {
+        _SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range, chance, alone=alone)
+    }
 
 
 def admission(config: Config, initializer: Initializer) -> Chain:

@@ -204,6 +204,34 @@ def test_two_servers_write_to_the_same_objects(etcd: EtcdProcess) -> None:
     asyncio.run(scenario())
 
 
+def test_servers_give_no_address_and_no_node_port_twice(etcd: EtcdProcess) -> None:
+    services = "/api/v1/namespaces/default/services"
+
+    async def scenario() -> None:
+        async with server(etcd.url) as first, server(etcd.url) as second:
+            given = await ask(first, "POST", services, service("a"))
+            address, port = given["spec"]["clusterIP"], given["spec"]["ports"][0]["nodePort"]
+            for taken, reason in (({"address": address}, "provided IP"), ({"port": port}, "provided port")):
+                response = await second.post(services, json=service("b", **taken))
+                assert f"{reason} is already allocated" in response.json()["message"]
+            await ask(first, "DELETE", f"{services}/a")
+            again = await eventually(lambda: ask(second, "POST", services, service("b", address, port)))
+            assert (again["spec"]["clusterIP"], again["spec"]["ports"][0]["nodePort"]) == (address, port)
+            for name, client in zip("cdefgh", (first, second) * 3, strict=True):
+                await ask(client, "POST", services, service(name))
+            items = (await ask(first, "GET", services))["items"]
+            ports = [each["spec"]["ports"][0]["nodePort"] for each in items if each["spec"]["type"] == "NodePort"]
+            assert len(ports) == len(set(ports)) == 7
+
+    asyncio.run(scenario())
+
+
+def service(name: str, address: str = "", port: int = 0) -> Object:
+    ports = [{"port": 80, **({"nodePort": port} if port else {})}]
+    spec = {"type": "NodePort", "ports": ports, **({"clusterIP": address} if address else {})}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
 async def listed(client: httpx.AsyncClient) -> dict[str, str]:
     """Everything that a server lists but what it renews by itself: path and uid -> the object as JSON, whose order counts."""
     groups = (await ask(client, "GET", "/apis"))["groups"]

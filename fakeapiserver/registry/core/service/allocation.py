@@ -87,7 +87,8 @@ class Operation(msgspec.Struct):
 
 
 class ServiceAllocation:
-    """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default."""
+    """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default.
+    `alone`: no other server writes services."""
 
     def __init__(
         self,
@@ -96,10 +97,12 @@ class ServiceAllocation:
         writer: Writer,
         node_ports: range = DEFAULT_RANGE,
         chance: Chance = UNSEEDED,
+        *,
+        alone: bool = True,
     ) -> None:
         self._families = tuple(families)
         self._ips = ClusterIPs(objects, chance)
-        self._ports = NodePorts(node_ports, chance)
+        self._ports = NodePorts(node_ports, chance, None if alone else lambda: objects.list("services"))
         self._writer = writer
 
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:

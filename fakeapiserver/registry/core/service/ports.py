@@ -3,7 +3,7 @@
 Upstream: pkg/registry/core/service/portallocator/{allocator,operation}.go.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from msgspec import Struct, field
@@ -19,12 +19,32 @@ _BEFORE_DRY_RUN: Final = 32768
 
 
 class NodePorts:
-    """The node ports of one server, from `ports` (--service-node-port-range)."""
+    """The node ports of one server, from `ports` (--service-node-port-range).
 
-    def __init__(self, ports: range = DEFAULT_RANGE, chance: Chance = UNSEEDED) -> None:
+    `stored`: the stored services, if other servers write some as well: what these hold is taken, too, as soon as it is seen.
+    """
+
+    def __init__(
+        self,
+        ports: range = DEFAULT_RANGE,
+        chance: Chance = UNSEEDED,
+        stored: Callable[[], list[Object]] | None = None,
+    ) -> None:
         self._ports = ports
         self._chance = chance
+        self._stored = stored
+        # With other servers, only what is allocated and not stored yet.
         self._held: set[int] = set()
+        self._seen: list[Object] | None = None
+        self._of_seen: set[int] = set()
+
+    def _taken(self) -> set[int]:
+        if self._stored is None:
+            return self._held
+        services = self._stored()
+        if services is not self._seen:  # the same list as long as no service is written
+            self._seen, self._of_seen = services, {port for service in services for port in held_ports(service)}
+        return self._held | self._of_seen
 
     def allocate(self, port: int) -> None:
         """Allocates a port. Raises AllocationError."""
@@ -32,15 +52,15 @@ class NodePorts:
             valid = f"{self._ports.start}-{self._ports.stop - 1}" if self._ports else ""
             message = f"provided port is not in the valid range. The range of valid ports is {valid}"
             raise AllocationError(message)
-        if port in self._held:
+        if port in self._taken():
             raise AllocationError(_ALLOCATED)
         self._held.add(port)
 
     def allocate_next(self) -> int:
         """Allocates any free port. Raises FullError."""
-        first, last = self._ports.start, self._ports.stop - 1
+        first, last, taken = self._ports.start, self._ports.stop - 1, self._taken()
         for port in candidates(first, first + _offset(len(self._ports)), last, self._chance.source("node port")):
-            if port not in self._held:
+            if port not in taken:
                 self._held.add(port)
                 return port
         raise FullError
@@ -48,12 +68,18 @@ class NodePorts:
     def release(self, port: int) -> None:
         self._held.discard(port)
 
+    def keep(self, port: int) -> None:
+        """Takes note that the service of an allocated port is stored."""
+        if self._stored is not None:
+            self._held.discard(port)
+
     def has(self, port: int) -> bool:
-        return port in self._held
+        return port in self._taken()
 
     def restore(self, services: Iterable[Object]) -> None:
         """Holds the ports of these services, and no others."""
-        self._held = {port for service in services for port in held_ports(service) if port in self._ports}
+        if self._stored is None:
+            self._held = {port for service in services for port in held_ports(service) if port in self._ports}
 
 
 class PortOperation(Struct):
@@ -81,6 +107,9 @@ class PortOperation(Struct):
 
     def commit(self) -> None:
         self._release(self.given_up)
+        if not self.dry_run:
+            for port in self.taken:
+                self.ports.keep(port)
 
     def revert(self) -> None:
         self._release(self.taken)

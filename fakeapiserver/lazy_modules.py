@@ -115,6 +115,7 @@ LAZY: Final = {
         "fakeapiserver.faults.rule",
     ),
     "States are saved, loaded and compared when a caller asks for it.": (
+        "fakeapiserver.cluster.processes.etcd_process",
         "fakeapiserver.server.data_directory",
         "fakeapiserver.server.exported",
         "fakeapiserver.server.adopting",

@@ -6,7 +6,7 @@ Upstream: etcd's tests/robustness/traffic/kubernetes.go.
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from conformance.robustness.client import LOST, NAMESPACE, PATH, Client, Credentials
@@ -26,12 +26,15 @@ class Traffic:
         self.writes: list[Write] = []
         self.reads: list[Read] = []
         self.watches: list[Watch] = []
+        self.failures: list[BaseException] = []
         self._stopped = threading.Event()
         work = [(self._write, number) for number in range(writers)] + [
             (self._watch, number) for number in range(watchers)
         ]
         self._threads = [
-            threading.Thread(target=run, args=(f"{seed}-{number}", credentials[number % len(credentials)]), daemon=True)
+            threading.Thread(
+                target=self._run, args=(run, f"{seed}-{number}", credentials[number % len(credentials)]), daemon=True
+            )
             for run, number in work
         ]
 
@@ -40,9 +43,18 @@ class Traffic:
             thread.start()
 
     def stop(self) -> None:
+        """Raises what has ended a client other than this."""
         self._stopped.set()
         for thread in self._threads:
             thread.join()
+        for failure in self.failures:
+            raise failure
+
+    def _run(self, work: Callable[[str, Credentials], None], name: str, credentials: Credentials) -> None:
+        try:
+            work(name, credentials)
+        except BaseException as error:
+            self.failures.append(error)
 
     def _write(self, name: str, credentials: Credentials) -> None:
         client, chance, number = Client(credentials), random.Random(name), 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.flags import Parsed
-from fakeapiserver.cli.serve import check_kubeconfig, read_flags, run_loop
+from fakeapiserver.cli.serve import check_kubeconfig, own_etcd, read_flags, run_loop
 from fakeapiserver.cli.stop_signals import StopSignals, started
 from fakeapiserver.cluster import AsyncCluster
 
@@ -26,7 +26,8 @@ def main(arguments: Sequence[str]) -> int:
         return complain("run needs a command: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
     try:
         check_kubeconfig(parsed)
-        return run_loop(_run(parsed))
+        with own_etcd(parsed.config):
+            return run_loop(_run(parsed))
     except ValueError as error:
         return refuse(error, "run")
     except OSError as error:

@@ -7,7 +7,8 @@ import logging
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fakeapiserver.cli import background, version
@@ -16,6 +17,7 @@ from fakeapiserver.cli.checks import check
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.stop_signals import StopSignals, started
+from fakeapiserver.cluster.processes import etcd_process
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
@@ -34,7 +36,8 @@ def main(arguments: Sequence[str]) -> int:
             return _serve_in_background(arguments, parsed)
         if "name" in parsed.given:
             return complain("--name is for a server in the background: add --background", 2)
-        return run_loop(_serve(parsed))
+        with own_etcd(parsed.config):
+            return run_loop(_serve(parsed))
     except ValueError as error:
         return refuse(error, "serve")
     except OSError as error:
@@ -61,6 +64,24 @@ def check_kubeconfig(parsed: Parsed) -> None:
     """Raises OSError or ValueError before anything is started if --write-kubeconfig names what the context can't be added to."""
     if parsed.write_kubeconfig is not None:
         KubeconfigFile(parsed.write_kubeconfig).check(parsed.config.context_name)
+
+
+@contextmanager
+def own_etcd(config: Config) -> Iterator[None]:
+    """Starts an etcd if the configuration asks for one, and names it there. Its data goes with it, so it doesn't wait for the disk.
+
+    Raises OSError if there is no etcd or it doesn't start, and ValueError if the configuration names another one."""
+    options = config.etcd
+    if not (options.starts or options.binary):
+        yield
+        return
+    if options.servers:
+        raise ValueError("--etcd starts an etcd of its own: leave --etcd-servers away")
+    if config.data_dir is not None:
+        raise ValueError("--etcd keeps the state in etcd: leave --data-dir away, or --etcd")
+    with etcd_process.EtcdProcess(etcd_process.find_etcd(options.binary), fsync=False) as etcd:
+        options.servers = (etcd.url,)
+        yield
 
 
 def configure_logging(verbosity: int) -> None:

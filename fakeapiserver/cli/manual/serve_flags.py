@@ -100,6 +100,15 @@ OWN: Final = {
             "DIR",
             "--data-dir=.cluster",
         ),
+        "etcd": Flag(
+            "Starts an etcd on this machine for the time of the server, and keeps the state in it; it goes with the server.",
+            "false",
+        ),
+        "etcd-binary": Flag(
+            "The program for --etcd; by default what FAKEAPISERVER_ETCD names, or the `etcd` on the PATH.",
+            "none",
+            "FILE",
+        ),
         "sync": Flag(
             "What an answered write in --data-dir survives: `full` a loss of power, `normal` the end of the process (a loss of power may "
             "take the last writes), `off` the end of the process (a loss of power may damage the file).",

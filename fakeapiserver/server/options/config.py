@@ -124,8 +124,12 @@ OLDER_FEATURE_GATES: Final = (
 
 
 class EtcdOptions(Struct, kw_only=True):
-    """The etcd in which objects are stored, by upstream's names; without `servers` they are in memory. `event_ttl`: seconds."""
+    """The etcd in which objects are stored, by upstream's names; without `servers` they are in memory. `event_ttl`: seconds.
 
+    `starts`: a command starts one of its own for its time, with `binary`, or what it finds, and names it in `servers`."""
+
+    starts: bool = False
+    binary: str = ""
     servers: tuple[str, ...] = ()
     prefix: str = "/registry"
     cafile: str = ""

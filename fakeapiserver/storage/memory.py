@@ -93,6 +93,8 @@ class MemoryStorage:
         return self._mvcc.get(key)
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
+        if (query.minimum_revision or 0) > self._mvcc.revision:
+            raise ResourceVersionTooLarge(self._mvcc.revision)
         return self._mvcc.range(prefix, query)
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:

@@ -56,7 +56,7 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
             error if error.unready is None or (predicate is None and (options.limit > 0 or pages)) else error.unready
         ) from None
     except ResourceVersionTooLarge as error:
-        raise too_large(position.revision, error.current, retry_after=retry_after) from None
+        raise too_large(position.revision or position.minimum, error.current, retry_after=retry_after) from None
     except Compacted:
         raise _expired(options, position.start, prefix) from None
     if position.minimum > result.revision:

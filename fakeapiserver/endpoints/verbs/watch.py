@@ -35,7 +35,15 @@ from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
 from fakeapiserver.registry.generic.interfaces import NotConverted
-from fakeapiserver.storage.interface import Compacted, Event, ListQuery, Predicate, StoredObject, Watcher
+from fakeapiserver.storage.interface import (
+    Compacted,
+    Event,
+    ListQuery,
+    Predicate,
+    ResourceVersionTooLarge,
+    StoredObject,
+    Watcher,
+)
 
 _BOOKMARK_PERIOD: Final = 60.0
 # The last bookmark is sent so many seconds before the end of a watch.
@@ -100,6 +108,8 @@ async def _stream(
                 raise
             # Upstream watches from a cache, which isn't newer than this.
             raise too_large(storage.revision, error.revision - 1, retry_after=1) from None
+        except ResourceVersionTooLarge as error:
+            raise too_large(revision, error.current, retry_after=1) from None
         if revision > result.revision:
             raise too_large(revision, result.revision, retry_after=1)
         items, start = result.items, result.revision

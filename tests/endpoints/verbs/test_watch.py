@@ -100,6 +100,17 @@ def test_a_revision_that_is_forgotten_is_an_event() -> None:
     run(scenario)
 
 
+def test_initial_events_of_a_revision_of_the_future_are_an_error_event() -> None:
+    async def scenario(opened: Watching) -> None:
+        response = await opened.open("resourceVersion=123456&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+        [event] = await frames(response, 2)
+        now = opened.server.api.storage.revision
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
+        assert event["object"]["message"].endswith(f"Too large resource version: 123456, current: {now}")
+
+    run(scenario)
+
+
 def test_watches_of_one_form_share_an_encoding() -> None:
     async def scenario(opened: Watching) -> None:
         seen: list[Event] = []

@@ -1,6 +1,6 @@
 """The interface of a storage backend: one global revision, compare-and-swap, lists at a revision, watches from one.
 
-Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage_suite.py holds the tests that any backend must pass.
+Upstream: k8s.io/apiserver/pkg/storage/interfaces.go, errors.go. testing/storage_suite holds the tests that any backend must pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -192,3 +192,18 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Ends all watchers."""
+
+
+class Backend(Storage, Protocol):
+    """A storage with objects and a history of its own, rather than a view of another one."""
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that a watch can start behind, and that a list can be sure to show."""
+
+    async def compact(self, revision: int) -> None:
+        """Forgets the history up to `revision`. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
+
+    @property
+    def watchers(self) -> int:
+        """The number of open watches."""

@@ -16,7 +16,7 @@ from fakeapiserver.storage.file import database as databases
 from fakeapiserver.storage.file import inspection
 from fakeapiserver.storage.file.database import NAME, Database, Facts
 from fakeapiserver.storage.file.file_storage import FileStorage
-from fakeapiserver.storage.interface import KeyExists, Storage, StoredObject, Unwritable
+from fakeapiserver.storage.interface import KeyExists, StoredObject, Unwritable
 from fakeapiserver.storage.mvcc import MVCC, Change
 from fakeapiserver.testing import storage_suite as suite
 
@@ -64,7 +64,7 @@ def test_file(check: suite.Check, tmp_path: Path) -> None:
         made: list[FileStorage] = []
         with ExitStack() as stack:
 
-            def make() -> Storage:
+            def make() -> FileStorage:
                 database, storage = opened(tmp_path / str(len(made)))
                 stack.enter_context(database)
                 made.append(storage)

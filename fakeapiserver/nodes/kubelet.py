@@ -318,8 +318,8 @@ def new(context: ControllerContext, simulation: Simulation) -> Sequence[Controll
 
 
 def _patch(pod: Object, status: Object) -> Object:
-    """Conditions that are no more are to be taken away."""
-    kinds = {row["type"] for row in status["conditions"]}
-    gone = [row["type"] for row in (pod.get("status") or {}).get("conditions") or () if row["type"] not in kinds]
-    deleted = [{"$patch": "delete", "type": kind} for kind in gone]
-    return {**status, "conditions": [*status["conditions"], *deleted]} if deleted else status
+    """Returns a strategic merge patch. A condition that is no more, or a field that one has no more, such as its reason, is removed."""
+    known = {row["type"]: row for row in (pod.get("status") or {}).get("conditions") or ()}
+    rows = [{**dict.fromkeys(known.get(row["type"], ())), **row} for row in status["conditions"]]
+    deleted = [{"$patch": "delete", "type": kind} for kind in known.keys() - {row["type"] for row in rows}]
+    return {**status, "conditions": [*rows, *sorted(deleted, key=lambda row: row["type"])]}

@@ -115,3 +115,18 @@ def test_missing_nodes_are_reported() -> None:
         cluster.nodes.stop("node-2")
     with Cluster() as cluster, pytest.raises(ValueError, match="this cluster has no simulated nodes"):
         _ = cluster.nodes
+
+
+def test_a_condition_that_becomes_true_has_no_reason_left() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.nodes.script(ready_after=60)
+        client = PodClient(cluster)
+        client.pod("db")
+        cluster.settle()
+        reasons = []
+        for seconds in (0, 60):
+            cluster.clock.advance(seconds)
+            cluster.settle()
+            conditions = client.pod_status("db")["conditions"]
+            reasons.append([row.get("reason") for row in conditions if row["type"] in ("Ready", "ContainersReady")])
+        assert reasons == [["ContainersNotReady"] * 2, [None] * 2]

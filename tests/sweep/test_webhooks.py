@@ -1,5 +1,6 @@
 """Operators with webhooks: each case has a port and a certificate of its own, and no step begins before the webhook server answers."""
 
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,18 @@ def test_explore_leaves_out_what_a_webhook_refuses(tmp_path: Path) -> None:
     larger = f"spec.size = {webhook_operator.MAX_SIZE + 1}"
     assert f"spec.size = {webhook_operator.MAX_SIZE - 1}" in planned
     assert (larger in planned, larger in {each.id for each in learnt.refused}) == (False, True)
+
+
+@pytest.mark.slow
+def test_explore_runs_one_operator_at_a_time_at_a_fixed_port(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    steps = [{"apply": {**DATABASE, "spec": {"size": 3}}}]
+    command = Command([*COMMAND[:-1], str(port)])
+    with explore.learn(Target(command, read(tmp_path, steps=steps, webhookPort=port))) as learnt:
+        planned = explore.plan(learnt, 5)
+        report = explore.explore(learnt, planned, jobs=1)
+    assert [(each.symptoms, each.error) for each in report.results] == [([], "")] * 5
 
 
 def test_what_a_webhook_refuses_fails_the_step(tmp_path: Path) -> None:

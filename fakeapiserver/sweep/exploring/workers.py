@@ -73,9 +73,10 @@ class Workers:
             thread.join()
 
     def _work(self) -> None:
+        runs_alone = self._experiment.target.scenario.runs_alone  # a chain has two operators
         try:
             while self._left and time.monotonic() < self._deadline:
-                if len(self._left) <= _FEWEST:
+                if runs_alone or len(self._left) <= _FEWEST:
                     self._try_alone()
                 else:
                     self._try_in_chain()

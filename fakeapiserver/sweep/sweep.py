@@ -242,7 +242,7 @@ def _try(target: Target, perturbation: Perturbation, learnt: Learnt) -> CaseResu
         symptoms.sort(key=gravity)
     result = CaseResult(perturbation, symptoms, run.seconds, run.reached)
     if symptoms:
-        result.timeline = timeline(run, perturbation)
+        result.timeline = timeline(run, perturbation, shows_events=any(" events " in each.subject for each in symptoms))
         result.comparisons = comparisons(run, expected, target.scenario.ignore)
     return result
 

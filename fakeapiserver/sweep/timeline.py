@@ -45,9 +45,9 @@ class Event(Struct, frozen=True, rename="camel", omit_defaults=True):
         return f"{self.time:+.3f} {self.text}{f' ({self.times} times)' if self.times > 1 else ''}"
 
 
-def timeline(run: Run, perturbation: Perturbation | None = None) -> list[Event]:
-    """The steps, the starts of the operator, its writes and the requests that a fault struck: the last ones before the perturbation and the
-    first ones after it, in order of time.
+def timeline(run: Run, perturbation: Perturbation | None = None, *, shows_events: bool = False) -> list[Event]:
+    """The steps, the starts of the operator, its writes (of Events only with `shows_events`) and the requests that a fault struck: the last
+    ones before the perturbation and the first ones after it, in order of time.
 
     The perturbation is at the first request that was struck, or else at the beginning of its step, at the second start of the operator, or
     at the last write. An old view begins at that start, and what is read from it isn't shown. Without a perturbation the first step is what
@@ -57,7 +57,8 @@ def timeline(run: Run, perturbation: Perturbation | None = None) -> list[Event]:
     entries = [
         each
         for each in run.requests
-        if (each.fault and shows_reads) or (each.verb in WRITES and not election.concerns(each))
+        if (each.fault and shows_reads)
+        or (each.verb in WRITES and (shows_events or each.resource != "events") and not election.concerns(each))
     ]
     zero = _zero(run, entries, perturbation)
     if zero is None:

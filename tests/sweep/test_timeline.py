@@ -35,12 +35,29 @@ def entry(
     )
 
 
+def test_events_are_shown_if_they_are_what_is_wrong() -> None:
+    run = Run(
+        requests=RequestList([entry(5.0, resource="events")]), notes=[Note(4.0, "started"), Note(4.5, "step", "apply")]
+    )
+    assert [
+        [each.text for each in timeline(run, shows_events=shows) if each.lane == "request"] for shows in (False, True)
+    ] == [[], ["create events shop/db 201"]]
+
+
 @pytest.mark.parametrize(
     ("entries", "lines"),
     [
         pytest.param([], [], id="nothing was written"),
         pytest.param([entry(5.0, "get"), entry(5.0, "list")], [], id="reads aren't shown"),
         pytest.param([entry(5.0, "update", resource="leases")], [], id="renewed leases aren't shown"),
+        pytest.param(
+            [
+                entry(5.0, resource="events"),
+                entry(6.0, resource="events", status=504, reason="Timeout", fault="fault 1"),
+            ],
+            ["+0.000 create events shop/db 504 Timeout"],
+            id="Events aren't shown, unless a fault strikes them",
+        ),
         pytest.param(
             [entry(5.0), entry(6.5, start=2, status=409, reason="AlreadyExists")],
             [

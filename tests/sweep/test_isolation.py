@@ -18,6 +18,7 @@ from fakeapiserver.cluster.processes import pod
 from fakeapiserver.cluster.processes.process import CommandLine
 from fakeapiserver.sweep import case, sweep
 from fakeapiserver.sweep.case import Target
+from fakeapiserver.sweep.exploring import explore
 from fakeapiserver.sweep.process import Command, OperatorProcess
 from fakeapiserver.sweep.surroundings import Surroundings
 from tests.sweep import test_webhooks
@@ -205,6 +206,16 @@ def test_an_operator_with_fixed_ports_is_swept_in_parallel(tmp_path: Path) -> No
     known = sweep.learn(target, ["crash", "restart"])
     report = sweep.sweep(target, known, known.plan, jobs=2)
     assert [(each.symptoms, each.error) for each in report.results] == [([], "")] * len(known.plan)
+
+
+@pytest.mark.slow
+def test_an_operator_with_a_fixed_port_is_explored_in_two_clusters_at_once(tmp_path: Path) -> None:
+    command = Command([*test_webhooks.COMMAND[:-1], "9443"])
+    steps = [{"apply": {**test_webhooks.DATABASE, "spec": {"size": 3}}}]
+    scenario = test_webhooks.read(tmp_path, isolate=True, webhookPort=9443, steps=steps)
+    with explore.learn(Target(command, scenario)) as learnt:
+        report = explore.explore(learnt, explore.plan(learnt, 5), jobs=1)
+    assert [(each.symptoms, each.error) for each in report.results] == [([], "")] * 5
 
 
 @pytest.mark.parametrize(

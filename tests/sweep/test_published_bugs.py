@@ -52,9 +52,6 @@ PATTERNS = [
     status_written_last,
 ]
 
-# Those whose whole plan is swept with the repaired operator.
-SWEPT = [each for each in PATTERNS if each not in (claims_of_pods_that_end, resize_forgotten, status_written_last)]
-
 
 def name(pattern: ModuleType) -> str:
     return pattern.__name__.rpartition(".")[2]
@@ -92,7 +89,7 @@ def test_a_surprise_shows_the_bug_and_not_the_repaired_operator(pattern: ModuleT
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("pattern", SWEPT, ids=name)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=name)
 def test_the_repaired_operator_passes_the_whole_plan(pattern: ModuleType) -> None:
     repaired = target(pattern, bug=False)
     learnt = sweep.learn(repaired)

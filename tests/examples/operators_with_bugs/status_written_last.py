@@ -21,7 +21,7 @@ FINDINGS = {
 
 
 class Operator:
-    """Repaired, it writes that the operation is to be finalized before it scales down."""
+    """Repaired, it writes that the operation is to be finalized before it scales down, and counts the claims themselves."""
 
     def __init__(self, client: Client, server: Reader, bug: bool) -> None:
         self._client = client
@@ -37,13 +37,19 @@ class Operator:
             await self._scale_down(database, status["size"] - 1)
         elif status.get("operation") == "Finalizing":
             await self._finalize(database, status["size"] - 1)
-        elif size < status.get("size", size):
-            await self._report(database, "Ongoing", status["size"])
+        elif size < (former := await self._former_size(database)):
+            await self._report(database, "Ongoing", former)
         else:
             for number in range(size):
                 await db.ensure(self._client, db.claim(database, f"data-{request.name}-{number}"))
             await db.ensure(self._client, db.stateful_set(database, size))
             await self._report(database, "Done", size)
+
+    async def _former_size(self, database: db.Object) -> int:
+        if self._bug:
+            status: db.Object = database.get("status") or {}
+            return int(status.get("size", 0))
+        return len(await self._server.list(db.CLAIM, namespace=database["metadata"]["namespace"]))
 
     async def _scale_down(self, database: db.Object, last: int) -> None:
         if self._bug:
@@ -57,10 +63,9 @@ class Operator:
         await self._report(database, "Done", last)
 
     async def _scale(self, database: db.Object, size: int) -> None:
-        stateful_set = await self._client.get(
-            db.STATEFUL_SET, database["metadata"]["name"], database["metadata"]["namespace"]
-        )
-        if stateful_set["spec"]["replicas"] != size:
+        name, namespace = database["metadata"]["name"], database["metadata"]["namespace"]
+        stateful_set = await self._client.find(db.STATEFUL_SET, name, namespace)
+        if stateful_set is not None and stateful_set["spec"]["replicas"] != size:
             await self._client.patch(stateful_set, {"spec": {"replicas": size}})
 
     async def _report(self, database: db.Object, operation: str, size: int) -> None:

@@ -156,7 +156,8 @@ class EtcdServers:
             "--etcd-compaction-interval=0",
         ]
         for number, network in enumerate(self._networks):
-            own = [f"--etcd-servers={network.url}", *flags]
+            certificates = self._folder / f"certificates{number}"  # the same ones after a restart
+            own = [f"--etcd-servers={network.url}", f"--cert-dir={certificates}", *flags]
             self._servers.append(Process(self._folder / f"kubeconfig{number}", own, self._bug))
         return [server.start() for server in self._servers]
 

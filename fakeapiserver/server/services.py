@@ -47,7 +47,7 @@ def new_services(
         admission=admission(config, plugins_need),
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
-        allocations=allocations(config, objects, loopback.writer, loopback.scopes.chance),
+        allocations=allocations(config, objects, loopback.writer, loopback.scopes.chance, loopback.scopes.storage),
         virtual=reviews(
             authentication.authenticator,
             authentication.tokens,

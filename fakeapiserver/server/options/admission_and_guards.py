@@ -27,6 +27,8 @@ from fakeapiserver.registry.core.service.ips import family_of
 from fakeapiserver.registry.rbac.policybased import PolicyBased
 from fakeapiserver.server.options.admission_configuration import read_admission_configuration
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.storage.interface import ListQuery, Storage
+from fakeapiserver.storage.keys import prefix_of
 
 if TYPE_CHECKING:
     from fakeapiserver.registry.core.service.allocation import Writer as AllocationWriter
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 _SERVICE_ACCOUNT: Final = "ServiceAccount"
 _ACCOUNTS: Final = "serviceaccount-controller"
 _SERVICES: Final = GroupResource("", "services")
+_ANY: Final = ListQuery(limit=1)
 
 
 _WITH_PARAMS: Final = (
@@ -86,14 +89,13 @@ def guards(
 
 
 def allocations(
-    config: Config, objects: ObjectReader, writer: "AllocationWriter", chance: Chance
+    config: Config, objects: ObjectReader, writer: "AllocationWriter", chance: Chance, storage: Storage
 ) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
     families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
-    alone = not config.etcd.servers
-    return {
-        _SERVICES: ServiceAllocation(families, objects, writer, config.service_node_port_range, chance, alone=alone)
-    }
+    catch_up = (lambda: storage.list(prefix_of("services", "specs"), _ANY)) if config.etcd.servers else None
+    ports = config.service_node_port_range
+    return {_SERVICES: ServiceAllocation(families, objects, writer, ports, chance, catch_up)}
 
 
 def admission(config: Config, initializer: Initializer) -> Chain:

@@ -3,7 +3,7 @@
 Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are Invalid by themselves, before validation.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final, Protocol
 
@@ -88,7 +88,7 @@ class Operation(msgspec.Struct):
 
 class ServiceAllocation:
     """The allocation of one server. `families` are those of --service-cluster-ip-range, in its order: the first is the default.
-    `alone`: no other server writes services."""
+    `catch_up`: waits until everything that other servers have written is known here; None: there are no others."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class ServiceAllocation:
         writer: Writer,
         node_ports: range = DEFAULT_RANGE,
         chance: Chance = UNSEEDED,
-        *,
-        alone: bool = True,
+        catch_up: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._families = tuple(families)
         self._ips = ClusterIPs(objects, chance)
-        self._ports = NodePorts(node_ports, chance, None if alone else lambda: objects.list("services"))
+        self._ports = NodePorts(node_ports, chance, catch_up and (lambda: objects.list("services")))
+        self._catch_up = catch_up
         self._writer = writer
 
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
@@ -131,6 +131,8 @@ class ServiceAllocation:
     @asynccontextmanager
     async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
         created: list[str] = []
+        if self._catch_up is not None:
+            await self._catch_up()
         try:
             plan()
             for ip in operation.taken:

@@ -11,6 +11,10 @@ from contextlib import suppress
 
 import pytest
 
+from tests.storage_agreement import agreement, found_differences
+
+__all__ = ["agreement", "found_differences"]
+
 with suppress(ImportError):  # other interpreters run what doesn't need it
     from hypothesis import HealthCheck, settings
 

@@ -40,6 +40,17 @@ log = logging.getLogger(__name__)
 _BATCH: Final = 1000
 
 
+def _states(storage: MVCC, since: int) -> set[tuple[str, int, int, bytes]]:
+    """Each object and each change after the revision, as key, revision, revision before it (-1 for an object), and value."""
+    objects = (stored for bucket in storage.snapshot().buckets.values() for stored in bucket.values())
+    states = {(stored.key, stored.mod_revision, -1, stored.value) for stored in objects}
+    for change in storage.changes_after(since):
+        before = change.previous.mod_revision if change.previous is not None else 0
+        value = change.current.value if change.current is not None else b""
+        states.add((change.key, change.revision, before, value))
+    return states
+
+
 class _Write(Struct, eq=False):
     """A change that waits for the file."""
 
@@ -237,6 +248,22 @@ class FileStorage(MemoryStorage):
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def differences(self) -> Sequence[str]:
+        """The keys whose objects or history in memory aren't those in the file. For checks.
+
+        Empty before `begin`, and after an error of the device, since the file's state isn't known then. Raises ValueError if the file is
+        damaged.
+        """
+        await self.written()
+        if not self._begun or self._broken is not None:
+            return []
+        here, there = self._mvcc, self._database.load()
+        since = max(here.compacted, there.compacted)
+        different = _states(here, since) ^ _states(there, since)
+        if here.revision != there.revision:
+            return [f"revision {here.revision} in memory, {there.revision} in the file"]
+        return sorted({key for key, *_ in different})
 
     async def written(self) -> None:
         while self._writing is not None:

@@ -124,6 +124,45 @@ def test_a_write_that_loses_its_race_starts_over(store: Store, admission: Admiss
     asyncio.run(scenario())
 
 
+def test_a_delete_that_loses_its_race_starts_over(store: Store, admission: Admission) -> None:
+    async def scenario() -> None:
+        await create(store, config_map(a="1"))
+        admission.during = lambda: store.write(request("x"), setting(b="2"))
+        deleted = await store.deleter.delete(request("x"), Deletion())
+        assert (deleted.deleted, store.decode(deleted.value)["data"]) == (True, {"a": "1", "b": "2"})
+        assert admission.seen.count("admit DELETE") == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("successor", [False, True])
+def test_a_delete_that_loses_its_race_looks_at_its_preconditions_again(
+    successor: bool, store: Store, admission: Admission
+) -> None:
+    """The object is changed, or deleted and created again, after its first look."""
+
+    async def scenario() -> None:
+        meta = metadata(await create(store, config_map(a="1")))
+
+        async def change() -> None:
+            if successor:
+                await store.deleter.delete(request("x"), Deletion())
+                await create(store, config_map(b="2"))
+            else:
+                await store.write(request("x"), setting(b="2"))
+
+        admission.during = change
+        deletion = Deletion(uid=meta["uid"]) if successor else Deletion(resource_version=meta["resourceVersion"])
+        with pytest.raises(StatusError, match="in the precondition") as refused:
+            await store.deleter.delete(request("x"), deletion)
+        assert refused.value.code == 409
+        stored = await store.storage.get(store.key("default", "x"))
+        assert stored is not None
+        assert store.decode(stored.value)["data"]["b"] == "2"
+
+    asyncio.run(scenario())
+
+
 def test_an_object_that_exists_meanwhile_is_updated(store: Store, admission: Admission) -> None:
     async def scenario() -> None:
         admission.during = lambda: create(store, config_map(a="1"))

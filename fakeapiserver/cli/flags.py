@@ -253,7 +253,6 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "etcd-keyfile": ("etcd.keyfile", text("etcd-keyfile")),
     "etcd-prefix": ("etcd.prefix", text("etcd-prefix")),
     "etcd-servers": ("etcd.servers", read_list),
-    "encryption-provider-config": ("etcd.encryption", _file),
     "event-ttl": ("etcd.event_ttl", _seconds),
     "enable-aggregator-routing": ("enable_aggregator_routing", read_boolean),
     "enable-admission-plugins": ("enable_admission_plugins", read_list),
@@ -375,8 +374,6 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
-    if parsed.config.etcd.encryption is not None and not parsed.config.etcd.servers:
-        parsed.warnings.append("--encryption-provider-config has no effect without --etcd-servers")
     if parsed.config.feature_gates:
         parsed.warnings += feature_gates.leaving_warnings(
             minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates

@@ -232,6 +232,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "emulation-forward-compatible",
         "enable-garbage-collector",
         "enable-logs-handler",
+        "encryption-provider-config",
         "encryption-provider-config-automatic-reload",
         "endpoint-reconciler-type",
         "etcd-count-metric-poll-period",

@@ -6,7 +6,6 @@ from typing import Final
 
 from fakeapiserver.chance import Chance
 from fakeapiserver.endpoints.scopes import RequestScopes
-from fakeapiserver.server.etcd import encryption_config
 from fakeapiserver.server.etcd.values import ServerValues
 from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.storage.etcd.addresses import TLSFiles
@@ -32,8 +31,7 @@ class EtcdBackend:
         files = TLSFiles(cafile=options.cafile, certfile=options.certfile, keyfile=options.keyfile)
         self._options = options
         self._client = Client.of(options.servers, files, _TIMEOUT)
-        encryption = encryption_config.read(options.encryption) if options.encryption is not None else None
-        self._values = ServerValues(options.media_type, int(options.event_ttl), encryption, options.prefix)
+        self._values = ServerValues(options.media_type, int(options.event_ttl))
         self._storage: EtcdStorage | None = None
         # Whether etcd has responded to the last check.
         self.is_healthy = True

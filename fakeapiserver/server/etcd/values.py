@@ -19,12 +19,10 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.scopes import RequestScopes, key_name
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.store import Store
-from fakeapiserver.server.etcd.encryption_config import EncryptionConfiguration
 from fakeapiserver.state.etcd import objects
-from fakeapiserver.storage.encryption.providers import PLAIN, Encryption
 from fakeapiserver.storage.etcd.values import Decoded
 from fakeapiserver.storage.interface import Index
-from fakeapiserver.storage.keys import ROOT, prefix_of, resource_of
+from fakeapiserver.storage.keys import prefix_of, resource_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _EVENTS: Final = "events"
@@ -40,20 +38,11 @@ class _Kind(Struct, frozen=True):
 
 
 class ServerValues:
-    """The values of a server. `scopes` is set before the first object is read or written. `event_ttl`: seconds. `prefix` is the one of the
-    keys in etcd, to which encrypted values may be bound."""
+    """The values of a server. `scopes` is set before the first object is read or written. `event_ttl`: seconds."""
 
     scopes: RequestScopes
 
-    def __init__(
-        self,
-        media_type: str = PROTOBUF,
-        event_ttl: int = 3600,
-        encryption: EncryptionConfiguration | None = None,
-        prefix: str = ROOT,
-    ) -> None:
-        self._encryption = encryption or EncryptionConfiguration()
-        self._prefix = f"/{prefix.strip('/')}"
+    def __init__(self, media_type: str = PROTOBUF, event_ttl: int = 3600) -> None:
         self._writes_protobuf = media_type == PROTOBUF
         self._event_ttl = event_ttl
         self._rows: dict[str, list[APIResource]] = {}
@@ -73,20 +62,6 @@ class ServerValues:
 
     def encode(self, key: str, value: bytes, index: Index) -> bytes:
         """Raises LookupError for a key of no resource."""
-        return self._encryption_of(key).encrypt(self._document(key, value, index), self._context(key))
-
-    def _encryption_of(self, key: str) -> Encryption:
-        kind = self._builtin(key)
-        if kind is not None:
-            return self._encryption.of(kind.resource)
-        group, _, plural = resource_of(key).partition("/")
-        return self._encryption.of(GroupResource(group, plural))
-
-    def _context(self, key: str) -> bytes:
-        """The key as it is in etcd."""
-        return f"{self._prefix}{key[len(ROOT) :]}".encode()
-
-    def _document(self, key: str, value: bytes, index: Index) -> bytes:
         kind = self._builtin(key)
         if kind is None:
             return self._custom_document(key, value, index)
@@ -114,9 +89,6 @@ class ServerValues:
         """Raises ValueError with the rest of a sentence whose subject is the key."""
         if objects.is_own_key(key):
             return None
-        encryption = self._encryption_of(key)
-        if encryption is not PLAIN:
-            data = encryption.decrypt(data, self._context(key))
         obj = objects.decode_value(data, self._version)
         obj["metadata"].pop("resourceVersion", None)
         kind = self._builtin(key)

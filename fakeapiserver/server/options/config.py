@@ -137,7 +137,6 @@ class EtcdOptions(Struct, kw_only=True):
     keyfile: str = ""
     media_type: str = "application/vnd.kubernetes.protobuf"
     event_ttl: float = 3600.0
-    encryption: Path | None = None  # an EncryptionConfiguration
 
 
 class Config(Struct, kw_only=True):

@@ -151,6 +151,7 @@ LAZY: Final = {
         "fakeapiserver.server.filters.audit.policy",
         "fakeapiserver.server.options.authentication_config",
         "fakeapiserver.server.options.config_reloads",
+        "fakeapiserver.storage.encryption.configuration",
     ),
     "Nodes are simulated only where a cluster has some.": (
         "fakeapiserver.languages.gotemplate",

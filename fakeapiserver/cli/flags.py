@@ -247,6 +247,8 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "disable-admission-plugins": ("disable_admission_plugins", read_list),
     "etcd": ("etcd.starts", read_boolean),
     "etcd-binary": ("etcd.binary", text("etcd-binary")),
+    "encryption-provider-config": ("etcd.encryption_config", _file),
+    "encryption-provider-config-automatic-reload": ("etcd.reloads_encryption", read_boolean),
     "etcd-cafile": ("etcd.cafile", text("etcd-cafile")),
     "etcd-certfile": ("etcd.certfile", text("etcd-certfile")),
     "etcd-compaction-interval": ("etcd_compaction_interval", _seconds),
@@ -338,6 +340,8 @@ _OWN: Final = {
 }
 
 
+# Flags with an effect whose values are checked where those without one are.
+_CHECKED_LATER: Final = {"runtime-config", "storage-media-type", "encryption-provider-config-automatic-reload"}
 # Upstream's, but not in its help.
 _HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
 
@@ -378,8 +382,9 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.warnings += feature_gates.leaving_warnings(
             minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates
         )
-    if unheeded or parsed.given.keys() & {"runtime-config", "storage-media-type"}:
+    if unheeded or parsed.given.keys() & _CHECKED_LATER:
         _check_unheeded(parsed, unheeded)
+    parsed.warnings += unheeded_flags.encryption_warnings(parsed.config)
     return parsed
 
 

@@ -14,6 +14,7 @@ from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
 from fakeapiserver.cli import serve, stop_signals
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed, parse
+from fakeapiserver.cli.unheeded_flags import UNENCRYPTED
 from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.server.own_certificates import serving_names
 from fakeapiserver.transport import certificates
@@ -96,6 +97,8 @@ def _run(parsed: Parsed, parent: int) -> int:
         if not warning.startswith(_SILENT):
             print(f"Warning: {warning}", file=sys.stderr)
     serve.configure_logging(parsed.verbosity)
+    if parsed.config.etcd.encryption_config is not None:
+        print(f"Warning: {UNENCRYPTED}", file=sys.stderr)
     parsed.config.etcd = EtcdOptions()  # envtest's, which may be the stand-in
     _use_serving_files(parsed.config)
     return serve.run_loop(run())

@@ -20,6 +20,8 @@ from fakeapiserver.cli.arguments import (
     read_integer,
     read_list,
 )
+from fakeapiserver.server.options.config import Config
+from fakeapiserver.storage.encryption import configuration
 
 _READERS: Final = {"bool": read_boolean, "int": read_integer, "duration": read_duration}
 _MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
@@ -37,6 +39,7 @@ _INTEROPERABILITY: Final = "UnknownVersionInteroperabilityProxy"
 _LEADERSHIP: Final = {"lease-duration": 15.0, "renew-deadline": 10.0, "retry-period": 2.0}
 # What --runtime-config mustn't turn off while flow control is on; what is said first counts.
 _FLOW_CONTROL: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
+UNENCRYPTED: Final = "--encryption-provider-config has no effect here: only objects in an etcd are encrypted"
 
 
 def check_value(name: str, value: str, flag_type: str) -> None:
@@ -59,6 +62,18 @@ def check(given: Mapping[str, str], gates: FeatureGates) -> None:
     ]
     if errors:
         raise UsageError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def encryption_warnings(config: Config) -> list[str]:
+    """Raises UsageError, in upstream's words, if the file that encrypts is invalid."""
+    etcd = config.etcd
+    if etcd.encryption_config is None:
+        return []
+    try:
+        configuration.parsed(configuration.read(etcd.encryption_config), str(etcd.encryption_config))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return [] if etcd.servers or etcd.starts or config.load is not None else [UNENCRYPTED]
 
 
 def _storage_errors(given: Mapping[str, str]) -> Iterator[str]:

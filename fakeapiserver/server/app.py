@@ -11,7 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, status_error
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, status_error
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
@@ -29,7 +29,7 @@ from fakeapiserver.endpoints.request import (
 from fakeapiserver.server.control import docs_page
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 from fakeapiserver.storage.etcd.errors import EtcdError
-from fakeapiserver.storage.interface import Unwritable
+from fakeapiserver.storage.interface import Unreadable, Unwritable
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +101,8 @@ class Application:
             return respond.status_response(
                 request, status_error(500, "InternalError", f"Internal error occurred: {error}").status
             )
+        except Unreadable as error:
+            return respond.refusal(request, new_internal_error(str(error)))
         except EtcdError as error:
             return respond.status_response(request, status_error(500, "", str(error)).status)
         except (ConnectionError, ResponseBroken):

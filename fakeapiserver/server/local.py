@@ -167,7 +167,7 @@ class LocalServer:
             api.access.issuer.keys.share(origin.keys)
         api.faults.add_files(self.config.faults)
         api.starting = True
-        await api.start()
+        await (api.start() if self._etcd is None else self._etcd.started(api.start()))
         if origin is not None:
             await api.metrics_apis.serve(origin.metrics)
         if self._has_stand_ins and (origin is None or origin.storage is None):

@@ -11,6 +11,7 @@ from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.own_certificates import Certificates
 from fakeapiserver.state import file, found, sources
+from fakeapiserver.storage.encryption import configuration
 from fakeapiserver.storage.mvcc import MVCC
 from fakeapiserver.transport.key_pair import KeyPair
 
@@ -83,7 +84,8 @@ def load(path: str | os.PathLike[str], config: Config, *, same_version: bool) ->
     version.
 
     Raises OSError and ValueError for a path that can't be used."""
-    state = sources.read(path)
+    encrypted_by = config.etcd.encryption_config
+    state = sources.read(path) if encrypted_by is None else sources.read(path, configuration.load(encrypted_by))
     if isinstance(state, found.Gathered):
         return config, Origin(clock=AdjustableClock(config.stopped_at), gathered=state)
     if same_version:

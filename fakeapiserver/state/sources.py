@@ -11,13 +11,16 @@ from typing import Final
 from fakeapiserver.state import archives, file, gathering
 from fakeapiserver.state.etcd import objects, snapshot
 from fakeapiserver.state.found import Found, Gathered, Untaken
+from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION, ResourceTransformers
 
 # Enough to recognise a file of etcd, whose first page may be damaged.
 _BEGIN: Final = 64 * 1024
 
 
-def read(path: str | os.PathLike[str]) -> file.Saved | Gathered:
-    """The state in a file or folder. Raises OSError, and ValueError with one sentence for what holds no objects."""
+def read(path: str | os.PathLike[str], encryption: ResourceTransformers = NO_ENCRYPTION) -> file.Saved | Gathered:
+    """The state in a file or folder; `encryption` decrypts an etcd's values.
+
+    Raises OSError, and ValueError with one sentence for what holds no objects."""
     place = Path(path)
     if place.is_dir():
         return _fruitful(gathering.gather(str(place), archives.in_folder(place)))
@@ -26,25 +29,25 @@ def read(path: str | os.PathLike[str]) -> file.Saved | Gathered:
     with place.open("rb") as stream:
         begin = stream.read(_BEGIN)
     if snapshot.is_etcd_file(begin):
-        return _of_etcd(place, str(place))
-    return of_bytes(place.read_bytes(), str(place))
+        return _of_etcd(place, str(place), encryption)
+    return of_bytes(place.read_bytes(), str(place), encryption)
 
 
-def of_bytes(data: bytes, name: str) -> file.Saved | Gathered:
+def of_bytes(data: bytes, name: str, encryption: ResourceTransformers = NO_ENCRYPTION) -> file.Saved | Gathered:
     """The state in a file's bytes. Raises ValueError with a sentence that begins with `name`."""
     if archives.is_archive(data):
         return _fruitful(gathering.gather(name, archives.in_archive(data, name)))
     content = archives.decompressed(data, name)
     if snapshot.is_etcd_file(content[:_BEGIN]):
-        return _of_etcd(content, name)
+        return _of_etcd(content, name, encryption)
     if file.is_saved(content):
         return file.decode(content, name)
     return _of_document(content, name)
 
 
-def _of_etcd(source: Path | bytes, name: str) -> Gathered:
+def _of_etcd(source: Path | bytes, name: str, encryption: ResourceTransformers) -> Gathered:
     """Raises OSError, and ValueError with a sentence that begins with `name`."""
-    found = objects.objects_of(source, name=name)
+    found = objects.objects_of(source, name=name, encryption=encryption)
     untaken = [Untaken(key, "", reason) for key, reason in found.untaken]
     fit = gathering.fit((Found(key, obj) for key, obj in found.objects), untaken)
     return _fruitful(Gathered(name, fit, untaken, found.revision))

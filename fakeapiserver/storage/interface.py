@@ -8,6 +8,8 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.go.quote import go_quote
+
 
 class StorageError(Exception):
     """The base of a backend's errors, which the store turns into a metav1.Status."""
@@ -45,6 +47,20 @@ class Unwritable(StorageError):
         self.lasting = lasting
 
 
+class Unreadable(StorageError):
+    """The stored bytes of an object can't be decrypted. `key` is the backend's, `seconds` how long this has been so."""
+
+    def __init__(self, key: str, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.key = key
+        self.seconds = seconds
+
+    @property
+    def in_list(self) -> str:
+        """The text of a list that the object is in."""
+        return f"unable to transform key {go_quote(self.key)}: {self}"
+
+
 class Compacted(StorageError):
     """The requested revision is no longer known; `oldest` is the oldest known one."""
 
@@ -80,6 +96,8 @@ class StoredObject(Struct, frozen=True):
     create_revision: int
     index: Index
     offset: int
+    # Whether an update that changes nothing is written all the same, which `get_for_update` sets.
+    is_stale: bool = False
 
 
 class ListResult(Struct, frozen=True):

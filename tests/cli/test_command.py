@@ -137,7 +137,6 @@ def test_flags_are_kube_apiservers(flags: list[str], attribute: str, value: obje
 def test_upstreams_other_flags_are_accepted_with_a_warning() -> None:
     parsed = parse(["--etcd-servers=http://127.0.0.1:2379", "--allow-privileged"])
     assert parsed.warnings == [
-        "--etcd-servers is kube-apiserver's, but has no effect here",
         "--allow-privileged is kube-apiserver's, but has no effect here",
     ]
 

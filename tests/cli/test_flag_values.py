@@ -1,9 +1,13 @@
 """Values that a flag can't have are refused in upstream's words."""
 
+from pathlib import Path
+
 import pytest
 
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import parse
+from fakeapiserver.cli.unheeded_flags import UNENCRYPTED
+from tests.storage.encryption.examples import IDENTITY, written
 
 
 @pytest.mark.parametrize(
@@ -111,3 +115,22 @@ def test_flags_of_storage_are_accepted() -> None:
         "--runtime-config-emulation-forward-compatible=true",
     ]
     assert len(parse(flags).warnings) == len(flags) - 1  # the first one has an effect
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_warned"),
+    [([], True), (["--etcd-servers=http://127.0.0.1:2379"], False), (["--etcd"], False), (["--load=etcd.db"], False)],
+)
+def test_a_file_that_encrypts_is_of_use_with_etcd_only(tmp_path: Path, flags: list[str], is_warned: bool) -> None:
+    file = tmp_path / "encryption.yaml"
+    file.write_bytes(written({"secrets": [IDENTITY]}))
+    parsed = parse([f"--encryption-provider-config={file}", "--encryption-provider-config-automatic-reload", *flags])
+    assert parsed.warnings == ([UNENCRYPTED] if is_warned else [])
+    assert (parsed.config.etcd.encryption_config, parsed.config.etcd.reloads_encryption) == (file, True)
+
+
+def test_a_file_that_encrypts_is_checked_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "encryption.yaml"
+    file.write_bytes(written({"secrets": []}))
+    with pytest.raises(UsageError, match=r"resources\[0\].providers: Required value: at least one resources\[0\]"):
+        parse([f"--encryption-provider-config={file}"])

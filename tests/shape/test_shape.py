@@ -30,6 +30,7 @@ HEAVY: Final = frozenset(
         "cryptography",  # 60 ms; certificates and keys
         "jwt",  # loads cryptography
         "OpenSSL",  # loads cryptography; TLS with client certificates
+        "nacl",  # one provider of encryption at rest; an extra
         "yaml",  # 20 ms; JSON is what most clients send
         "re2",  # patterns of custom resources
         "httptools",  # answers of webhooks and of other servers

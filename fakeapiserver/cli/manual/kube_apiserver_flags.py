@@ -232,8 +232,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "emulation-forward-compatible",
         "enable-garbage-collector",
         "enable-logs-handler",
-        "encryption-provider-config",
-        "encryption-provider-config-automatic-reload",
         "endpoint-reconciler-type",
         "etcd-count-metric-poll-period",
         "etcd-db-metric-poll-interval",

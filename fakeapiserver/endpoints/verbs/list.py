@@ -1,8 +1,11 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from msgspec import Struct
 
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_resource_expired
+from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond
@@ -13,9 +16,16 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
-from fakeapiserver.registry.generic.interfaces import NotConverted
+from fakeapiserver.registry.generic.interfaces import NotConverted, unready_cache
 from fakeapiserver.storage import continue_token
-from fakeapiserver.storage.interface import Compacted, ListQuery, ListResult, ResourceVersionTooLarge
+from fakeapiserver.storage.interface import Compacted, ListQuery, ListResult, ResourceVersionTooLarge, Unreadable
+
+# The Go packages of groups that aren't called by the group's first word.
+_PACKAGES: Final[Mapping[str, str]] = {
+    "": "core",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+}
 
 _EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
 
@@ -55,6 +65,10 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
         raise (
             error if error.unready is None or (predicate is None and (options.limit > 0 or pages)) else error.unready
         ) from None
+    except Unreadable as error:
+        if predicate is None and (options.limit > 0 or pages):
+            raise new_internal_error(error.in_list) from None
+        raise unready(scope, error) from None
     except ResourceVersionTooLarge as error:
         raise too_large(position.revision or position.minimum, error.current, retry_after=retry_after) from None
     except Compacted:
@@ -139,6 +153,14 @@ def _position(options: ListOptions, prefix: str, *, single: bool) -> Position:
     if match == "Exact" or (not match and limit and revision):
         return Position(revision, 0, "", limit)
     return Position(0, revision, "", limit)
+
+
+def unready(scope: RequestScope, error: Unreadable) -> StatusError:
+    """The error of upstream's cache of a kind with an object that can't be decrypted."""
+    gvk = scope.gvk
+    package = _PACKAGES.get(gvk.group) or gvk.group.partition(".")[0]
+    kind = str(gvk) if scope.kind.custom else f"*{package}.{gvk.kind}"
+    return unready_cache(kind, error.in_list, error.seconds)
 
 
 def revision_expired() -> StatusError:

@@ -33,6 +33,7 @@ from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response, 
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
+from fakeapiserver.endpoints.verbs.list import unready
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import (
@@ -42,6 +43,7 @@ from fakeapiserver.storage.interface import (
     Predicate,
     ResourceVersionTooLarge,
     StoredObject,
+    Unreadable,
     Watcher,
 )
 
@@ -68,6 +70,8 @@ async def watch(request: Request, scope: RequestScope) -> Response:
         )
     except NotConverted as error:
         raise error.unready or error from None
+    except Unreadable as error:
+        raise unready(scope, error) from None
     except StatusError as error:
         # After this point upstream can answer only in the stream.
         form.progress.ended = "error"

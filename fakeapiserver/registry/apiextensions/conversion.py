@@ -13,14 +13,13 @@ k8s.io/apiserver/pkg/storage/{etcd3/store.go,cacher/cacher.go}.
 """
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fakeapiserver.apimachinery.errors import StatusError, new_internal_error, new_too_many_requests
+from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
@@ -31,7 +30,7 @@ from fakeapiserver.registry.apiextensions.conversion_review import ConversionErr
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
-from fakeapiserver.registry.generic.interfaces import NotConverted
+from fakeapiserver.registry.generic.interfaces import NotConverted, unready_cache
 from fakeapiserver.storage.interface import (
     EVERYTHING,
     Event,
@@ -222,7 +221,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     async def get_for_update(self, key: str) -> StoredObject | None:
         """Returns the object if it can be converted back as well, which upstream does to compare with the stored object."""
-        stored = await self.inner.get(key)
+        stored = await self.inner.get_for_update(key)
         if stored is None or self._at_hand(stored) is stored:
             return stored and await self._read(stored)
         converted = await self._shown(stored)
@@ -262,10 +261,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
             return None
         if self._unready_since is None:
             self._unready_since = now
-        seconds = min(30.0, max(1.0, math.exp(min(0.06 * (now - self._unready_since), 10.0))))
-        kind = f"{self.gvk.group_version}, Kind={self.gvk.kind}"
-        why = f"failed to list {kind}: {error.status['message']}"
-        return new_too_many_requests(f"storage is (re)initializing: {why}", int(seconds))
+        return unready_cache(str(self.gvk), error.status["message"], now - self._unready_since)
 
     async def _all(self, items: Sequence[StoredObject]) -> _Items:
         out: _Items = []

@@ -47,6 +47,7 @@ from fakeapiserver.storage.interface import (
     ResourceVersionConflict,
     Storage,
     StoredObject,
+    Unreadable,
 )
 
 # Upstream: maxNameGenerationCreateAttempts.
@@ -257,7 +258,10 @@ class Store:
             refused = new_generate_name_conflict(self.resource, name)
         else:
             refused = new_already_exists(self.named(request), name)
-        stored = await self.storage.get(self.key(request.namespace, name))
+        try:
+            stored = await self.storage.get(self.key(request.namespace, name))
+        except Unreadable:
+            return refused
         if stored is not None and is_terminating(self.decode(stored.value)):
             refused.status["message"] = f"object is being deleted: {refused.message}"
         return refused

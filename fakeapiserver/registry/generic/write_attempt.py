@@ -315,11 +315,11 @@ class WriteAttempt(Struct):
         return not (is_first_update and self.store.strategy.shows_more_than_stored(old))
 
     def _is_stored(self, current: StoredObject, old: Object) -> bool:
-        """Reports whether an unchanged object would be stored again as it is. It would not if it was stored in another version, nor if the
-        schema has changed since in a way that takes something away or adds a default.
+        """Reports whether an unchanged object would be stored again as it is. It would not if it was stored in another version or
+        encrypted with an older key, nor if the schema has changed since in a way that takes something away or adds a default.
         """
         versions = self.store.versions
-        if current.index.version != versions.stored_version:
+        if current.is_stale or current.index.version != versions.stored_version:
             return False
         if not versions.refreshes:
             return True

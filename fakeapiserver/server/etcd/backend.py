@@ -1,6 +1,7 @@
 """The etcd that a server's flags name: the connection, the storage, and what a server does for it."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Final
 
@@ -8,12 +9,16 @@ from fakeapiserver.chance import Chance
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.etcd.values import ServerValues
 from fakeapiserver.server.options.config import Config, EtcdOptions
+from fakeapiserver.server.options.watched_file import WatchedFile
+from fakeapiserver.storage.encryption import configuration
+from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION
 from fakeapiserver.storage.etcd.addresses import TLSFiles
 from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.compactor import Compactor
 from fakeapiserver.storage.etcd.connection import MissingLibrary
 from fakeapiserver.storage.etcd.errors import EtcdError
 from fakeapiserver.storage.etcd.storage import EtcdStorage
+from fakeapiserver.storage.interface import Unreadable
 
 # Seconds between compactions, unless a flag says otherwise (upstream: --etcd-compaction-interval).
 COMPACTION_INTERVAL: Final = 300.0
@@ -23,6 +28,8 @@ _TIMEOUT: Final = 60.0
 _HEALTH_TIMEOUT: Final = 2.0
 _HEALTH_INTERVAL: Final = 1.0
 
+log = logging.getLogger(__name__)
+
 
 class EtcdBackend:
     """Raises ValueError, with one sentence, if an option is invalid."""
@@ -31,7 +38,10 @@ class EtcdBackend:
         files = TLSFiles(cafile=options.cafile, certfile=options.certfile, keyfile=options.keyfile)
         self._options = options
         self._client = Client.of(options.servers, files, _TIMEOUT)
-        self._values = ServerValues(options.media_type, int(options.event_ttl))
+        file = options.encryption_config
+        self._encryption = b"" if file is None else configuration.read(file)
+        encryption = NO_ENCRYPTION if file is None else configuration.transformers(self._encryption, str(file))
+        self._values = ServerValues(options.media_type, int(options.event_ttl), encryption, options.prefix)
         self._storage: EtcdStorage | None = None
         # Whether etcd has responded to the last check.
         self.is_healthy = True
@@ -52,6 +62,14 @@ class EtcdBackend:
             raise OSError(str(error)) from None
         return any(self._storage.snapshot().buckets.values())
 
+    @staticmethod
+    async def started(starting: Coroutine[None, None, None]) -> None:
+        """Waits for the start of the server. Raises OSError, with one sentence, if what is needed for it can't be decrypted."""
+        try:
+            await starting
+        except Unreadable as error:
+            raise OSError(f"{error.in_list}: --encryption-provider-config has no key for it") from None
+
     def index_again(self) -> None:
         """Makes the indices of custom resources that were read before their definitions, if these are there now."""
         assert self._storage is not None
@@ -59,11 +77,30 @@ class EtcdBackend:
             self._storage.reindex(prefix)
 
     def background(self, config: Config) -> list[Callable[[], Coroutine[None, None, None]]]:
-        """Returns the work that goes on while the server does, each until it is cancelled: the compaction of etcd."""
+        """Returns the work that goes on while the server does, each until it is cancelled: the compaction of etcd, and what
+        watches a file."""
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
         compactor = Compactor(self._client)
-        return [self._look_after, *([lambda: compactor.run(interval)] if interval else [])]
+        work = [self._look_after, *([lambda: compactor.run(interval)] if interval else [])]
+        file = self._options.encryption_config
+        if file is not None and self._options.reloads_encryption:
+            work.append(WatchedFile(file, self._encryption, self._encrypt_by).run)
+        return work
+
+    async def _encrypt_by(self, content: bytes) -> None:
+        """Uses a changed configuration from now on, unless it is invalid."""
+        file = self._options.encryption_config
+        try:
+            self._values.encryption = configuration.transformers(content, str(file))
+        except ValueError as error:
+            log.error("error processing encryption config file %s: %s", file, error)
+            return
+        assert self._storage is not None
+        try:
+            await self._storage.read_again()
+        except EtcdError as error:
+            log.error("what couldn't be decrypted can't be read again: %s", error)
 
     async def _look_after(self) -> None:
         """Checks etcd's health, and what has changed since."""

@@ -20,9 +20,10 @@ from fakeapiserver.endpoints.scopes import RequestScopes, key_name
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.state.etcd import objects
+from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION, ResourceTransformers, Transformer
 from fakeapiserver.storage.etcd.values import Decoded
 from fakeapiserver.storage.interface import Index
-from fakeapiserver.storage.keys import prefix_of, resource_of
+from fakeapiserver.storage.keys import ROOT, prefix_of, resource_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _EVENTS: Final = "events"
@@ -42,7 +43,15 @@ class ServerValues:
 
     scopes: RequestScopes
 
-    def __init__(self, media_type: str = PROTOBUF, event_ttl: int = 3600) -> None:
+    def __init__(
+        self,
+        media_type: str = PROTOBUF,
+        event_ttl: int = 3600,
+        encryption: ResourceTransformers = NO_ENCRYPTION,
+        prefix: str = ROOT,
+    ) -> None:
+        self.encryption = encryption
+        self._prefix = f"/{prefix.strip('/')}"
         self._writes_protobuf = media_type == PROTOBUF
         self._event_ttl = event_ttl
         self._rows: dict[str, list[APIResource]] = {}
@@ -62,6 +71,9 @@ class ServerValues:
 
     def encode(self, key: str, value: bytes, index: Index) -> bytes:
         """Raises LookupError for a key of no resource."""
+        return self._transformer(key).write(self._document(key, value, index), self._place(key))
+
+    def _document(self, key: str, value: bytes, index: Index) -> bytes:
         kind = self._builtin(key)
         if kind is None:
             return self._custom_document(key, value, index)
@@ -89,10 +101,33 @@ class ServerValues:
         """Raises ValueError with the rest of a sentence whose subject is the key."""
         if objects.is_own_key(key):
             return None
-        obj = objects.decode_value(data, self._version)
+        plain = self._transformer(key).read(data, self._place(key))
+        obj = objects.decode_value(plain.value, self._version)
         obj["metadata"].pop("resourceVersion", None)
         kind = self._builtin(key)
         return self._custom(key, obj) if kind is None else self._decoded(kind, obj)
+
+    def is_stale(self, key: str, data: bytes) -> bool:
+        """Reports whether another than the first key has encrypted the bytes."""
+        return self._transformer(key).read(data, self._place(key)).is_stale
+
+    def _transformer(self, key: str) -> Transformer:
+        return self.encryption.of(self._group_resource(key))
+
+    def _place(self, key: str) -> bytes:
+        """The key in etcd, which some values are bound to."""
+        return f"{self._prefix}{key[len(ROOT) :]}".encode()
+
+    def _group_resource(self, key: str) -> GroupResource:
+        """The resource by which a configuration names the objects of the key."""
+        name = resource_of(key)
+        if name == _EVENTS:
+            return GroupResource("", _EVENTS)
+        kind = self._builtin(key)
+        if kind is not None:
+            return kind.resource
+        group, _, plural = name.partition("/")
+        return GroupResource(group, plural)
 
     def _decoded(self, kind: _Kind, obj: Object) -> Decoded:
         gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])

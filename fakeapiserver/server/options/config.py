@@ -137,6 +137,8 @@ class EtcdOptions(Struct, kw_only=True):
     keyfile: str = ""
     media_type: str = "application/vnd.kubernetes.protobuf"
     event_ttl: float = 3600.0
+    encryption_config: Path | None = None
+    reloads_encryption: bool = False
 
 
 class Config(Struct, kw_only=True):

@@ -5,14 +5,15 @@
 >>> reasons = dict(snapshot.untaken)                                       # doctest: +SKIP
 
 Built-in kinds are stored as protobuf, custom resources, CustomResourceDefinitions and APIServices as JSON (or CBOR). Each object keeps the
-version that it is stored in; only CustomResourceDefinitions, which are stored in v1beta1, are converted to v1. Encrypted values are listed,
-not read.
+version that it is stored in; only CustomResourceDefinitions, which are stored in v1beta1, are converted to v1. Encrypted values are
+listed, unless the transformers of an EncryptionConfiguration read them.
 
 Upstream: k8s.io/apiserver/pkg/storage/etcd3, pkg/storage/value, pkg/registry/core/service/allocator/storage.
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,10 +23,10 @@ from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.state.etcd import definitions, snapshot
+from fakeapiserver.storage.encryption.transformers import ENCRYPTED, NO_ENCRYPTION, ResourceTransformers
 from fakeapiserver.storage.garbage import without_collections
 from fakeapiserver.storage.keys import ROOT
 
-_ENCRYPTED: Final = b"k8s:enc:"
 _CBOR: Final = b"\xd9\xd9\xf7"
 # Keys of API servers below the prefix that are not objects of the API.
 _OWN_KEYS: Final[Mapping[str, str]] = {
@@ -52,11 +53,17 @@ class LoadedSnapshot(Struct, frozen=True):
 
 
 def objects_of(
-    source: str | os.PathLike[str] | bytes, prefix: str = ROOT, *, version: str = NEWEST, name: str = ""
+    source: str | os.PathLike[str] | bytes,
+    prefix: str = ROOT,
+    *,
+    version: str = NEWEST,
+    name: str = "",
+    encryption: ResourceTransformers = NO_ENCRYPTION,
 ) -> LoadedSnapshot:
     """The objects in a file of `etcdctl snapshot save`, in a member's `member/snap/db`, or in the bytes of such a file.
 
-    `prefix` is the API server's --etcd-prefix, `version` the Kubernetes version whose kinds are known. Messages begin with `name`, by
+    `prefix` is the API server's --etcd-prefix, `version` the Kubernetes version whose kinds are known, `encryption` decrypts values.
+    Messages begin with `name`, by
     default the file's. Raises OSError, and ValueError with one sentence if the content is damaged or not from etcd.
     """
     keyspace = snapshot.read(source, name)
@@ -67,7 +74,7 @@ def objects_of(
         for raw_key, stored in keyspace.keys.items():
             key = raw_key.decode(errors="backslashreplace")
             try:
-                obj = _object_at(key, stored.value, below, version)
+                obj = _object_at(key, stored.value, below, version, encryption)
             except (ValueError, RecursionError) as error:
                 untaken.append((key, str(error)))
                 continue
@@ -81,19 +88,23 @@ def is_own_key(key: str) -> bool:
     return key[len(ROOT) + 1 :].partition("/")[0] in _OWN_KEYS
 
 
-def _object_at(key: str, value: bytes, below: str, version: str) -> Object:
+def _object_at(key: str, value: bytes, below: str, version: str, encryption: ResourceTransformers) -> Object:
     """Raises ValueError with the reason for which a key is no object of the API."""
     if not key.startswith(below):
         raise ValueError(f"is not below {below}, where the API server keeps its objects")
     own = _OWN_KEYS.get(key[len(below) :].partition("/")[0])
     if own:
         raise ValueError(own)
+    if value.startswith(ENCRYPTED):
+        for plain in encryption.readings(value, key.encode()):
+            with suppress(ValueError):
+                return decode_value(plain, version)
     return decode_value(value, version)
 
 
 def decode_value(value: bytes, version: str) -> Object:
     """The object in a value. Raises ValueError with the rest of a sentence whose subject is the key."""
-    if value.startswith(_ENCRYPTED):
+    if value.startswith(ENCRYPTED):
         raise ValueError(_encrypted(value))
     obj = _message(value, version) if value.startswith(protobuf.MAGIC) else _document(value)
     if not isinstance(obj, dict) or not all(isinstance(obj.get(part), str) for part in ("apiVersion", "kind")):
@@ -132,9 +143,10 @@ def _document(value: bytes) -> Any:
 
 def _encrypted(value: bytes) -> str:
     """`k8s:enc:aescbc:v1:key1:…` -> the provider's name and the key's."""
-    provider, _, rest = value[len(_ENCRYPTED) :][:256].partition(b":")
+    provider, _, rest = value[len(ENCRYPTED) :][:256].partition(b":")
     key = rest.partition(b":")[2].partition(b":")[0]
     return (
         f"is encrypted by the provider {provider.decode(errors='backslashreplace')}"
-        f" with the key {key.decode(errors='backslashreplace')}; save the snapshot after storing it with the provider identity"
+        f" with the key {key.decode(errors='backslashreplace')}; "
+        "load it with its --encryption-provider-config, or save a snapshot of it with the provider identity"
     )

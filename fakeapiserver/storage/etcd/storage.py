@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Self
 
+from msgspec.structs import replace
+
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, FutureRevision, Refused, RevisionCompacted, TooLarge
@@ -24,6 +26,7 @@ from fakeapiserver.storage.etcd.messages import (
     MOD,
     Compare,
     DeleteRangeRequest,
+    KeyValue,
     PutRequest,
     RangeRequest,
     RequestOp,
@@ -181,22 +184,34 @@ class EtcdStorage(MemoryStorage):
 
     async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
         if minimum_revision is not None and await self._has(minimum_revision):
-            return self._mvcc.get(key)
+            if (known := self._mvcc.get(key)) is None:
+                self._cache.check_readable(key)
+            return known
+        kv = await self._key_value(key, minimum_revision or 0)
+        return None if kv is None else self._cache.read(kv)
+
+    async def get_for_update(self, key: str) -> StoredObject | None:
+        kv = await self._key_value(key)
+        stored = None if kv is None else self._cache.read(kv)
+        if kv is None or stored is None or not self._values.is_stale(key, kv.value):
+            return stored
+        return replace(stored, is_stale=True)
+
+    async def _key_value(self, key: str, minimum_revision: int = 0) -> KeyValue | None:
+        """The key as etcd has it, once the copy has it, too. Raises ResourceVersionTooLarge."""
         response = await self._client.range(RangeRequest(self._cache.key_in_etcd(key)))
-        if (minimum_revision or 0) > response.header.revision:
+        if minimum_revision > response.header.revision:
             raise ResourceVersionTooLarge(response.header.revision)
         if not response.kvs:
             return None
         (kv,) = response.kvs
         await self._reached(kv.mod_revision)
-        return self._cache.stored(kv)
-
-    async def get_for_update(self, key: str) -> StoredObject | None:
-        return await self.get(key)
+        return kv
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         minimum = query.minimum_revision
         if not query.revision and minimum is not None and await self._has(minimum):
+            self._cache.check_readable(prefix, query.start)
             return self._mvcc.range(prefix, query)
         if not query.revision and not self._trusts_progress:
             return await self._listed(prefix, query)
@@ -206,6 +221,7 @@ class EtcdStorage(MemoryStorage):
             if query.revision:
                 raise
             return await self._listed(prefix, query)
+        self._cache.check_readable(prefix, query.start)
         try:
             return self._mvcc.range(prefix, query)
         except Compacted:
@@ -240,7 +256,7 @@ class EtcdStorage(MemoryStorage):
             raise Compacted(self._mvcc.compacted) from None
         except FutureRevision:
             raise ResourceVersionTooLarge(self.revision) from None
-        objects = {stored.key: stored for stored in map(self._cache.stored, response.kvs) if stored is not None}
+        objects = {stored.key: stored for stored in map(self._cache.read, response.kvs) if stored is not None}
         return page([*objects], objects, query.revision or response.header.revision, query)
 
     # ------------------------------------------------------------------- upkeep
@@ -294,6 +310,10 @@ class EtcdStorage(MemoryStorage):
         except EtcdError:
             return False
         return True
+
+    async def read_again(self) -> None:
+        """Reads everything again if something couldn't be decrypted; watches end then. Raises EtcdError if etcd can't be read."""
+        await self._cache.read_again()
 
     async def differences(self) -> Sequence[str]:
         """The keys below the prefix whose objects in the copy aren't those in etcd, at one revision. For checks."""

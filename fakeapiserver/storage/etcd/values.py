@@ -23,7 +23,10 @@ class Values(Protocol):
 
     def decode(self, key: str, data: bytes) -> Decoded | None:
         """The object in the bytes, or None for a key that holds none. Raises ValueError, with the rest of a sentence whose subject is the
-        key, for bytes that can't be read."""
+        key, for bytes that can't be read, and TransformError for bytes that can't be decrypted."""
+
+    def is_stale(self, key: str, data: bytes) -> bool:
+        """Reports whether bytes that can be read are to be written again at the next update, though it changes nothing."""
 
     def seconds(self, key: str) -> int:
         """The seconds after which etcd deletes an object that is written to the key, 0 for never."""

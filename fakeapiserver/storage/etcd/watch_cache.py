@@ -11,17 +11,19 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher (watch_cache.go, progress/); KEP-2
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Final
 
+from fakeapiserver.storage.encryption.transformers import TransformError
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
 from fakeapiserver.storage.etcd.messages import DELETE, KeyValue, RangeRequest, WatchCreateRequest, WatchResponse
 from fakeapiserver.storage.etcd.messages import Event as EtcdEvent
 from fakeapiserver.storage.etcd.values import Decoded, Values
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
-from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject
+from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject, Unreadable
 from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.mvcc import MVCC, Change, removal
 from fakeapiserver.storage.versioner import stamp, unstamped
@@ -51,6 +53,8 @@ class WatchCache:
         self.hub = hub
         # The objects of writes on their way, by key and bytes: they needn't be decoded when the watch brings them.
         self._sent: dict[tuple[str, bytes], Decoded] = {}
+        # The objects that can't be decrypted, by key: the reason, and when that was found (a monotonic time).
+        self._unreadable: dict[str, tuple[str, float]] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._asked = 0.0  # when progress was requested last
         self._watch: WatchStream | None = None
@@ -91,13 +95,20 @@ class WatchCache:
         start, end = f"{self._prefix}/".encode(), prefix_end(f"{self._prefix}/".encode())
         objects: list[StoredObject] = []
         revision, more = 0, True
+        left_out: set[str] = set()
         while more:
             page = await self._client.range(RangeRequest(start, end, _PAGE, revision))
             revision, more = revision or page.header.revision, page.more
-            objects += filter(None, map(self.stored, page.kvs))
+            for kv in page.kvs:
+                if (stored := self.stored(kv)) is None:
+                    left_out.add(self.key_here(kv.key))
+                else:
+                    objects.append(stored)
             if page.kvs:
                 start = page.kvs[-1].key + b"\0"
             await asyncio.sleep(0)
+        # Not before: until then, the copy lacks what is readable now.
+        self._unreadable = {key: reason for key, reason in self._unreadable.items() if key in left_out}
         self.mvcc.replace(objects, revision)
         self.hub.end_all()
         self._advanced()
@@ -106,6 +117,19 @@ class WatchCache:
     def stored(self, kv: KeyValue) -> StoredObject | None:
         """The object in a key, or None if it holds none that can be read. It isn't decoded if the copy has it."""
         key = self.key_here(kv.key)
+        try:
+            stored = self.read(kv)
+        except Unreadable as error:
+            log.error("the object at %s in etcd can't be decrypted: %s", error.key, error)
+            self._unreadable[key] = str(error), time.monotonic() - error.seconds
+            return None
+        if stored is None:
+            self._unreadable.pop(key, None)
+        return stored
+
+    def read(self, kv: KeyValue) -> StoredObject | None:
+        """The same, but raises Unreadable if the object can't be decrypted."""
+        key = self.key_here(kv.key)
         known = self.mvcc.get(key)
         if known is not None and known.mod_revision == kv.mod_revision:
             return known
@@ -113,6 +137,8 @@ class WatchCache:
         if decoded is None:
             try:
                 decoded = self._values.decode(key, kv.value)
+            except TransformError as error:
+                raise self._error(key, str(error)) from None
             except ValueError as error:
                 log.error("the object at %s in etcd is left out: it %s", key, error)
                 return None
@@ -120,6 +146,27 @@ class WatchCache:
                 return None
         value = stamp(decoded.value, decoded.offset, kv.mod_revision)
         return StoredObject(key, value, kv.mod_revision, kv.create_revision, decoded.index, decoded.offset)
+
+    def check_readable(self, beginning: str, start: str = "") -> None:
+        """Raises Unreadable if an object whose key begins like that, and is not before `start`, can't be decrypted."""
+        for key in sorted(self._unreadable):
+            if key.startswith(beginning) and key >= start:
+                raise self._error(key, self._unreadable[key][0])
+
+    def _error(self, key: str, reason: str) -> Unreadable:
+        now = time.monotonic()
+        return Unreadable(self.key_in_etcd(key).decode(), reason, now - self._unreadable.get(key, (reason, now))[1])
+
+    async def read_again(self) -> None:
+        """Reads everything again if something couldn't be decrypted; watches end then. Raises EtcdError if etcd can't be read."""
+        if not self._unreadable or self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        try:
+            await self._relist()
+        finally:
+            self._task = asyncio.ensure_future(self._follow())
 
     @contextmanager
     def expected(self, key: str, data: bytes, decoded: Decoded) -> Iterator[None]:
@@ -200,6 +247,7 @@ class WatchCache:
     def _change(self, event: EtcdEvent) -> Change | None:
         """The event as a change of the copy; None if it changes nothing there."""
         kv = event.kv
+        self._unreadable.pop(self.key_here(kv.key), None)
         previous = self.mvcc.get(self.key_here(kv.key))
         current = None if event.type == DELETE else self.stored(kv)
         if current is not None:

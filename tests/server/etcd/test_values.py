@@ -52,7 +52,7 @@ def test_a_built_in_kind_in_both_forms(media_type: str, begin: bytes) -> None:
         (
             "/registry/secrets/default/s",
             b"k8s:enc:aescbc:v1:key1:x",
-            "is encrypted by the provider aescbc with the key key1",
+            "identity transformer tried to read encrypted data",
         ),
         ("/registry/pods/default/web", b'{"kind":"Pod"}', "is not an object: it has no apiVersion and kind"),
         (

@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.state.etcd.objects import objects_of
 from tests.state.etcd.keyspace_builder import Etcd
+from tests.storage.encryption.examples import RULES, STORED, transformers
 
 WIDGET: Object = {
     "apiVersion": "example.com/v1",
@@ -88,11 +89,13 @@ UNTAKEN: dict[bytes, tuple[bytes, str]] = {
     b"/registry/health": (b"", "is a key that checks of etcd's health read"),
     b"/registry/secrets/shop/a": (
         b"k8s:enc:aescbc:v1:key1:\x01\x02",
-        "is encrypted by the provider aescbc with the key key1; save the snapshot after storing it with the provider identity",
+        "is encrypted by the provider aescbc with the key key1; "
+        "load it with its --encryption-provider-config, or save a snapshot of it with the provider identity",
     ),
     b"/registry/secrets/shop/b": (
         b"k8s:enc:kms:v2:vault:\xff",
-        "is encrypted by the provider kms with the key vault; save the snapshot after storing it with the provider identity",
+        "is encrypted by the provider kms with the key vault; "
+        "load it with its --encryption-provider-config, or save a snapshot of it with the provider identity",
     ),
     b"/registry/flowschemas/a": (
         protobuf.envelope(UNKNOWN["apiVersion"], UNKNOWN["kind"], []),
@@ -136,3 +139,24 @@ def test_an_older_version_knows_fewer_kinds() -> None:
     assert [*objects_of(data, version="v1.33").untaken] == [
         ("/registry/workloads/a", "is a Workload of scheduling.k8s.io/v1alpha2, which Kubernetes v1.33 doesn't have")
     ]
+
+
+def test_encrypted_values_are_read_with_their_configuration() -> None:
+    """Values that a real server has stored; those without a key are listed."""
+    pytest.importorskip("nacl", reason="the extra [etcd] isn't installed")
+    store = Etcd()
+    for key, value in STORED.items():
+        store.put(key.encode(), value)
+    rules = {name: providers for name, providers in RULES.items() if name != "*.apps"}
+    loaded = objects_of(store.file(), encryption=transformers(rules))
+    assert {key: obj["kind"] for key, obj in loaded.objects} == {
+        "/registry/secrets/default/s1": "Secret",
+        "/registry/configmaps/default/c1": "ConfigMap",
+        "/registry/serviceaccounts/default/sa1": "ServiceAccount",
+        "/registry/example.com/widgets/default/w": "Widget",
+    }
+    ((key, reason),) = loaded.untaken
+    assert key == "/registry/deployments/default/d1"
+    assert reason.startswith(
+        "is encrypted by the provider aescbc with the key a; load it with its --encryption-provider-config"
+    )

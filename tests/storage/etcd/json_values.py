@@ -24,5 +24,8 @@ class JSONValues:
         labels = {"note": note} if (note := msgspec.json.decode(data).get("note")) is not None else {}
         return Decoded(data, suite.OFFSET, Index(labels))
 
+    def is_stale(self, key: str, data: bytes) -> bool:
+        return False
+
     def seconds(self, key: str) -> int:
         return self._ttl

@@ -35,9 +35,6 @@ class Live(Stage, Protocol):
     @property
     def record(self) -> Run: ...
 
-    @property
-    def fresh(self) -> "frozenset[str] | set[str]": ...
-
 
 class Playing(Scenario, frozen=True, kw_only=True):
     """A scenario that a function plays."""
@@ -120,6 +117,8 @@ class Actor:
         self._expected = expected
         self._target = target
         self._mark = 0
+        # those that the scenario and the operator need stay
+        self._first = {stored.key for _, stored, _ in states.objects_of(live.cluster.snapshot())}
 
     def act(self, title: str, work: Callable[[Cluster], object], wanted: State | None) -> None:
         """A step: does the work, and returns when the operator is at rest. Raises what the work raises."""
@@ -142,7 +141,7 @@ class Actor:
         )
 
     def left(self) -> list[str]:
-        """Deletes the objects that the cluster didn't have before the scenario, and returns those that stay."""
+        """Deletes the objects that the cluster didn't have before the first step, and returns those that stay."""
         cluster = self._live.cluster
         for title in self._extra():
             resource, _, name = title.partition(" ")
@@ -156,7 +155,7 @@ class Actor:
         return [
             f"{resource} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
             for resource, stored, obj in objects
-            if stored.key not in self._live.fresh
+            if stored.key not in self._first
         ]
 
 

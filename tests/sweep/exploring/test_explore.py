@@ -83,6 +83,14 @@ FOLLOWING = ['spec.title = "Shop2"', 'spec.title = "example"', 'spec.title = "Sh
 IGNORED = 'spec.title = "Shop2", then spec.title = "example"'
 
 
+def test_the_objects_of_a_scenario_outlive_the_cases() -> None:
+    document = {**{name: SCENARIO[name] for name in ("nodes", "steps")}, "objects": SCENARIO["crds"]}
+    names = [*NOT_CHANGED, *FOLLOWING, "spec.mirrors unset"]
+    with explore.learn(target(document=document)) as learnt:
+        report = explore.explore(learnt, [explore.named(learnt, name)[0] for name in names], jobs=1)
+    assert [(each.id, each.symptoms, each.error) for each in report.results] == [(name, [], "") for name in names]
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), pytest.param((1, 2, 0), marks=pytest.mark.slow)])
 def test_a_value_is_ignored(order: tuple[int, ...]) -> None:
     report = explored("ignored", [*NOT_CHANGED, *(FOLLOWING[number] for number in order)])

@@ -63,6 +63,10 @@ def _sweep(options: Options, target: Target) -> int:
     cases.tell("learning: the scenario runs twice without perturbations")
     with prepared(target) as base:
         learnt = sweeps.learn(target, options.kinds, base)
+        if learnt.unanswered:
+            cases.tell(
+                f"the operator calls {learnt.unanswered}, where nothing answers: its statuses aren't compared (see `sidecar`)"
+            )
         if options.plan:
             print(reporting.plan_of(learnt, options.jobs))
             return 0

@@ -16,6 +16,10 @@ PANICS: Final = re.compile(
     r"^(panic: .*|fatal error: .*|.*[Oo]bserved a panic.*|Exception in thread .*|thread '.*' panicked at .*)$",
     re.MULTILINE,
 )
+# `dial tcp 10.96.0.7:2181: connect: connection refused`, `dial tcp: lookup db.default.svc on 10.0.0.2:53: no such host`
+_UNANSWERED: Final = re.compile(
+    r"dial tcp:? (?:lookup )?(?!127\.|\[::1\]|localhost)(\S+?):? .*(?:refused|timeout|no such host|unreachable|no route)"
+)
 _NONE: Final = Surroundings()
 
 
@@ -73,3 +77,9 @@ class OperatorProcess(Process):
 def panics(output: str) -> list[str]:
     """The first lines of the crashes that an operator has written."""
     return [found[0].strip()[:300] for found in PANICS.finditer(output)]
+
+
+def unanswered(output: str) -> str:
+    """An address other than the API server's that an operator has called in vain, in the words of Go, or ""."""
+    found = _UNANSWERED.search(output)
+    return found[1] if found else ""

@@ -254,6 +254,7 @@ def _fields(
         Difference(title, each.path, _changed(each), wanted.get("kind", ""), _json(each.old), _json(each.new))
         for each in diff.fields(resource, wanted, found)
         if f"{title} {each.path}" not in noise
+        and f"{title} {each.path.partition('.')[0]}" not in noise
         and not any(fnmatchcase(f"{resource}.{each.path}", pattern) for pattern in ignore)
     ]
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field, structs
 
+from fakeapiserver.evidence.table import object_of
 from fakeapiserver.sweep import case, habits, invariants, states
 from fakeapiserver.sweep.case import Expected, Run, Target
 from fakeapiserver.sweep.clusters import Base
@@ -16,7 +17,7 @@ from fakeapiserver.sweep.parallel import in_parallel
 from fakeapiserver.sweep.perturbation import KINDS, Kind, Perturbation
 from fakeapiserver.sweep.planning import naming
 from fakeapiserver.sweep.planning import plan as planning
-from fakeapiserver.sweep.process import panics
+from fakeapiserver.sweep.process import panics, unanswered
 from fakeapiserver.sweep.report import wording
 from fakeapiserver.sweep.scenario import with_other_chances
 from fakeapiserver.sweep.states import State
@@ -38,7 +39,8 @@ _PATIENCES: Final = 4
 class Learnt(Struct):
     """Two unperturbed runs, and what they have in common. `later`: what is expected if a quarter of an hour passes in each step, None
     before a case asks for that. `base`: the cluster that cases are forks of, None for new ones. `symptoms`: what is wrong without any.
-    `uncertain`: the titles of objects that one of the runs has and the other hasn't, so that they can't be compared."""
+    `uncertain`: the titles of objects that one of the runs has and the other hasn't, so that they can't be compared. `unanswered`: an
+    address that the operator calls in vain, so that its statuses depend on how fast it was, and can't be compared, or ""."""
 
     first: Run
     second: Run
@@ -48,6 +50,7 @@ class Learnt(Struct):
     base: Base | None = None
     symptoms: Sequence[Symptom] = ()
     uncertain: Sequence[str] = ()
+    unanswered: str = ""
 
     @property
     def seconds(self) -> float:
@@ -108,6 +111,8 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
         raise ValueError(f"the scenario has {len(first.states)} steps once and {len(second.states)} the next time")
     noise = frozenset[str]().union(*(states.noise_of(*pair) for pair in zip(first.states, second.states, strict=True)))
     noise |= states.brought_up_to_date(second.states[-1] if second.states else {}, restarted)
+    if in_vain := unanswered(first.output):
+        noise |= _written_statuses(first)
     pause = max(first.pause, second.pause, slow)
     step_seconds = [*map(max, first.step_seconds, second.step_seconds)]
     watched = first.watched_first & second.watched_first
@@ -116,7 +121,13 @@ def learn(target: Target, kinds: Sequence[Kind] = KINDS, base: Base | None = Non
     if not target.scenario.options.get("nodes"):  # which have a clock for their pods
         kinds = [kind for kind in kinds if kind != "clock"]
     planned = planning.plan(first, second, kinds, looks_between_steps=target.scenario.looks_between_steps)
-    return Learnt(first, second, expected, planned, None, base, habits.forbidden(first), uncertain)
+    return Learnt(first, second, expected, planned, None, base, habits.forbidden(first), uncertain, in_vain)
+
+
+def _written_statuses(run: Run) -> frozenset[str]:
+    """The statuses that the operator writes, as noise."""
+    writes = (each for each in run.requests.writes if each.subresource == "status")
+    return frozenset(f"{object_of(structs.replace(each, subresource=''))} status" for each in writes)
 
 
 def _expected_by(perturbation: Perturbation, target: Target, learnt: Learnt) -> Expected:

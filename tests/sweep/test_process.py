@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver.cluster.processes.process import CommandLine, Process
-from fakeapiserver.sweep.process import PANICS, Command
+from fakeapiserver.sweep.process import PANICS, Command, unanswered
 
 SHOW = "import os, sys; print(os.environ['KUBECONFIG'], sys.argv[1:]); sys.stdout.flush()"
 
@@ -112,3 +112,16 @@ with own_temporary_folder():
     process.wait()
     until(lambda: not folder.exists())
     until(lambda: not folder.parent.exists())
+
+
+@pytest.mark.parametrize(
+    ("line", "address"),
+    [
+        ("Failed to connect: dial tcp 10.96.255.254:2181: connect: connection refused", "10.96.255.254:2181"),
+        ("dial tcp: lookup db.default.svc on 10.0.0.2:53: no such host", "db.default.svc"),
+        ('Get "https://127.0.0.1:6443/api": dial tcp 127.0.0.1:6443: connect: connection refused', ""),
+        ("connected to 10.96.255.254:2181", ""),
+    ],
+)
+def test_calls_that_nothing_answers(line: str, address: str) -> None:
+    assert unanswered(f"starts\n{line}\n") == address

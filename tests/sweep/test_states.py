@@ -131,6 +131,14 @@ def test_what_differs_by_chance_and_what_is_ignored_is_left_out() -> None:
     assert states.differences(first, third, noise, ["configmaps"]) == []
 
 
+def test_all_of_a_status_may_be_chance() -> None:
+    first, second = (
+        {"databases a/b": {"status": {"phase": phase}, "spec": {"size": size}}} for phase, size in (("x", 1), ("y", 2))
+    )
+    found = states.differences(first, second, {"databases a/b status"})
+    assert texts(found) == ["databases a/b: has spec.size 2 instead of 1"]
+
+
 def test_values_of_secrets_are_not_shown() -> None:
     first, second = ({"secrets a/b": {"data": {"password": value}}} for value in ("b25l", "dHdv"))
     (found,) = states.differences(first, second, frozenset())

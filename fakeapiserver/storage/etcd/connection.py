@@ -12,6 +12,7 @@ from fakeapiserver.storage.etcd.errors import EtcdError, NoConnection, error_of
 # Upstream's, in milliseconds: k8s.io/apiserver/pkg/storage/storagebackend/factory/etcd3.go.
 _KEEPALIVE: Final = 30_000
 _KEEPALIVE_TIMEOUT: Final = 10_000
+_CONNECT_TIMEOUT: Final = 10_000
 _FIRST_BACKOFF: Final = 100
 _LONGEST_BACKOFF: Final = 1_000
 _OPTIONS: Final = (
@@ -20,7 +21,7 @@ _OPTIONS: Final = (
     ("grpc.keepalive_time_ms", _KEEPALIVE),
     ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT),
     ("grpc.initial_reconnect_backoff_ms", _FIRST_BACKOFF),
-    ("grpc.min_reconnect_backoff_ms", _FIRST_BACKOFF),
+    ("grpc.min_reconnect_backoff_ms", _CONNECT_TIMEOUT),  # which is the time that one attempt may take
     ("grpc.max_reconnect_backoff_ms", _LONGEST_BACKOFF),
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),

@@ -38,6 +38,7 @@ def definition(spec: Mapping[str, Any]) -> Object:
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {
         "type": "object",
+        "required": ["spec"],
         "properties": {"spec": {"type": "object", "properties": dict(spec)}, "status": anything},
     }
     version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}

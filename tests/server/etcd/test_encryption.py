@@ -1,21 +1,37 @@
 """Servers on an etcd with encrypted values. The statuses of unreadable objects are those of a kube-apiserver 1.36.3."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client import kubeconfig
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.messages import PutRequest, RangeRequest, RequestOp, TxnRequest
-from tests.server.etcd.test_servers import CONFIG_MAPS, DEFINITION, WIDGET, WIDGETS, ask, config_map, eventually, server
+from tests.server.etcd.test_servers import (
+    CONFIG_MAPS,
+    DEFINITION,
+    REFERENCE,
+    WIDGET,
+    WIDGETS,
+    ask,
+    config_map,
+    eventually,
+    reference_etcd,
+    server,
+)
 from tests.storage.encryption.examples import GROUPED, IDENTITY, LONG, OTHER, RULES, SHORT, STORED, provider, written
 
 Rules = dict[str, list[dict[str, object]]]
+# The configuration of the real API server in the folder FAKEAPISERVER_REFERENCE_STATE: its first provider of secrets encrypts.
+REFERENCE_ENCRYPTION: Final = os.environ.get("FAKEAPISERVER_REFERENCE_ENCRYPTION", "")
 SECRETS: Final = "/api/v1/namespaces/default/secrets"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s1"}, "data": {"a": "Yg=="}}
@@ -40,7 +56,11 @@ def use(file: Path, rules: Rules) -> Path:
 
 
 async def stored(etcd: EtcdProcess, key: str) -> bytes:
-    client = Client.of([etcd.url])
+    return await stored_at(etcd.url, key)
+
+
+async def stored_at(url: str, key: str) -> bytes:
+    client = Client.of([url])
     (kv,) = (await client.range(RangeRequest(key.encode()))).kvs
     await client.close()
     return kv.value
@@ -213,6 +233,36 @@ def test_a_server_whose_definitions_cannot_be_decrypted_does_not_start(etcd: Etc
         ):
             await local.start()
         await local.stop()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.skipif(
+    not (REFERENCE and REFERENCE_ENCRYPTION),
+    reason="FAKEAPISERVER_REFERENCE_STATE and FAKEAPISERVER_REFERENCE_ENCRYPTION name no real API server and its encryption",
+)
+def test_a_real_server_and_ours_decrypt_what_the_other_one_encrypts() -> None:
+    """Both show the same, in the same words."""
+    url = reference_etcd()
+    config = kubeconfig.load(Path(REFERENCE) / "kubeconfig")
+    headers = {"Authorization": f"Bearer {config.token}"}
+
+    async def scenario() -> None:
+        async with (
+            httpx.AsyncClient(base_url=config.host, verify=False, headers=headers, timeout=30) as real,
+            server(url, encryption_config=Path(REFERENCE_ENCRYPTION)) as ours,
+        ):
+            for writer, reader, name in ((real, ours, "from-real"), (ours, real, "from-ours")):
+                path = f"{SECRETS}/{name}"
+                await ask(writer, "POST", SECRETS, {**SECRET, "metadata": {"name": name}})
+                assert (await stored_at(url, f"/registry/secrets/default/{name}")).startswith(b"k8s:enc:")
+                obj = await ask(reader, "GET", path)
+                assert obj == await ask(writer, "GET", path)
+                changed = await ask(reader, "PUT", path, {**obj, "data": {"a": "eA=="}})
+                assert await ask(writer, "GET", path) == changed
+            assert await ask(ours, "GET", SECRETS) == await ask(real, "GET", SECRETS)
+            for name in ("from-real", "from-ours"):
+                await ask(ours, "DELETE", f"{SECRETS}/{name}")
 
     asyncio.run(scenario())
 

@@ -257,20 +257,24 @@ async def discovered(client: httpx.AsyncClient) -> dict[str, str]:
 _MOVING: Final = ("componentstatuses", "events", "leases")
 
 
+def reference_etcd() -> str:
+    """The URL of the real API server's etcd."""
+    return next(
+        part.split('"')[1]
+        for line in (Path(REFERENCE) / "etcd.log").read_text().splitlines()
+        for part in [line.partition('"advertise-client-urls":[')[2]]
+        if part
+    )
+
+
 @pytest.mark.skipif(
     not REFERENCE, reason="FAKEAPISERVER_REFERENCE_STATE names no folder of a real API server and its etcd"
 )
 def test_a_real_server_and_ours_show_the_same(request: pytest.FixtureRequest) -> None:
     """Objects that either has written; each in the same words, in the same order."""
     pytest.importorskip("grpc")
-    folder = Path(REFERENCE)
-    config = kubeconfig.load(folder / "kubeconfig")
-    url = next(
-        part.split('"')[1]
-        for line in (folder / "etcd.log").read_text().splitlines()
-        for part in [line.partition('"advertise-client-urls":[')[2]]
-        if part
-    )
+    config = kubeconfig.load(Path(REFERENCE) / "kubeconfig")
+    url = reference_etcd()
 
     async def scenario() -> None:
         headers = {"Authorization": f"Bearer {config.token}"}

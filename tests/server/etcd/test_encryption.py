@@ -69,6 +69,7 @@ async def stored_at(url: str, key: str) -> bytes:
 async def put(etcd: EtcdProcess, values: dict[str, bytes]) -> None:
     """Writes keys as another program does."""
     client = Client.of([etcd.url])
+    client.is_patient = True  # an etcd that has just started may take no connection yet
     puts = tuple(RequestOp(request_put=PutRequest(key.encode(), value)) for key, value in values.items())
     await client.txn(TxnRequest(success=puts))
     await client.close()

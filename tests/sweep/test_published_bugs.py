@@ -1,5 +1,6 @@
 """Sweeps find the published bugs of operators that people use, and have nothing to say about the repaired ones."""
 
+import os
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,9 @@ from tests.examples.operators_with_bugs import (
     status_written_last,
 )
 
+# Of each repaired operator's plan, which begins with one case of each class. FAKEAPISERVER_SWEPT_CASES=0: whole plans, which take a minute
+# or two each.
+CASES = int(os.environ.get("FAKEAPISERVER_SWEPT_CASES", "8")) or None
 PATTERNS = [
     a_size_in_between,
     claims_of_pods_that_end,
@@ -90,9 +94,9 @@ def test_a_surprise_shows_the_bug_and_not_the_repaired_operator(pattern: ModuleT
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=name)
-def test_the_repaired_operator_passes_the_whole_plan(pattern: ModuleType) -> None:
+def test_the_repaired_operator_passes_its_plan(pattern: ModuleType) -> None:
     repaired = target(pattern, bug=False)
     learnt = sweep.learn(repaired)
-    report = sweep.sweep(repaired, learnt, learnt.plan)
+    report = sweep.sweep(repaired, learnt, learnt.plan[:CASES])
     assert [(finding.title, finding.causes) for finding in report.findings] == []
     assert report.unsure == []

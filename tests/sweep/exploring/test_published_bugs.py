@@ -1,5 +1,6 @@
 """`explore` finds the published bugs of operators that people use, and has nothing to say about the repaired ones."""
 
+import os
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from tests.examples.operators_with_bugs.specs import (
     waits_for_broken_pods,
 )
 
+CASES = int(os.environ.get("FAKEAPISERVER_SWEPT_CASES", "8")) or 30
 PATTERNS = [
     created_once,
     ineffective_field,
@@ -54,9 +56,9 @@ def test_a_published_bug_is_found(pattern: ModuleType) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=name)
-def test_the_repaired_operator_passes_the_whole_plan(pattern: ModuleType) -> None:
+def test_the_repaired_operator_passes_its_plan(pattern: ModuleType) -> None:
     with explore.learn(target(pattern, bug=False)) as learnt:
-        report = explore.explore(learnt, explore.plan(learnt, 30))
+        report = explore.explore(learnt, explore.plan(learnt, CASES))
     assert [(finding.title, finding.causes) for finding in report.findings] == []
     assert report.unsure == []
     assert not {*getattr(pattern, "IGNORED", [])} & {*report.without_effect}

@@ -59,6 +59,7 @@ class WatchCache:
         self._asked = 0.0  # when progress was requested last
         self._watch: WatchStream | None = None
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
         self.on_relisted: Callable[[], None] = lambda: None
 
     @property
@@ -83,6 +84,7 @@ class WatchCache:
     async def close(self) -> None:
         """Ends the watch, and those of clients."""
         self.hub.end_all()
+        self._is_closed = True  # since gRPC may report the end of the stream instead of the cancellation
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -202,7 +204,7 @@ class WatchCache:
     async def _follow(self) -> None:
         """Watches, again and again, until it is cancelled."""
         pause = _FIRST_PAUSE
-        while True:
+        while not self._is_closed:
             try:
                 async with aclosing(self._events()) as batches:
                     async for _ in batches:
@@ -215,7 +217,8 @@ class WatchCache:
                 except EtcdError as failure:
                     log.warning("etcd can't be read: %s", failure)
             except EtcdError as error:
-                log.warning("the watch of etcd is opened again: %s", error)
+                if not self._is_closed:
+                    log.warning("the watch of etcd is opened again: %s", error)
             except Exception:
                 log.exception("the watch of etcd is opened again after an error of this server")
             await asyncio.sleep(pause)

@@ -9,9 +9,10 @@ import pytest
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.compactor import Compactor
-from fakeapiserver.storage.etcd.errors import EtcdError, Refused, RevisionCompacted
-from fakeapiserver.storage.etcd.messages import PutRequest, RangeRequest, RequestOp, TxnRequest
+from fakeapiserver.storage.etcd.errors import EtcdError, Refused, RevisionCompacted, UnknownOutcome
+from fakeapiserver.storage.etcd.messages import PutRequest, RangeRequest, RequestOp, TxnRequest, WatchResponse
 from fakeapiserver.storage.etcd.storage import EtcdStorage
+from fakeapiserver.storage.etcd.watch_stream import WatchStream
 from fakeapiserver.storage.interface import (
     Compacted,
     Index,
@@ -304,3 +305,27 @@ def test_one_of_the_servers_compacts(etcd: EtcdProcess) -> None:
         await client.close()
 
     run(etcd.url, "/registry", scenario)
+
+
+def test_the_end_of_a_storage_is_not_taken_for_a_lost_watch(
+    shared_etcd: EtcdProcess, prefix: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """gRPC may report that the stream has ended, in place of the reader's cancellation."""
+    original = WatchStream.next
+
+    async def next_batch(stream: WatchStream) -> WatchResponse:
+        try:
+            return await original(stream)
+        except asyncio.CancelledError:
+            raise UnknownOutcome("the stream has ended") from None
+
+    monkeypatch.setattr(WatchStream, "next", next_batch)
+
+    async def main() -> None:
+        storage = await EtcdStorage.opened(Client.of([shared_etcd.url]), JSONValues(), prefix)
+        await suite.create(storage, "a")
+        async with asyncio.timeout(10):
+            await storage.finish()
+
+    asyncio.run(main())
+    assert [record.message for record in caplog.records if record.name.startswith("fakeapiserver")] == []

@@ -57,8 +57,10 @@ def test_a_claim_gets_a_volume(
     with Cluster(nodes=1, cloud_storage=True) as cluster:
         cluster.apply(storage_class(**of_class))
         cluster.apply([claim(**of_claim), pod()])
+        cluster.wait(
+            "pods/p", "condition=Ready"
+        )  # the scheduler may have seen the pod before its claim, and then tries again later
         cluster.settle()
-        assert cluster.get("pods/p")["status"]["phase"] == "Running"
         [volume] = cluster.list("persistentvolumes")
         bound, spec = cluster.get("pvc/data"), volume["spec"]
         name = volume["metadata"]["name"]

@@ -26,6 +26,8 @@ from fakeapiserver.apis.recorded import NEWEST, VERSIONS, minor_version, read_ta
 from fakeapiserver.apis.runtime_config import RuntimeConfig, runtime_config, serves_removed
 
 FIRST: Final = 20000
+# The number of sets of switches whose schemes are kept.
+_SWITCHED: Final = 16
 _REFERENCE: Final = re.compile(rb'"#/components/schemas/([^"]+)"')
 # What the fixed paths and every verb refer to.
 _ALWAYS: Final = (
@@ -191,8 +193,22 @@ def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches
 
     Raises ValueError in upstream's words for unknown switches.
     """
-    switched = feature_switches or runtime_switches
-    return _read(version, feature_switches, runtime_switches) if switched else load(version)
+    if not (feature_switches or runtime_switches):
+        return load(version)
+    return _switched(version, tuple(feature_switches.items()), tuple(runtime_switches.items()))
+
+
+@lru_cache(_SWITCHED)
+def _switched(
+    version: str, feature_switches: tuple[tuple[str, bool], ...], runtime_switches: tuple[tuple[str, str], ...]
+) -> Scheme:
+    """The scheme, shared by all servers with these switches, as of the cases of a sweep: much is compiled for each scheme, and kept."""
+    return _read(version, dict(feature_switches), dict(runtime_switches))
+
+
+@cache
+def _definitions(version: str) -> RecordedDefinitions:
+    return RecordedDefinitions(VERSIONS / version)
 
 
 def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
@@ -221,7 +237,7 @@ def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: 
         kinds={resource.gvk: resource for resource in resources.values()},
         groups=groups,
         priorities=priorities,
-        definitions=RecordedDefinitions(VERSIONS / version),
+        definitions=_definitions(version),
         facts=read_table(version, "paths.json"),
     )
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apis import scheme
-from fakeapiserver.apis.scheme import RecordedDefinitions, storage_version_hash
+from fakeapiserver.apis.scheme import RecordedDefinitions, load, serving, storage_version_hash
 
 POD = "io.k8s.api.core.v1.Pod"
 
@@ -79,3 +79,11 @@ def test_unknown_definition() -> None:
 )
 def test_storage_version_hash(served: GroupVersionResource, stored: GroupVersionKind) -> None:
     assert scheme.load().resources[served].storage_version_hash == storage_version_hash(stored)
+
+
+def test_servers_with_equal_switches_share_a_scheme() -> None:
+    """Schemas are compiled once for each scheme, and kept."""
+    switched = [serving("v1.36", {"WatchList": False}, {"api/removed": "true"}) for _ in range(2)]
+    assert switched[0] is switched[1]
+    assert switched[0].definitions is load("v1.36").definitions
+    assert serving("v1.36", {"WatchList": True}, {"api/removed": "true"}) is not switched[0]

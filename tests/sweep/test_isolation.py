@@ -205,7 +205,8 @@ def test_an_operator_with_fixed_ports_is_swept_in_parallel(tmp_path: Path) -> No
     target = Target(command, test_webhooks.read(tmp_path, isolate=True, webhookPort=9443))
     known = sweep.learn(target, ["crash", "restart"])
     report = sweep.sweep(target, known, known.plan, jobs=2)
-    assert [(each.symptoms, each.error) for each in report.results] == [([], "")] * len(known.plan)
+    assert [finding.title for finding in report.findings] == []
+    assert [each.error for each in report.results] == [""] * len(known.plan)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ def test_a_database(fake_cluster):
     fake_cluster.wait("statefulset", "db", "Available")
 """
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,8 +22,6 @@ from fakeapiserver.sweep.exploring import explore, reporting, subject
 from fakeapiserver.sweep.exploring.explore import Exploration
 from fakeapiserver.sweep.invariants import Invariant
 from fakeapiserver.sweep.launcher import Launcher
-from fakeapiserver.sweep.page import page
-from fakeapiserver.sweep.report.document import Swept
 from fakeapiserver.sweep.scenario import Scenario, Stage, Step, applying
 from fakeapiserver.sweep.timing import Timing
 from fakeapiserver.testing import sweeps
@@ -131,15 +128,9 @@ def run(
         raise (failed.__cause__ or failed) from None
     except (OSError, ValueError) as error:
         return f"explore: {error}"
-    swept = Swept(
-        shlex.join(plan.operator.words), name, lambda finding: f"pytest.mark.explore(only={finding.causes[0]!r})"
-    )
+    swept = sweeps.swept_by("explore", plan.operator, name)
     text = reporting.text_of(report, swept.again)
-    print(text)
-    if pages is not None:
-        document = reporting.document_of(report, swept)
-        pages.mkdir(parents=True, exist_ok=True)
-        (pages / sweeps.file_name(name)).write_text(page.html_of(document), encoding="utf-8")
+    sweeps.publish(text, lambda: reporting.document_of(report, swept), pages, name)
     return text if report.findings else ""
 
 

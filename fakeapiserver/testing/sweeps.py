@@ -27,7 +27,7 @@ from fakeapiserver.sweep.launcher import Launcher
 from fakeapiserver.sweep.page import page
 from fakeapiserver.sweep.perturbation import KINDS, Kind
 from fakeapiserver.sweep.process import Command
-from fakeapiserver.sweep.report.document import Swept
+from fakeapiserver.sweep.report.document import Document, Swept
 from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.timing import Timing
 
@@ -207,15 +207,23 @@ def run(
         raise (failed.__cause__ or failed) from None
     except (OSError, ValueError) as error:
         return f"sweep: {error}"
-    swept = Swept(
-        shlex.join(plan.operator.words), name, lambda finding: f"pytest.mark.sweep(only={finding.causes[0]!r})"
-    )
+    swept = swept_by("sweep", plan.operator, name)
     text = reporting.text_of(report, swept.again)
+    publish(text, lambda: reporting.document_of(report, swept), pages, name)
+    return text if report.findings else ""
+
+
+def swept_by(marker: str, operator: Launcher, test: str) -> Swept:
+    """The test with its operator, and how a finding of the marker is repeated."""
+    return Swept(shlex.join(operator.words), test, lambda finding: f"pytest.mark.{marker}(only={finding.causes[0]!r})")
+
+
+def publish(text: str, document: Callable[[], Document], pages: Path | None, test: str) -> None:
+    """Prints the report about a test, and writes its page to the folder `pages`, if there is one. Raises OSError."""
     print(text)
     if pages is not None:
         pages.mkdir(parents=True, exist_ok=True)
-        (pages / file_name(name)).write_text(page.html_of(reporting.document_of(report, swept)), encoding="utf-8")
-    return text if report.findings else ""
+        (pages / file_name(test)).write_text(page.html_of(document()), encoding="utf-8")
 
 
 def file_name(test: str) -> str:

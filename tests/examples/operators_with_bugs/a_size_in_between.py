@@ -6,8 +6,7 @@ one of two changes, the other claim stays.
 Published as Orange-OpenSource/casskop#342; yugabyte/yugabyte-operator#39, K8SPSMDB-585 and K8SPXC-918 rely on seeing each change as well.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -19,16 +18,11 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it deletes all claims beyond the size."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         size = database["spec"]["size"]
@@ -46,4 +40,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug))
+    db.control(manager, Operator(manager, bug))

@@ -6,8 +6,7 @@ shows the operator a pod that is being deleted, and the claim of the next pod wi
 Published as instaclustr/cassandra-operator#398 (a claim stays) and #407 (the claim of the next pod).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -23,13 +22,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it deletes the claims beyond the size, whatever it sees of pods."""
-
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await db.live(self._server, request)
@@ -54,4 +48,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.POD)
+    db.control(manager, Operator(manager, bug), db.POD)

@@ -7,8 +7,7 @@ Published as datastax/cass-operator#412, instaclustr/cassandra-operator#402, Ora
 K8SPSMDB-430, K8SPXC-716, and with a StatefulSet in place of claims as rabbitmq/cluster-operator#648.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -20,16 +19,11 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it asks the API server itself for the object, and deletes only claims that are labelled with the object's uid."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         label = database["metadata"]["name"] if self._bug else database["metadata"]["uid"]
@@ -48,4 +42,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug))
+    db.control(manager, Operator(manager, bug))

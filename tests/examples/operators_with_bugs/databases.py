@@ -165,12 +165,21 @@ async def live(server: Reader, request: Request) -> Object | None:
         raise
 
 
-async def read(client: Client, server: Reader, request: Request, bug: bool) -> Object | None:
-    """The Database from the cache, or, if the operator is repaired, from the API server: a cache may be of the past."""
-    if bug:
-        cached: Object | None = await client.find(DATABASE, request.name, request.namespace)
-        return cached
-    return await live(server, request)
+class Operator:
+    """A reconciler of Databases, with the bug or repaired. Its reads come from the cache (`_client`) or from the API server (`_server`).
+    `field_owner`: the owner of the fields that it applies."""
+
+    def __init__(self, manager: Manager, bug: bool, field_owner: str = "") -> None:
+        self._client = manager.client.with_options(field_owner=field_owner) if field_owner else manager.client
+        self._server = manager.api_reader
+        self._bug = bug
+
+    async def _read(self, request: Request) -> Object | None:
+        """The Database from the cache, or, if the operator is repaired, from the API server: a cache may be of the past."""
+        if self._bug:
+            cached: Object | None = await self._client.find(DATABASE, request.name, request.namespace)
+            return cached
+        return await live(self._server, request)
 
 
 def control(manager: Manager, reconciler: Reconciler, *owned: Any, recover_panic: bool = True) -> None:

@@ -7,8 +7,7 @@ that it is out of service; here it is an annotation of the pod.)
 Published as instaclustr/cassandra-operator#410.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -21,16 +20,11 @@ FINDINGS = {
 DECOMMISSIONED = "example.com/decommissioned"
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it replaces members that are out of service and wanted."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         size = database["spec"]["size"]
@@ -46,4 +40,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.POD)
+    db.control(manager, Operator(manager, bug), db.POD)

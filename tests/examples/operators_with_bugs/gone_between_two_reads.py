@@ -5,8 +5,7 @@ The first read is from the cache, and says that there is a proxy; the second one
 Published as K8SPSMDB-434 (sharding is disabled between two reads, and a nil pointer is dereferenced).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"proxy": {"type": "object", "properties": {"port": {"type": "integer"}}}}
@@ -16,13 +15,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it looks again whether there is a proxy."""
-
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -40,5 +34,5 @@ class Operator:
 
 def setup(manager: Manager, bug: bool) -> None:
     """A crash of the reconciler ends the operator, as it did in Go at the time."""
-    operator = Operator(manager.client, manager.api_reader, bug)
+    operator = Operator(manager, bug)
     db.control(manager, operator, db.SERVICE, recover_panic=False)

@@ -7,7 +7,7 @@ Published as K8SPSMDB-578 and K8SPXC-896, as K8SPSMDB-579 and K8SPXC-897 with th
 K8SSAND-1023 (cass-operator).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -17,12 +17,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it looks for both."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -39,4 +35,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, bug), db.SECRET)
+    db.control(manager, Operator(manager, bug), db.SECRET)

@@ -6,8 +6,7 @@ restart an API server that lags behind shows the operator the former spec, and m
 Published as Orange-OpenSource/casskop#321; in rabbitmq/cluster-operator#653 it is a StatefulSet, which differs in the size of its claims.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"maxUnavailable": db.INTEGER}
@@ -19,16 +18,11 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it asks the API server itself for the spec."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         most = database["spec"]["maxUnavailable"]
@@ -40,4 +34,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.DISRUPTION_BUDGET)
+    db.control(manager, Operator(manager, bug), db.DISRUPTION_BUDGET)

@@ -6,8 +6,7 @@ behind shows the operator the size in between.
 Published as pravega/zookeeper-operator#314; in elastic/cloud-on-k8s#5274 it is a StatefulSet that is scaled down.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -19,13 +18,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it asks the API server itself for the size before it deletes claims."""
-
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -48,4 +42,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug))
+    db.control(manager, Operator(manager, bug))

@@ -7,8 +7,7 @@ Secret has another password.
 Published as pravega/zookeeper-operator#410 (a ConfigMap) and K8SPSMDB-590 (Secrets).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -20,22 +19,15 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it asks the API server itself for the owner."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is not None:
             secret = db.child(database, db.SECRET, request.name, {"stringData": {"password": "secret"}})
             await self._client.apply(secret, force=True)
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(
-        manager, Operator(manager.client.with_options(field_owner="databases"), manager.api_reader, bug), db.SECRET
-    )
+    db.control(manager, Operator(manager, bug, field_owner="databases"), db.SECRET)

@@ -7,8 +7,7 @@ Published as K8SPSMDB-433 (sharding), K8SPSMDB-438 (arbiter), K8SPXC-725 and K8S
 #36 (a Service).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"proxy": db.BOOLEAN}
@@ -20,13 +19,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it asks the API server itself, and not its cache, before it deletes anything."""
-
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -45,4 +39,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.SERVICE)
+    db.control(manager, Operator(manager, bug), db.SERVICE)

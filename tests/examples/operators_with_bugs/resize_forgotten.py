@@ -7,8 +7,7 @@ and nothing differs any more.
 Published as rabbitmq/cluster-operator#782.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"storage": db.TEXT}
@@ -21,16 +20,11 @@ FINDINGS = {
 STORAGE = "example.com/storage"
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it compares the spec with the claim itself."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         storage = database["spec"]["storage"]
@@ -52,4 +46,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.STATEFUL_SET)
+    db.control(manager, Operator(manager, bug), db.STATEFUL_SET)

@@ -6,8 +6,7 @@ delete the pod, and make another one, which reads the new configuration. Killed 
 Published as konpyutaika/nifikop#49 (Orange-OpenSource/nifikop#130).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"title": db.TEXT}
@@ -18,16 +17,11 @@ FINDINGS = {
 TITLE = "example.com/title"
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it keeps at the pod with which configuration it was made."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         title = database["spec"]["title"]
@@ -59,4 +53,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.POD, db.CONFIG_MAP)
+    db.control(manager, Operator(manager, bug), db.POD, db.CONFIG_MAP)

@@ -7,8 +7,7 @@ none, and fails for ever.
 Published as Orange-OpenSource/casskop#370.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
-from fakeapiserver.controller_runtime.client import Reader
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"size": db.INTEGER}
@@ -20,16 +19,11 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it writes that the operation is to be finalized before it scales down, and counts the claims themselves."""
 
-    def __init__(self, client: Client, server: Reader, bug: bool) -> None:
-        self._client = client
-        self._server = server
-        self._bug = bug
-
     async def reconcile(self, request: Request) -> None:
-        database = await db.read(self._client, self._server, request, self._bug)
+        database = await self._read(request)
         if database is None:
             return
         size, status = database["spec"]["size"], database.get("status") or {}
@@ -75,4 +69,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, manager.api_reader, bug), db.STATEFUL_SET)
+    db.control(manager, Operator(manager, bug), db.STATEFUL_SET)

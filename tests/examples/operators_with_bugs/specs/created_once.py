@@ -4,7 +4,7 @@ Published as cockroachdb/cockroach-operator#918 and #919 (an Ingress), pravega/z
 OT-CONTAINER-KIT/redis-operator#286.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"port": {"type": "integer", "minimum": 1024, "maximum": 65535}}
@@ -17,12 +17,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it compares the Service with the spec."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -37,4 +33,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, bug), db.SERVICE)
+    db.control(manager, Operator(manager, bug), db.SERVICE)

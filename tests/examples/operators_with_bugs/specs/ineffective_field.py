@@ -4,7 +4,7 @@ Published as OT-CONTAINER-KIT/redis-operator#289 (a wrong key), pravega/zookeepe
 replaces) and K8SPXC-1068.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"port": {"type": "integer", "minimum": 1024, "maximum": 65535}, "annotations": db.TEXTS}
@@ -14,12 +14,8 @@ CHANGES = ["spec.port = 1024", "spec.annotations unset"]
 IGNORED = ["spec.port"]
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it reads the field."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -32,4 +28,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client.with_options(field_owner="databases"), bug), db.SERVICE)
+    db.control(manager, Operator(manager, bug, field_owner="databases"), db.SERVICE)

@@ -4,7 +4,7 @@ Published as mongodb/mongodb-kubernetes-operator#1054 (arbiters), OT-CONTAINER-K
 k8ssandra/cass-operator#315 (a Service for additional seeds) and yugabyte/yugabyte-operator#33 (a Service).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"proxy": db.BOOLEAN}
@@ -16,12 +16,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it deletes the Service of a proxy that is disabled."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -39,4 +35,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, bug), db.SERVICE)
+    db.control(manager, Operator(manager, bug), db.SERVICE)

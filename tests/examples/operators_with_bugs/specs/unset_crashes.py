@@ -3,7 +3,7 @@
 Published as OT-CONTAINER-KIT/redis-operator#283 (resources), K8SPSMDB-697 and pingcap/tidb-operator#4613.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"service": {"type": "object", "properties": {"port": {"type": "integer", "minimum": 1024, "maximum": 65535}}}}
@@ -15,12 +15,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it has a default."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -38,4 +34,4 @@ class Operator:
 
 def setup(manager: Manager, bug: bool) -> None:
     """A crash of the reconciler ends the operator, as it did in Go at the time."""
-    db.control(manager, Operator(manager.client, bug), db.SERVICE, recover_panic=False)
+    db.control(manager, Operator(manager, bug), db.SERVICE, recover_panic=False)

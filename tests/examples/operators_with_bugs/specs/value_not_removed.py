@@ -4,7 +4,7 @@ Published as rabbitmq/cluster-operator#968 (annotations of the Service), K8SPXC-
 pingcap/tidb-operator#4637 (labels) and knative/operator#1157 (values of a ConfigMap).
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"annotations": db.TEXTS}
@@ -17,12 +17,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it replaces the annotations."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -41,4 +37,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, bug), db.SERVICE)
+    db.control(manager, Operator(manager, bug), db.SERVICE)

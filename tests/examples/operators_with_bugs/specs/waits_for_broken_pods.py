@@ -5,7 +5,7 @@ A user asks for a node that doesn't exist, and takes that back. The operator goe
 Published as OT-CONTAINER-KIT/redis-operator#480, k8ssandra/cass-operator#330, and in a like form as pravega/zookeeper-operator#547.
 """
 
-from fakeapiserver.controller_runtime import Client, Manager, Request
+from fakeapiserver.controller_runtime import Manager, Request
 from tests.examples.operators_with_bugs import databases as db
 
 SPEC = {"nodeSelector": db.TEXTS}
@@ -19,12 +19,8 @@ FINDINGS = {
 }
 
 
-class Operator:
+class Operator(db.Operator):
     """Repaired, it changes the StatefulSet, whatever its pods do."""
-
-    def __init__(self, client: Client, bug: bool) -> None:
-        self._client = client
-        self._bug = bug
 
     async def reconcile(self, request: Request) -> None:
         database = await self._client.find(db.DATABASE, request.name, request.namespace)
@@ -44,4 +40,4 @@ class Operator:
 
 
 def setup(manager: Manager, bug: bool) -> None:
-    db.control(manager, Operator(manager.client, bug), db.STATEFUL_SET)
+    db.control(manager, Operator(manager, bug), db.STATEFUL_SET)

@@ -4,8 +4,6 @@ import asyncio
 import json
 import random
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,12 +15,15 @@ from conformance.robustness.client import NAMESPACE, Client, Credentials
 from conformance.robustness.history import Logged
 from conformance.robustness.proxy import Proxy
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess, find_etcd
+from fakeapiserver.cluster.processes.process import CommandLine, Process
 from fakeapiserver.storage.etcd.client import Client as EtcdClient
 from fakeapiserver.storage.etcd.messages import DELETE, Event, RangeRequest, WatchCreateRequest
 from fakeapiserver.storage.file.database import NAME, Database
-from fakeapiserver.transport.free_ports import free_port
 
 _PREFIX: Final = f"/registry/configmaps/{NAMESPACE}/"
+# Seconds within which a server is ready, and between two looks at it.
+_START: Final = 60.0
+_LOOK: Final = 0.02
 # Seconds for which a process is stopped where it is, or a network is cut or slow.
 _PAUSE: Final = 1.0
 # Seconds for which a slow network holds each piece back.
@@ -56,37 +57,38 @@ class Target(Protocol):
         """Kills everything, and leaves nothing behind."""
 
 
-class Process:
-    """A server with these flags; `bug`: one of planted.BUGS, which it has then."""
+class ServerProcess:
+    """A server with these flags, which ends with this process; `bug`: one of planted.BUGS, which it has then."""
 
     def __init__(self, kubeconfig: Path, flags: Sequence[str], bug: str = "") -> None:
         self._kubeconfig = kubeconfig
         module = ["conformance.robustness.planted", bug] if bug else ["fakeapiserver"]
-        common = ["serve", "--controllers=", f"--write-kubeconfig={kubeconfig}", f"--secure-port={free_port()}"]
-        self._command = [sys.executable, "-m", *module, *common, *flags]
-        self._process: subprocess.Popen[str] | None = None
+        common = ["serve", "--controllers=", f"--write-kubeconfig={kubeconfig}", "--secure-port={port}"]
+        self._process = Process(CommandLine([sys.executable, "-m", *module, *common, *flags]))
 
     def start(self) -> Credentials:
         """Returns when it is ready. Raises RuntimeError with its complaint if it doesn't start."""
         self._kubeconfig.unlink(missing_ok=True)
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        if "is ready" not in self._process.stdout.readline():
-            _, complaint = self._process.communicate()
-            raise RuntimeError(complaint.strip())
+        self._process.launch()
+        deadline = time.monotonic() + _START
+        while not self._kubeconfig.exists():  # it is written when the server is ready
+            if self._process.ended is not None or time.monotonic() > deadline:
+                raise RuntimeError(self._process.output().strip())
+            time.sleep(_LOOK)
         return Credentials(self._kubeconfig)
 
     def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+        self._process.kill()
 
     def pause(self) -> None:
         """Stops it where it is for a while."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        self._process.pause()
         time.sleep(_PAUSE)
-        self._process.send_signal(signal.SIGCONT)
+        self._process.resume()
+
+    def close(self) -> None:
+        """Kills it, and leaves nothing behind."""
+        self._process.close()
 
 
 class FileServer:
@@ -94,7 +96,7 @@ class FileServer:
 
     def __init__(self, folder: Path, sync: str = "full", bug: str = "") -> None:
         self._data = folder / "data"
-        self._server = Process(folder / "kubeconfig", [f"--data-dir={self._data}", f"--sync={sync}"], bug)
+        self._server = ServerProcess(folder / "kubeconfig", [f"--data-dir={self._data}", f"--sync={sync}"], bug)
         self._credentials: Credentials | None = None
         self._log: list[Logged] = []
 
@@ -118,7 +120,7 @@ class FileServer:
         client.close()
 
     def stop(self) -> None:
-        self._server.kill()
+        self._server.close()
 
     def _read(self, after: int) -> list[Logged]:
         """The revisions in a copy of the file, so that the next start recovers the file itself."""
@@ -144,7 +146,7 @@ class EtcdServers:
         self._folder = folder
         self._count = servers
         self._bug = bug
-        self._servers: list[Process] = []
+        self._servers: list[ServerProcess] = []
         self._networks: list[Proxy] = []
 
     def start(self) -> Sequence[Credentials]:
@@ -158,7 +160,7 @@ class EtcdServers:
         for number, network in enumerate(self._networks):
             certificates = self._folder / f"certificates{number}"  # the same ones after a restart
             own = [f"--etcd-servers={network.url}", f"--cert-dir={certificates}", *flags]
-            self._servers.append(Process(self._folder / f"kubeconfig{number}", own, self._bug))
+            self._servers.append(ServerProcess(self._folder / f"kubeconfig{number}", own, self._bug))
         return [server.start() for server in self._servers]
 
     def disturb(self, chance: random.Random) -> str:
@@ -201,7 +203,7 @@ class EtcdServers:
 
     def stop(self) -> None:
         for server in self._servers:
-            server.kill()
+            server.close()
         for network in self._networks:
             network.close()
         self._etcd.close()

@@ -39,7 +39,7 @@ from fakeapiserver.cli.arguments import (
     text,
 )
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES, Config
+from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES, SYNCS, Config
 
 
 class Parsed(Struct):
@@ -237,7 +237,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "faults": ("faults", paths("faults")),
     "load": ("load", _file),
     "data-dir": ("data_dir", Path),
-    "sync": ("sync", choice("sync", "full", "normal", "off")),
+    "sync": ("sync", choice("sync", *SYNCS)),
     "kept-requests": ("kept_requests", count("kept-requests")),
     "kept-request-bytes": ("kept_request_bytes", count("kept-request-bytes")),
     "seed": ("seed", count("seed")),

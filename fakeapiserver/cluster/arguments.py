@@ -14,13 +14,13 @@ from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version
 from fakeapiserver.apis.runtime_config import runtime_config
 from fakeapiserver.apis.scheme import group_versions
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
+from fakeapiserver.server.options.config import SYNCS
 from fakeapiserver.server.projects import manifests
 from fakeapiserver.spelling import did_you_mean
 
 _LAST_PORT: Final = 65535
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
 _METRICS: Final = ("resource", "custom", "external", "*")
-_SYNCS: Final = ("full", "normal", "off")
 _BOOLEANS: Final = {"true": True, "false": False}
 _CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
@@ -183,7 +183,7 @@ def _folder(name: str, value: Any) -> Path:
 
 
 def _sync(name: str, value: Any) -> str:
-    [sync] = _chosen(name, [value], _SYNCS)
+    [sync] = _chosen(name, [value], SYNCS)
     return sync
 
 

@@ -30,8 +30,7 @@ def check(folder: Path) -> str:
         found = inspection.check(database)
     if found.problems:
         listed = "\n".join(f"  {problem}" for problem in found.problems)
-        advice = f"`fakeapiserver state export {folder} saved.json` saves what can be read, and serve --load takes it"
-        raise ValueError(f"{folder} is damaged; {advice}:\n{listed}")
+        raise ValueError(f"{folder} is damaged; {database.advice}:\n{listed}")
     return (
         f"nothing is wrong with {folder}: {found.objects} objects at revision {found.revision}, history from {found.compacted}, "
         f"{found.size} bytes"
@@ -46,8 +45,8 @@ def compact(folder: Path) -> str:
             raise ValueError(f"{folder} is damaged: see `fakeapiserver state check {folder}`")
         database.compact(before.revision)
         database.shrink()
-        after = inspection.check(database)
-    return f"{folder} has {after.size} bytes now in place of {before.size}; its history begins at revision {after.compacted}"
+        size = database.size
+    return f"{folder} has {size} bytes now in place of {before.size}; its history begins at revision {before.revision}"
 
 
 def export(folder: Path, target: Path | None, *, secrets: bool) -> str:

@@ -10,7 +10,6 @@ import http.client
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -166,16 +165,11 @@ class EtcdProcess:
 
     def pause(self) -> None:
         """Stops it where it is (SIGSTOP): connections stay open, and nothing is answered."""
-        self._signal(signal.SIGSTOP)
-        if self._process.group is not None:  # its threads stop a little later
-            os.waitid(os.P_PID, self._process.group, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        self._process.pause()
 
     def resume(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process.group is not None:
-            os.killpg(self._process.group, number)
+        """Lets it go on."""
+        self._process.resume()
 
     def close(self) -> None:
         """Kills it, and removes its data unless `data_dir` was named."""

@@ -123,6 +123,11 @@ OLDER_FEATURE_GATES: Final = (
 )
 
 
+# What an answered write in a data directory survives: a loss of power, the end of the process, or that without the file being sound
+# after a loss of power.
+SYNCS: Final = ("full", "normal", "off")
+
+
 class EtcdOptions(Struct, kw_only=True):
     """The etcd in which objects are stored, by upstream's names; without `servers` they are in memory. `event_ttl`: seconds.
 
@@ -221,7 +226,7 @@ class Config(Struct, kw_only=True):
     load: Path | None = None  # a saved state to start with
     etcd: EtcdOptions = field(default_factory=EtcdOptions)
     data_dir: Path | None = None  # where the state is kept; None: in memory only
-    sync: str = "full"  # what a write there survives: full (power loss), normal (the end of the process), off
+    sync: str = "full"  # one of SYNCS
     faults: tuple[Path, ...] = ()  # YAML files of faults, which exist from the start
     enable_priority_and_fairness: bool = True
     feature_gates: Mapping[str, bool] = field(default_factory=dict)

@@ -29,7 +29,6 @@ from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.mvcc import MVCC, Change
 
 Sync = Literal["full", "normal", "off"]
-SYNCS: Final[tuple[Sync, ...]] = ("full", "normal", "off")
 NAME: Final = "state.db"
 VERSION: Final = 1
 # "faks", so that `file` and this module know the format.
@@ -362,7 +361,9 @@ class Database:
             raise OSError(f"can't use {self.path}: {error}") from error
 
     def _damaged(self, error: Exception) -> str:
-        return (
-            f"{self.path} is damaged: {error}; `fakeapiserver state export {self.path.parent} saved.json` saves what can be read, and "
-            "serve --load takes it"
-        )
+        return f"{self.path} is damaged: {error}; {self.advice}"
+
+    @property
+    def advice(self) -> str:
+        """The rest of a sentence that says how to save a damaged file."""
+        return f"`fakeapiserver state export {self.path.parent} saved.json` saves what can be read, and serve --load takes it"

@@ -55,8 +55,7 @@ def export(folder: Path, target: Path | None, *, secrets: bool) -> str:
     with Database(folder, must_exist=True) as database:
         version = database.facts.kubernetes_version
         seconds = database.seconds
-        problems = inspection.check(database).problems
-        state = inspection.readable(database)[0] if problems else database.load()
+        state, problems = inspection.contents(database)
     for problem in problems:
         print(f"fakeapiserver: not exported: {problem}", file=sys.stderr)
     if target is not None and target.suffix in _SAVED:

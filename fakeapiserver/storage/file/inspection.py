@@ -32,15 +32,19 @@ def check(database: Database) -> Found:
         problems += [text for (text,) in database.execute("PRAGMA integrity_check(20)") if text != "ok"]
     except DatabaseError as error:
         problems.append(str(error))
-    storage, unread = readable(database)
+    storage, unread = contents(database)
     problems += unread
-    if not problems:
-        try:
-            storage = database.load()
-        except ValueError as error:
-            problems.append(str(error))
     objects = sum(map(len, storage.snapshot().buckets.values()))
     return Found(storage.revision, storage.compacted, objects, database.size, problems)
+
+
+def contents(database: Database) -> tuple[MVCC, list[str]]:
+    """The state with its history, or, if the file is damaged, what can be read, and the damage as sentences."""
+    try:
+        return database.load(), []
+    except ValueError as error:
+        storage, problems = readable(database)
+        return storage, problems or [str(error)]
 
 
 def readable(database: Database) -> tuple[MVCC, list[str]]:

@@ -20,6 +20,16 @@ def prefix_of(*resource: str) -> str:
     return f"{ROOT}/{'/'.join(resource)}/"
 
 
+def rooted(prefix: str) -> str:
+    """The form of another root, such as an --etcd-prefix: with a slash in front and none behind."""
+    return f"/{prefix.strip('/')}"
+
+
+def below(root: str, key: str) -> str:
+    """The key as it is below another root, which is in that form."""
+    return f"{root}{key[len(ROOT) :]}"
+
+
 def resource_of(key: str) -> str:
     """The resource that a key, or a prefix, belongs to."""
     first, _, rest = key[_START:].partition("/")

@@ -23,7 +23,7 @@ from fakeapiserver.state.etcd import objects
 from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION, ResourceTransformers, Transformer
 from fakeapiserver.storage.etcd.values import Decoded
 from fakeapiserver.storage.interface import Index
-from fakeapiserver.storage.keys import ROOT, prefix_of, resource_of
+from fakeapiserver.storage.keys import ROOT, below, prefix_of, resource_of, rooted
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _EVENTS: Final = "events"
@@ -51,7 +51,7 @@ class ServerValues:
         prefix: str = ROOT,
     ) -> None:
         self.encryption = encryption
-        self._prefix = f"/{prefix.strip('/')}"
+        self._prefix = rooted(prefix)
         self._writes_protobuf = media_type == PROTOBUF
         self._event_ttl = event_ttl
         self._rows: dict[str, list[APIResource]] = {}
@@ -116,7 +116,7 @@ class ServerValues:
 
     def _place(self, key: str) -> bytes:
         """The key in etcd, which some values are bound to."""
-        return f"{self._prefix}{key[len(ROOT) :]}".encode()
+        return below(self._prefix, key).encode()
 
     def _group_resource(self, key: str) -> GroupResource:
         """The resource by which a configuration names the objects of the key."""

@@ -24,7 +24,7 @@ from fakeapiserver.storage.etcd.messages import Event as EtcdEvent
 from fakeapiserver.storage.etcd.values import Decoded, Values
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
 from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject, Unreadable
-from fakeapiserver.storage.keys import ROOT
+from fakeapiserver.storage.keys import ROOT, below, rooted
 from fakeapiserver.storage.mvcc import MVCC, Change, removal
 from fakeapiserver.storage.versioner import stamp, unstamped
 from fakeapiserver.storage.watch import Hub
@@ -48,7 +48,7 @@ class WatchCache:
     def __init__(self, client: Client, values: Values, mvcc: MVCC, hub: Hub, prefix: str = ROOT) -> None:
         self._client = client
         self._values = values
-        self._prefix = f"/{prefix.strip('/')}"
+        self._prefix = rooted(prefix)
         self.mvcc = mvcc
         self.hub = hub
         # The objects of writes on their way, by key and bytes: they needn't be decoded when the watch brings them.
@@ -69,7 +69,7 @@ class WatchCache:
     # ------------------------------------------------------------ keys
 
     def key_in_etcd(self, key: str) -> bytes:
-        return f"{self._prefix}{key[len(ROOT) :]}".encode()
+        return below(self._prefix, key).encode()
 
     def key_here(self, key: bytes) -> str:
         return f"{ROOT}{key.decode(errors='backslashreplace')[len(self._prefix) :]}"

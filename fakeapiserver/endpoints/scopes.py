@@ -66,6 +66,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
     """Creates and keeps the scopes of all served resources.
 
     min_request_timeout: seconds that a watch lives at least.
+    is_read_only: whether every write is refused.
     make_services: returns what handlers and stores use beside the scopes; called once.
     """
 
@@ -77,6 +78,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
     media_types: tuple[str, ...] = SUPPORTED
     instruments: Instruments = field(default_factory=Instruments)
     chance: Chance = UNSEEDED
+    is_read_only: bool = False
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
     _stores: dict[tuple[GroupResource, GroupVersionKind], Store] = field(default_factory=dict)
     _generation: int = -1
@@ -230,7 +232,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
                 prefix=prefix_of(key_name(row)),
                 strategy=strategy_for(row, self.table.scheme.features).for_server(self.clock),
                 storage=self.storage,
-                admission=self.services.admission,
+                admission=self.services.admission_of_stores,
                 clock=self.clock,
                 name_generator=self.generate_name,
                 chance=self.chance,

@@ -88,6 +88,7 @@ class SimulatedNodes(NamedTuple):
 class Services(Struct, frozen=True, kw_only=True):
     """Made once, when a scope is first looked up.
 
+    admission_of_stores: `admission`, or for a server that is read-only one that refuses writes to stored objects.
     authorizer: asked by handlers about what a request implies, such as a pod's exec.
     guard_for: returns further checks of writes to a resource, or None.
     allocations: hand out what objects of a resource hold, such as addresses.
@@ -98,6 +99,7 @@ class Services(Struct, frozen=True, kw_only=True):
     """
 
     admission: AdmissionChain
+    admission_of_stores: AdmissionChain
     authorizer: Authorizer
     guard_for: Callable[[GroupResource], Guard | None]
     allocations: Mapping[GroupResource, Allocation]

@@ -45,6 +45,7 @@ from fakeapiserver.server.upkeep.upkeep import Upkeep
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot
+from fakeapiserver.storage.read_only import ReadOnlyMemoryStorage
 from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ class APIServer:
 
     def _new_storage(self, state: MVCC | None, directory: "DataDirectory | None") -> MemoryStorage:
         if self._etcd is not None:
-            return self._etcd.new_storage(self.chance)
+            return self._etcd.new_storage(self.chance, is_read_only=self.config.read_only)
+        if self.config.read_only:
+            return ReadOnlyMemoryStorage(state, self.chance)
         return (
             MemoryStorage(state, self.chance)
             if directory is None
@@ -153,6 +156,7 @@ class APIServer:
             media_types=self.media_types,
             instruments=self.metrics.instruments,
             chance=self.chance,
+            is_read_only=self.config.read_only,
         )
 
     def _new_services(self) -> Services:
@@ -252,20 +256,19 @@ class APIServer:
             await self.custom_resources.sync()
             self._etcd.index_again()
             self.scopes.load_allocations()
-        if self._is_fresh:
+        if self._is_fresh and not self.config.read_only:
             await self._upkeep.store()
         else:
             self.scopes.load_allocations()
             await self.custom_resources.sync()
         if self.config.metrics:
             await self.metrics_apis.serve(self.config.metrics)
+        writing = [self.custom_resources.registration.run, self.aggregator.run, *self._upkeep.background]
         background = [
             self.custom_resources.run,
-            self.custom_resources.registration.run,
-            self.aggregator.run,
             *self.access.background,
             *(self._auditor.background if self._auditor is not None else ()),
-            *self._upkeep.background,
+            *(writing if not self.config.read_only else ()),
             *(self._etcd.background(self.config) if self._etcd is not None else ()),
         ]
         self._tasks = [asyncio.create_task(run()) for run in background]

@@ -11,8 +11,15 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, status_error
+from fakeapiserver.apimachinery.errors import (
+    StatusError,
+    new_bad_request,
+    new_forbidden,
+    new_internal_error,
+    status_error,
+)
 from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import (
@@ -29,7 +36,7 @@ from fakeapiserver.endpoints.request import (
 from fakeapiserver.server.control import docs_page
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 from fakeapiserver.storage.etcd.errors import EtcdError
-from fakeapiserver.storage.interface import Unreadable, Unwritable
+from fakeapiserver.storage.interface import ReadOnly, Unreadable, Unwritable
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +107,11 @@ class Application:
         except Unwritable as error:
             return respond.status_response(
                 request, status_error(500, "InternalError", f"Internal error occurred: {error}").status
+            )
+        except ReadOnly as error:
+            info = request.info
+            return respond.refusal(
+                request, new_forbidden(GroupResource(info.group, info.resource), info.name, str(error))
             )
         except Unreadable as error:
             return respond.refusal(request, new_internal_error(str(error)))

@@ -17,6 +17,7 @@ from fakeapiserver.server.origin import Origin, origin_of
 from fakeapiserver.state import file
 from fakeapiserver.storage.file import database as databases
 from fakeapiserver.storage.file import file_storage
+from fakeapiserver.storage.file.copied import copied
 from fakeapiserver.storage.mvcc import MVCC
 
 _encoder: Final = msgspec.json.Encoder()
@@ -32,14 +33,9 @@ class DataDirectory:
         self.is_fresh = self.database.is_empty
         self._storage: file_storage.FileStorage | None = None
 
-    def origin(self, config: Config, *, same_version: bool) -> tuple[Config, Origin]:
-        """The kept state, and the configuration of a server for it, with `same_version` of the kept Kubernetes version."""
-        facts = self.database.facts
-        keys = _decoder.decode(facts.keys)
-        saved = file.Saved(facts.kubernetes_version, self.database.load(), self.database.seconds, keys=keys)
-        if same_version:
-            config = structs.replace(config, kubernetes_version=facts.kubernetes_version)
-        return config, origin_of(saved)
+    def origin(self, config: Config) -> tuple[Config, Origin]:
+        """The kept state, and the configuration of a server for it."""
+        return _origin(self.database, config)
 
     def new_storage(self, clock: Clock, state: MVCC | None, chance: Chance) -> "file_storage.FileStorage":
         """The storage of a server; what it writes isn't kept before `begin`, unless the directory has its state already."""
@@ -59,3 +55,20 @@ class DataDirectory:
 
     def close(self) -> None:
         self.database.close()
+
+
+def read(folder: Path, config: Config) -> tuple[Config, Origin]:
+    """The kept state, and the configuration of a server for it, without a write to the folder. Raises OSError and ValueError as
+    storage.file.database.Database does."""
+    with copied(folder) as database:
+        return _origin(database, config)
+
+
+def _origin(database: databases.Database, config: Config) -> tuple[Config, Origin]:
+    """`config` is completed by the Kubernetes version of the state, unless it asks for one."""
+    facts = database.facts
+    keys = _decoder.decode(facts.keys)
+    saved = file.Saved(facts.kubernetes_version, database.load(), database.seconds, keys=keys)
+    if "kubernetes-version" not in config.given:
+        config = structs.replace(config, kubernetes_version=facts.kubernetes_version)
+    return config, origin_of(saved)

@@ -28,7 +28,7 @@ from fakeapiserver.server.etcd import leadership
 from fakeapiserver.server.http.protocol import Limits
 from fakeapiserver.server.http.serving import RequestingContext, Server, server_context
 from fakeapiserver.server.in_process import InProcessClients
-from fakeapiserver.server.options.authentication import check_options
+from fakeapiserver.server.options import authentication, read_only
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.own_certificates import BadCertificate, Certificates, bad_serving, own_certificates
@@ -72,12 +72,15 @@ class LocalServer:
     ) -> None:
         if config.etcd.servers and (config.load is not None or config.data_dir is not None):
             raise ValueError("--etcd-servers says where the state is: leave --load and --data-dir out")
+        if config.read_only:
+            read_only.check(config)
         if config.load is not None and origin is None:
             given = "kubernetes-version" in config.given
             config, origin = origins.load(config.load, config, same_version=not given)
         self._directory: DataDirectory | None = None
-        if config.data_dir is not None:
-            config, origin = self._open(config.data_dir, config, origin)
+        if (folder := config.data_dir) is not None:
+            is_read = config.read_only
+            config, origin = data_directory.read(folder, config) if is_read else self._open(folder, config, origin)
         self._etcd = etcd_backend.EtcdBackend(config.etcd) if config.etcd.servers else None
         self.config = config
         self.listens = listens
@@ -108,7 +111,7 @@ class LocalServer:
                 raise ValueError(
                     f"the data directory {folder} has a state already: load another one into an empty directory"
                 )
-            return directory.origin(config, same_version="kubernetes-version" not in config.given)
+            return directory.origin(config)
         except BaseException:
             directory.close()
             raise
@@ -147,7 +150,7 @@ class LocalServer:
         )
 
     async def start(self) -> None:
-        check_options(self.config)
+        authentication.check_options(self.config)
         self._stages = _stages(self.config)
         origin = self.origin
         certificates = self._certificates = (origin and origin.certificates) or own_certificates(
@@ -237,6 +240,8 @@ class LocalServer:
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""
+        if self.config.read_only:
+            return
         if self._simulates:
             self.simulation = components.simulate(api, self.clock, self._stages)
             if self.origin is not None and self.origin.nodes is not None:

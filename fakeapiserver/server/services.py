@@ -9,6 +9,7 @@ from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.reviews.token_reviews import reviews
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
+from fakeapiserver.registry.generic.read_only import ReadOnlyAdmission
 from fakeapiserver.server.access import Access
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.admission_and_guards import admission, allocations, guards
@@ -43,8 +44,10 @@ def new_services(
         connections=connections,
         chance=loopback.scopes.chance,
     )
+    chain = admission(config, plugins_need)
     return Services(
-        admission=admission(config, plugins_need),
+        admission=chain,
+        admission_of_stores=ReadOnlyAdmission(chain) if config.read_only else chain,
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
         allocations=allocations(config, objects, loopback.writer, loopback.scopes.chance, loopback.scopes.storage),

@@ -10,6 +10,9 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.go.quote import go_quote
 
+# Why a server that was started with --read-only refuses a write.
+READ_ONLY: Final = "this server is read-only"
+
 
 class StorageError(Exception):
     """The base of a backend's errors, which the store turns into a metav1.Status."""
@@ -45,6 +48,13 @@ class Unwritable(StorageError):
     def __init__(self, text: str, *, lasting: bool) -> None:
         super().__init__(text)
         self.lasting = lasting
+
+
+class ReadOnly(StorageError):
+    """The backend takes no writes, because its server was started so."""
+
+    def __init__(self) -> None:
+        super().__init__(READ_ONLY)
 
 
 class Unreadable(StorageError):

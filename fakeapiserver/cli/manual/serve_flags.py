@@ -109,6 +109,11 @@ OWN: Final = {
             "none",
             "FILE",
         ),
+        "read-only": Flag(
+            "Nothing is written to --etcd-servers or --data-dir: no objects of the server's own, no controllers; writes of clients get "
+            "403.",
+            "false",
+        ),
         "sync": Flag(
             "What an answered write in --data-dir survives: `full` a loss of power, `normal` the end of the process (a loss of power may "
             "take the last writes), `off` the end of the process (a loss of power may damage the file).",

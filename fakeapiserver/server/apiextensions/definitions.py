@@ -38,6 +38,7 @@ class CustomResources:
         self.served = ServedResources(scopes, connections)
         self._status = DefinitionStatus(scopes, self.served.publish)
         self._finalizer = Finalizer(self.served, self._status)
+        self._only_reads = scopes.is_read_only
         # Accepted names by definition.
         self._names: dict[str, accepted_names.Names] = {}
         # Those that didn't get all names they want.
@@ -93,6 +94,9 @@ class CustomResources:
             log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
 
     async def _serve(self, obj: Object) -> None:
+        if self._only_reads:
+            self.served.publish(obj)
+            return
         if is_terminating(obj):
             self.served.publish(obj)
             if FINALIZER in finalizers(obj):

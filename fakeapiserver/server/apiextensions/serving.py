@@ -206,6 +206,7 @@ class ServedResources:
         )
 
         versions = CustomVersions(kind, kinds, stored, view, refreshes=refreshes)
+        admission = self._scopes.services.admission_of_stores
         terminating = condition(obj, "Terminating") == "True"
         store = Store(
             StoreOptions(
@@ -215,9 +216,7 @@ class ServedResources:
                 prefix=prefix_of(spec["group"], plural),
                 strategy=strategy,
                 storage=self._scopes.storage if view is None else view,
-                admission=NoCreation(self._scopes.services.admission)
-                if terminating
-                else self._scopes.services.admission,
+                admission=NoCreation(admission) if terminating else admission,
                 clock=self._scopes.clock,
                 name_generator=self._scopes.generate_name,
                 chance=self._scopes.chance,

@@ -18,12 +18,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fakeapiserver.apimachinery.errors import (
     StatusError,
     new_bad_request,
+    new_forbidden,
     new_generic_method_not_allowed,
     new_unsupported_media_type,
     status_error,
 )
 from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.server.pages.fixed_paths import CONTROL
+from fakeapiserver.storage.interface import ReadOnly
 
 PREFIX: Final = f"/{CONTROL}"
 _REASONS: Final = {400: "BadRequest", 404: "NotFound", 409: "Conflict", 422: "Invalid", 504: "Timeout"}
@@ -73,6 +76,7 @@ def control_application(title: str) -> FastAPI:
     app.add_middleware(_JSONBodies)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ReadOnly, _forbidden)
     return app
 
 
@@ -128,6 +132,10 @@ def _invalid(_: Request, error: Exception) -> JSONResponse:
     ]
     message = "; ".join(_sentence(cause["field"], cause["message"]) for cause in causes)
     return _response(status_error(422, "Invalid", f"the request is invalid: {message}", {"causes": causes}))
+
+
+def _forbidden(_: Request, error: Exception) -> JSONResponse:
+    return _response(new_forbidden(GroupResource("", ""), "", str(error)))
 
 
 def _relevant(errors: Sequence[Any]) -> Iterator[Any]:

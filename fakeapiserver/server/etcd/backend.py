@@ -17,7 +17,7 @@ from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.compactor import Compactor
 from fakeapiserver.storage.etcd.connection import MissingLibrary
 from fakeapiserver.storage.etcd.errors import EtcdError
-from fakeapiserver.storage.etcd.storage import EtcdStorage
+from fakeapiserver.storage.etcd.storage import EtcdStorage, ReadOnlyEtcdStorage
 from fakeapiserver.storage.interface import Unreadable
 
 # Seconds between compactions, unless a flag says otherwise (upstream: --etcd-compaction-interval).
@@ -46,9 +46,10 @@ class EtcdBackend:
         # Whether etcd has responded to the last check.
         self.is_healthy = True
 
-    def new_storage(self, chance: Chance) -> EtcdStorage:
+    def new_storage(self, chance: Chance, *, is_read_only: bool = False) -> EtcdStorage:
         """The storage of a server, which is empty until it is opened."""
-        self._storage = EtcdStorage(self._client, self._values, self._options.prefix, chance)
+        kind = ReadOnlyEtcdStorage if is_read_only else EtcdStorage
+        self._storage = kind(self._client, self._values, self._options.prefix, chance)
         return self._storage
 
     async def open(self, scopes: RequestScopes) -> bool:
@@ -82,7 +83,8 @@ class EtcdBackend:
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
         compactor = Compactor(self._client)
-        work = [self._look_after, *([lambda: compactor.run(interval)] if interval else [])]
+        compacts = interval and not config.read_only
+        work = [self._look_after, *([lambda: compactor.run(interval)] if compacts else [])]
         file = self._options.encryption_config
         if file is not None and self._options.reloads_encryption:
             work.append(WatchedFile(file, self._encryption, self._encrypt_by).run)

@@ -225,6 +225,7 @@ class Config(Struct, kw_only=True):
     stopped_at: float | None = None  # seconds since the epoch at which the clock stands from the start; None: it goes
     load: Path | None = None  # a saved state to start with
     etcd: EtcdOptions = field(default_factory=EtcdOptions)
+    read_only: bool = False  # nothing is written to the etcd or the data directory, and clients' writes are refused
     data_dir: Path | None = None  # where the state is kept; None: in memory only
     sync: str = "full"  # one of SYNCS
     faults: tuple[Path, ...] = ()  # YAML files of faults, which exist from the start

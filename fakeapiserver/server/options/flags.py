@@ -22,6 +22,7 @@ _NO_FLAGS: Final = frozenset(
         "local-storage",
         "metrics",
         "nodes",
+        "read-only",
         "records-access",
         "step-controllers",
         "sync",

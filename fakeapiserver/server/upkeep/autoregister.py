@@ -79,6 +79,8 @@ class AutoRegistration:
 
     async def _sync(self, gv: GroupVersion) -> None:
         """Creates, restores or removes the APIService; one without the label belongs to a user."""
+        if self._scopes.is_read_only:
+            return
         scope = self._scope()
         assert scope.store is not None
         name = f"{gv.version}.{gv.group}"

@@ -109,6 +109,10 @@ def _row_of(change: Change) -> Row:
     return _row(change.current, change.previous, deleted=False)
 
 
+def in_use(folder: Path) -> OSError:
+    return OSError(f"the data directory {folder} is in use: stop the other server first, or choose another directory")
+
+
 class Facts(Struct, frozen=True):
     """Kept beside the objects: the Kubernetes version, and private keys in a form of the caller's."""
 
@@ -120,15 +124,18 @@ class Database:
     """An open, locked data directory. Used by one thread at a time.
 
     Raises OSError for a folder that can't be used or is in use, ValueError for a file that is damaged, of a newer version, or of
-    another program: one sentence each, which says what to do.
+    another program: one sentence each, which says what to do. `copy`: a folder with a copy of the file, which is opened instead.
     """
 
-    def __init__(self, folder: Path, sync: Sync = "full", *, must_exist: bool = False) -> None:
+    def __init__(
+        self, folder: Path, sync: Sync = "full", *, must_exist: bool = False, copy: Path | None = None
+    ) -> None:
         self.path = folder / NAME
         if must_exist and not self.path.is_file():
             raise FileNotFoundError(f"{folder} is no data directory: it has no file {NAME}")
-        self._prepare(folder)
-        self._connection = self._connected(sync)
+        if copy is None:
+            self._prepare(folder)
+        self._connection = self._connected(self.path if copy is None else copy / NAME, sync)
         try:
             self._open()
         except BaseException:
@@ -145,8 +152,8 @@ class Database:
         except OSError as error:
             raise OSError(f"can't use the data directory {folder}: {error.strerror}") from error
 
-    def _connected(self, sync: Sync) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
+    def _connected(self, path: Path, sync: Sync) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
         with self._explained():
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("PRAGMA journal_mode=WAL")
@@ -353,9 +360,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             name = error.sqlite_errorname
             if name.startswith("SQLITE_BUSY"):
-                raise OSError(
-                    f"the data directory {self.path.parent} is in use: stop the other server first, or choose another directory"
-                ) from error
+                raise in_use(self.path.parent) from error
             if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
                 raise ValueError(self._damaged(error)) from error
             raise OSError(f"can't use {self.path}: {error}") from error

@@ -1,0 +1,38 @@
+"""Backends of a server that was started with --read-only: they refuse every write, also one of the server's own parts."""
+
+from collections.abc import Iterable
+
+from fakeapiserver.storage.interface import Index, ReadOnly, StoredObject
+from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.storage.mvcc import Snapshot
+
+
+class RefusesWrites(MemoryStorage):
+    """The part of a backend that changes something. Everything in it raises ReadOnly."""
+
+    async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
+        raise ReadOnly
+
+    async def update(
+        self, key: str, value: bytes, offset: int, index: Index, *, expected_revision: int
+    ) -> StoredObject:
+        raise ReadOnly
+
+    async def delete(self, key: str, *, expected_revision: int | None = None) -> StoredObject:
+        raise ReadOnly
+
+    async def compact(self, revision: int) -> None:
+        raise ReadOnly
+
+    async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
+        raise ReadOnly
+
+    async def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
+        raise ReadOnly
+
+    async def revert(self, snapshot: Snapshot) -> None:
+        raise ReadOnly
+
+
+class ReadOnlyMemoryStorage(RefusesWrites):
+    """A state in memory that stays as it is."""

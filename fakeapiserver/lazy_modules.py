@@ -153,6 +153,7 @@ LAZY: Final = {
         "fakeapiserver.server.options.config_reloads",
         "fakeapiserver.storage.encryption.configuration",
     ),
+    "Few servers have a page.": ("fakeapiserver.server.page_port",),
     "Nodes are simulated only where a cluster has some.": (
         "fakeapiserver.languages.gotemplate",
         "fakeapiserver.nodes.behaviour",

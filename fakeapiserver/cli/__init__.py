@@ -26,6 +26,7 @@ _MODULES: Final = {
     "requests": "control.requests",
     "state": "control.state",
     "clock": "control.clock",
+    "ui": "control.page",
     "clone": "clone",
     "sweep": "sweep",
     "explore": "explore",

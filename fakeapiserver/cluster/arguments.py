@@ -248,4 +248,5 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "stopped_at": _time,
     "kept_requests": _whole_number,
     "kept_request_bytes": _whole_number,
+    "ui": _boolean,
 }

@@ -21,11 +21,11 @@ from fakeapiserver.cluster.access import AsyncAccess
 from fakeapiserver.cluster.clock import AsyncClusterClock
 from fakeapiserver.cluster.controllers import AsyncControllers
 from fakeapiserver.cluster.eventually import T
-from fakeapiserver.cluster.faults import AsyncFault, AsyncFaults
+from fakeapiserver.cluster.faults import AsyncBadCertificate, AsyncFault, AsyncFaults, AsyncOutage
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
 from fakeapiserver.cluster.options import ClusterOptions, Configured
-from fakeapiserver.cluster.outages import AsyncBadCertificate, AsyncOutage
+from fakeapiserver.cluster.page import AsyncPage
 from fakeapiserver.cluster.processes.operator_process import OperatorProcesses
 from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.reset import Mark
@@ -249,9 +249,8 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""
-        other = AsyncCluster.from_config(
-            structs.replace(self._config, secure_port=0, crds=(), webhooks=(), data_dir=None)
-        )
+        config = structs.replace(self._config, secure_port=0, ui_port=0, crds=(), webhooks=(), data_dir=None)
+        other = AsyncCluster.from_config(config)
         other._origin, other._is_fork = self._server.fork(), True
         return other
 
@@ -287,6 +286,11 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
     async def lose_watches(self) -> int:
         """Ends every open watch and returns their number."""
         return self._api.storage.lose_watches()
+
+    @property
+    def page(self) -> AsyncPage:
+        """The page in a browser: `page.link()`."""
+        return AsyncPage(self._server)
 
     @property
     def clock(self) -> AsyncClusterClock:

@@ -18,12 +18,12 @@ from fakeapiserver.cluster.clock import ClusterClock
 from fakeapiserver.cluster.controllers import Controllers
 from fakeapiserver.cluster.eventually import T
 from fakeapiserver.cluster.faces import Blocking, blocking
-from fakeapiserver.cluster.faults import Fault, Faults
+from fakeapiserver.cluster.faults import BadCertificate, Fault, Faults, Outage
 from fakeapiserver.cluster.loop_thread import START_TIMEOUT, LoopThread
 from fakeapiserver.cluster.metrics import Metrics
 from fakeapiserver.cluster.nodes import Nodes
 from fakeapiserver.cluster.options import ClusterOptions
-from fakeapiserver.cluster.outages import BadCertificate, Outage
+from fakeapiserver.cluster.page import Page
 from fakeapiserver.cluster.processes.operator_process import OperatorProcess, Place
 from fakeapiserver.cluster.requests import Requests
 from fakeapiserver.cluster.webhooks import Webhooks
@@ -55,6 +55,7 @@ class Cluster(Blocking[AsyncCluster]):
       from the start. A webhook that names a Service is called on this machine, at `cluster.webhooks`.
     - `objects`: files, folders or objects of any kind, which are applied before the cluster is ready.
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
+    - `ui`: records what happens, for the page in a browser, to which `cluster.page.link()` leads (docs/ui.md).
     - `data_dir`: a folder in which the state is kept, with its keys: the next cluster there goes on with it. By default it is gone with
       the cluster. `sync`: what a write in it survives: `full` (power loss), `normal` (the end of the process), `off`.
     - `seed`: a number from which uids, generated names, addresses, ports and orders follow; by default from chance.
@@ -292,6 +293,11 @@ class Cluster(Blocking[AsyncCluster]):
     def read_only(self) -> Fault:
         """Refuses all writes of clients, as a server whose etcd has no space left: `with cluster.read_only(): ...`."""
         return Fault(self._run(self._core.read_only), self._run)
+
+    @property
+    def page(self) -> Page:
+        """The page in a browser: `page.link()`."""
+        return Page(self._core.page, self._run)
 
     @property
     def clock(self) -> ClusterClock:

@@ -3,6 +3,12 @@
 with cluster.faults.add(verb="update", resource="leases", status=409, times=3) as fault:
     ...
 assert fault.hits == 3
+
+And faults of the whole server: `cluster.outage()`, during which it can't be reached, and `cluster.bad_certificate()`.
+
+with cluster.outage():
+    ...                      # connections are refused
+cluster.outage("10s")        # ends by itself, on the cluster's clock
 """
 
 from types import TracebackType
@@ -11,7 +17,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 from fakeapiserver.cluster.faces import Blocking, blocking
 from fakeapiserver.faults import rule
 from fakeapiserver.faults.fields import Fields
+from fakeapiserver.server import outage
 from fakeapiserver.server.filters.fault_injection import FaultInjection
+from fakeapiserver.server.local import LocalServer
 
 if TYPE_CHECKING:
     from fakeapiserver.faults.injector import ActiveFault
@@ -148,3 +156,84 @@ class Faults(Blocking[AsyncFaults]):
         return [Fault(fault, self._call) for fault in self._call(self._core.list)]
 
     clear = blocking(AsyncFaults.clear)
+
+
+class AsyncOutage:
+    """An outage that has begun. As a context manager it ends with the block."""
+
+    def __init__(self, begun: outage.Outage) -> None:
+        self._outage = begun
+
+    @property
+    def over(self) -> bool:
+        """Reports whether the cluster can be reached again."""
+        return self._outage.over
+
+    async def end(self) -> None:
+        """Lets the cluster be reached again, at the same url. Raises OSError if another process has taken the port."""
+        await self._outage.end()
+
+    async def wait(self) -> None:
+        """Returns when the outage is over."""
+        await self._outage.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.end()
+
+
+class AsyncBadCertificate:
+    """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
+
+    def __init__(self, server: LocalServer) -> None:
+        self._server = server
+
+    async def end(self) -> None:
+        """Serves the cluster's own certificate again."""
+        await self._server.serve_own_certificate()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.end()
+
+
+class BadCertificate(Blocking[AsyncBadCertificate]):
+    """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
+
+    end = blocking(AsyncBadCertificate.end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+class Outage(Blocking[AsyncOutage]):
+    """An outage that has begun. As a context manager it ends with the block."""
+
+    @property
+    def over(self) -> bool:
+        """Reports whether the cluster can be reached again."""
+        return self._core.over
+
+    end = blocking(AsyncOutage.end)
+    wait = blocking(AsyncOutage.wait)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()

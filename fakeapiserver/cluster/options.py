@@ -38,6 +38,7 @@ class ClusterOptions(TypedDict, total=False):
     stopped_at: float | str | datetime
     kept_requests: int | str
     kept_request_bytes: int | str
+    ui: bool
 
 
 class Configured:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fakeapiserver.server.data_directory import DataDirectory
     from fakeapiserver.server.etcd.backend import EtcdBackend
     from fakeapiserver.server.outage import Listener
+    from fakeapiserver.server.page_port import PagePort
 
 
 class APIServer:
@@ -70,6 +71,8 @@ class APIServer:
     simulation: "Simulation | None" = None
     # What serves it at a port, if that is this process's.
     listener: "Listener | None" = None
+    # The page in a browser, if it is served.
+    page: "PagePort | None" = None
     simulated_nodes: SimulatedNodes | None = None
     # Waits for the controllers and for whatever else runs by this server's clock; None: the controllers are all.
     rest: Callable[[], Awaitable[None]] | None = None

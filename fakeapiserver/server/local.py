@@ -20,7 +20,7 @@ from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.nodes.stages import sources
-from fakeapiserver.server import adopting, data_directory
+from fakeapiserver.server import adopting, data_directory, page_port
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
@@ -195,9 +195,11 @@ class LocalServer:
     async def _listen(self, api: APIServer, serving: KeyPair) -> None:
         """Opens the HTTPS port. OSError with the reason if it can't be opened."""
         context = self._context(api, serving)
+        if self.config.ui:
+            api.page = page_port.PagePort(api.application, self.config.ui_port)
         for port in _ports(self.config, api.chance):
             self._server = Server(
-                api.application,
+                api.application if api.page is None else api.page.application,
                 host=self.config.bind_address,
                 port=port,
                 ssl_context=context,
@@ -209,6 +211,8 @@ class LocalServer:
             except OSError as error:
                 if error.errno != errno.EADDRINUSE or port == self.config.secure_port:
                     raise OSError(_bind_problem(self.config, error)) from error
+        if api.page is not None:
+            await api.page.start()
         api.address = self.url.removeprefix("https://")
         api.listener = self
 
@@ -384,6 +388,8 @@ class LocalServer:
             await asyncio.gather(self._controllers, return_exceptions=True)
         if self.api is not None:
             await self.api.stop()
+            if self.api.page is not None:
+                await self.api.page.stop()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE)
         if self.api is not None:

@@ -13,7 +13,7 @@ import pytest
 from fakeapiserver import cli
 from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.cli import clone, envtest_assets, explore, flags, nodes, scaffold, sweep
-from fakeapiserver.cli.control import clock, faults, requests, state
+from fakeapiserver.cli.control import clock, faults, page, requests, state
 from fakeapiserver.cli.controller_manager import command as controller_manager
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
 from fakeapiserver.cli.manual.choices import choices
@@ -34,6 +34,7 @@ ACCEPTED = {
     "requests": {*requests.FLAGS, *ALWAYS},
     "state": {*state.FLAGS, *ALWAYS},
     "clock": {*clock.FLAGS, *ALWAYS},
+    "ui": {*page.FLAGS, *ALWAYS},
     "clone": {*clone.FLAGS, *ALWAYS},
     "sweep": {*sweep.FLAGS, *ALWAYS},
     "explore": {*explore.FLAGS, *ALWAYS},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver import AsyncCluster, Cluster
-from fakeapiserver.cluster import outages
+from fakeapiserver.cluster import faults
 from tests.cluster.test_faults import MAPS, Client
 
 
@@ -110,7 +110,7 @@ def test_a_wrong_duration_begins_no_outage(cluster: Cluster, client: Client) -> 
     with pytest.raises(ValueError, match="invalid duration"):
         cluster.outage("soon")
     assert client.ask("GET", MAPS).status == 200
-    assert isinstance(cluster.outage("1ms"), outages.Outage)
+    assert isinstance(cluster.outage("1ms"), faults.Outage)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,20 @@ _IN_THE_BACKGROUND: Final = (
         "back by five minutes, as NTP does, and leaves what waits alone.",
         {"Clock": {"server": _SERVER, **_OUTPUT, **HELP}},
     ),
+    Command(
+        "ui",
+        "ui [FILE] [FLAG ...]",
+        "Opens the page of a server that was started with --ui in the browser, by a link that logs it in once. With the FILE of a saved "
+        "state it serves that one until Ctrl-C: its clock stands still, and no controller changes it.",
+        {
+            "Page": {
+                "server": _SERVER,
+                "open": Flag("Opens the browser; --open=false only prints the link.", "true"),
+                **_OUTPUT,
+                **HELP,
+            }
+        },
+    ),
 )
 
 

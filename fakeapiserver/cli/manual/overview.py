@@ -16,6 +16,7 @@ SUMMARIES: Final = {
     "requests": "shows the last requests of a server's clients",
     "state": "saves, loads, compares and exports the state of a server",
     "clock": "shows, stops, advances and sets the clock of a server",
+    "ui": "opens the page that shows what happened in a server, and why",
     "clone": "copies the objects of a live cluster into a file",
     "sweep": "finds the bugs of an operator by running it through a scenario with surprises",
     "explore": "finds the bugs of an operator by trying the specs that users might write",

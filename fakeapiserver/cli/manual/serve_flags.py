@@ -139,6 +139,11 @@ OWN: Final = {
         "cloud-storage": Flag(
             "Binds the claims of every StorageClass, as CSI drivers do, and lets them grow.", "false"
         ),
+        "ui": Flag(
+            "Records what happens, serves the page that shows it, and prints a link that opens it.",
+            "false",
+        ),
+        "ui-port": Flag("The page's port on loopback.", "a free port, which is printed", "PORT", "--ui-port=8090"),
         "load-balancers": Flag("Gives Services of type LoadBalancer an address.", "false"),
     },
     "Webhooks on this machine": {

@@ -16,6 +16,7 @@ from fakeapiserver.server.control import (
     metrics,
     nodes,
     outages,
+    page,
     requests,
     snapshots,
     state,
@@ -33,6 +34,7 @@ class Controlled(
     requests.Controlled,
     metrics.Controlled,
     outages.Controlled,
+    page.Controlled,
     state.Controlled,
     Protocol,
 ):
@@ -53,6 +55,7 @@ def control(server: Controlled) -> FastAPI:
         requests.router(server),
         metrics.router(server),
         outages.router(server),
+        page.router(server),
         state.router(server, taken.find),
     ):
         app.include_router(routes, prefix=PREFIX)

@@ -26,6 +26,8 @@ _NO_FLAGS: Final = frozenset(
         "records-access",
         "step-controllers",
         "sync",
+        "ui",
+        "ui-port",
         "warnings",
         "webhook-cert-dir",
         "webhook-port",

@@ -5,6 +5,7 @@
 // object   {r, ns, name} or null; `tab`: the tab of its details
 // request  the seq of a request, or null
 // panel    the details that are open: object, request, changes or ""
+// kind     the kind whose objects are listed, as resource.group; `sort`: the column by which, with "-" before it in descending order
 // filter   the filter of the objects; `query`: that of the time line; `ns`: the namespace of the objects and the graph
 // range    [revision, revision], two moments that are compared, or null
 // axis     "real" or "cluster"
@@ -12,7 +13,7 @@
 import { on } from "./dom.js";
 
 const EMPTY = {
-  view: "timeline", moment: null, object: null, tab: "", request: null, panel: "", filter: "", query: "", ns: "",
+  view: "timeline", moment: null, object: null, tab: "", request: null, panel: "", kind: "", sort: "", filter: "", query: "", ns: "",
   range: null, axis: "real",
 };
 

@@ -85,6 +85,15 @@ def rss_of(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     return total
 
 
+def cpu_seconds_of(processes: Sequence[subprocess.Popen[bytes]]) -> float:
+    """Processor seconds, of user and system, that processes have used together."""
+    total = 0
+    for process in processes:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
     """The last started first: an API server without its etcd would wait for it."""
     for process in reversed(processes):
@@ -137,6 +146,9 @@ class Ours:
 
     def rss_bytes(self) -> int:
         return rss_of(self._processes)
+
+    def cpu_seconds(self) -> float:
+        return cpu_seconds_of(self._processes)
 
 
 @dataclass

@@ -3,12 +3,14 @@
 Upstream: pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/nodeshutdown.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NODES, PODS
+from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer
 from fakeapiserver.controller_runtime.reconcile import Request, Result
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.pod_lifecycle.admission import is_critical
@@ -37,7 +39,7 @@ class EvictionManager:
         self._context = context
         self._simulation = simulation
         self._stop = stop
-        self._pods = context.informer(PODS)
+        self._pods = add_pod_node_name_indexer(context.informer(PODS))
         self._nodes = context.informer(NODES)
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -49,7 +51,7 @@ class EvictionManager:
         recorder = self._context.recorder("kubelet", state.name)
         if (node := self._nodes.indexer.get_by_key(state.name)) is not None:
             recorder.event(node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
-        pods = [pod for pod in active_pods(self._pods.indexer.list(), state) if not is_critical(pod)]
+        pods = [pod for pod in active_pods(self._pods, state) if not is_critical(pod)]
         usage = {pod["metadata"]["uid"]: _usage(pod, self._simulation.behaviours) for pod in pods}
         for pod in ranked(pods, pressure, usage):
             told = message(pod, pressure, usage[pod["metadata"]["uid"]])
@@ -77,14 +79,14 @@ class ShutdownManager:
         self._context = context
         self._simulation = simulation
         self._stop = stop
-        self._pods = context.informer(PODS)
+        self._pods = add_pod_node_name_indexer(context.informer(PODS))
 
     async def reconcile(self, request: Request) -> Result | None:
         state, now = self._simulation.nodes[request.name], self._context.clock.now()
         shutdown = state.shutdown
         if shutdown is None or not state.runs:
             return None
-        pods = [*active_pods(self._pods.indexer.list(), state)]
+        pods = [*active_pods(self._pods, state)]
         groups = [[pod for pod in pods if is_critical(pod) == critical] for critical in (False, True)]
         graces = (shutdown.grace - shutdown.critical_grace, shutdown.critical_grace)
         while shutdown.stage == 0 or now >= shutdown.until or not groups[shutdown.stage - 1]:
@@ -100,11 +102,10 @@ class ShutdownManager:
         return Result(requeue_after=max(shutdown.until - now, 0.001))
 
 
-def active_pods(pods: Sequence[Object], state: NodeState) -> Iterator[Object]:
-    """Yields the node's pods that haven't ended."""
-    for pod in pods:
-        phase = (pod.get("status") or {}).get("phase")
-        if pod["spec"].get("nodeName") == state.name and phase not in TERMINAL:
+def active_pods(pods: Indexer, state: NodeState) -> Iterator[Object]:
+    """Yields the node's pods that haven't ended; `pods` has POD_NODE_NAME_INDEX."""
+    for pod in pods.by_index(POD_NODE_NAME_INDEX, state.name):
+        if (pod.get("status") or {}).get("phase") not in TERMINAL:
             yield pod
 
 

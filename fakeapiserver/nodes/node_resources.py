@@ -22,7 +22,7 @@ from fakeapiserver.component_helpers.objects import (
     RESOURCE_CLAIMS,
     key_of,
 )
-from fakeapiserver.component_helpers.pods import is_pod_terminal
+from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer, is_pod_terminal
 from fakeapiserver.component_helpers.resource_claims import claim_names, is_for, is_generated, is_reserved_for
 from fakeapiserver.component_helpers.volumes.attachable_volumes import AttachableVolumes
 from fakeapiserver.controller_runtime.controller import Controller
@@ -89,6 +89,7 @@ class NodeVolumes:
         self._simulation = simulation
         self.needs = needs
         self.pods = context.informer(PODS)
+        self._pods_by_node = add_pod_node_name_indexer(self.pods)
         self.csi_nodes = context.informer(CSI_NODES)
 
     def pod_changed(self, event: Event, queue: Queue) -> None:
@@ -130,8 +131,8 @@ class NodeVolumes:
 
     def _pods_on(self, name: str) -> Iterable[Object]:
         """Yields the node's pods with volumes that have not ended."""
-        for pod in self.pods.indexer.list():
-            if pod["spec"].get("nodeName") == name and pod["spec"].get("volumes") and not is_pod_terminal(pod):
+        for pod in self._pods_by_node.by_index(POD_NODE_NAME_INDEX, name):
+            if pod["spec"].get("volumes") and not is_pod_terminal(pod):
                 yield pod
 
     async def _register(self, client: DynamicClient, node: Object) -> None:

@@ -79,12 +79,15 @@ class Indexer:
     def add(self, obj: Object) -> None:
         """Stores it, in place of the one with its key."""
         key = self._key(obj)
-        if self._indexers:
-            values = [(name, tuple(function(obj))) for name, function in self._indexers.items()]
-            self._unindex(key)
-            for name, keys in values:
+        # all before any, as an index function may fail
+        values = [(name, tuple(function(obj))) for name, function in self._indexers.items()]
+        known = self._items.get(key)
+        for name, after in values:
+            before = tuple(self._indexers[name](known)) if known is not None else ()
+            if before != after:
+                self._unindex(name, key, before)
                 index = self._indices[name]
-                for value in keys:
+                for value in after:
                     index.setdefault(value, {})[key] = None
         self._items[key] = obj
 
@@ -93,9 +96,10 @@ class Indexer:
     def delete(self, obj: Object | DeletedFinalStateUnknown) -> None:
         """Forgets it, if it is there."""
         key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key(obj)
-        if key in self._items:
-            self._unindex(key)
-            del self._items[key]
+        known = self._items.pop(key, None)
+        if known is not None:
+            for name, function in self._indexers.items():
+                self._unindex(name, key, function(known))
 
     def get(self, obj: Object) -> Object | None:
         """The stored object with the same key."""
@@ -164,15 +168,11 @@ class Indexer:
             raise KeyError(f"Index with name {name} does not exist")
         return self._indices[name]
 
-    def _unindex(self, key: str) -> None:
-        old = self._items.get(key)
-        if old is None:
-            return
-        for name, function in self._indexers.items():
-            index = self._indices[name]
-            for value in function(old):
-                keys = index.get(value)
-                if keys is not None:
-                    keys.pop(key, None)
-                    if not keys:
-                        del index[value]
+    def _unindex(self, name: str, key: str, values: Iterable[str]) -> None:
+        index = self._indices[name]
+        for value in values:
+            keys = index.get(value)
+            if keys is not None:
+                keys.pop(key, None)
+                if not keys:
+                    del index[value]

@@ -14,6 +14,7 @@ from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUMES,
     PODS,
 )
+from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer
 from fakeapiserver.component_helpers.volumes.attachable_volumes import AttachableVolumes, Volume
 from fakeapiserver.component_helpers.volumes.pod_volumes import (
     POD_PVC_INDEX,
@@ -50,6 +51,7 @@ class DesiredState:
         self.claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
         self.drivers = context.informer(CSI_DRIVERS)
         self._by_claim = add_pod_pvc_indexer(self.pods)
+        self._by_node = add_pod_node_name_indexer(self.pods)
         self._volumes = context.informer(PERSISTENT_VOLUMES).indexer
         self._attachable = AttachableVolumes(self.claims.indexer, self._volumes, self.drivers.indexer)
         self._nodes = context.informer(NODES).indexer
@@ -119,11 +121,7 @@ class DesiredState:
 
     def pods_on_node(self, name: str) -> Sequence[Object]:
         """Returns the node's pods that have volumes."""
-        return [
-            pod
-            for pod in self.pods.indexer.list()
-            if pod["spec"].get("nodeName") == name and pod["spec"].get("volumes")
-        ]
+        return [pod for pod in self._by_node.by_index(POD_NODE_NAME_INDEX, name) if pod["spec"].get("volumes")]
 
     def all_pods(self) -> Sequence[Object]:
         """Returns the pods that are bound to a node."""

@@ -52,7 +52,9 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=10, help="default 10")
     parser.add_argument("--deployments", type=int, default=10, help="how many share the pods (default 10)")
     parser.add_argument("--seconds", type=float, default=600.0, help="when to give up (default 600)")
-    parser.add_argument("--flag", action="append", default=[], help="a flag of the server, e.g. --flag=--data-dir=DIR; may be repeated")
+    parser.add_argument(
+        "--flag", action="append", default=[], help="a flag of the server, e.g. --flag=--data-dir=DIR; may be repeated"
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
     server = Ours(flags=[f"--nodes={arguments.nodes}", "--controllers=*", *arguments.flag])
@@ -108,7 +110,8 @@ def measured(server: Ours, arguments: argparse.Namespace) -> Figures:
 def _ready_nodes(client: Client) -> int:
     nodes = _body(client, "GET", "/api/v1/nodes")["items"]
     return sum(
-        any((row["type"], row["status"]) == _READY_NODE for row in node["status"].get("conditions", ())) for node in nodes
+        any((row["type"], row["status"]) == _READY_NODE for row in node["status"].get("conditions", ()))
+        for node in nodes
     )
 
 

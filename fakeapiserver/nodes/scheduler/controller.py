@@ -26,6 +26,7 @@ from fakeapiserver.nodes.scheduler.allocator import AllocationFailed
 from fakeapiserver.nodes.scheduler.dynamic_resources import POLL_SECONDS, DeviceBinder, DevicesFailed
 from fakeapiserver.nodes.scheduler.filters import Cycle, Refusal, cycle_of, refusal
 from fakeapiserver.nodes.scheduler.node_info import PodInfo, Snapshot
+from fakeapiserver.nodes.scheduler.ranking import Rankings
 from fakeapiserver.nodes.scheduler.volume_binder import Binding, VolumeBinder, VolumeBindingFailed
 from fakeapiserver.nodes.scheduler.volumes import PodVolumes
 
@@ -44,6 +45,7 @@ class Scheduler:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._snapshot = Snapshot()
+        self._rankings = Rankings(self._snapshot)
         self._recorder = context.recorder(NAME)
         # Those that fit nowhere: how often they were tried, and when the last time was.
         self._waiting: dict[Request, tuple[int, float]] = {}
@@ -70,9 +72,7 @@ class Scheduler:
                 if self._snapshot.remove_pod(str(request)):
                     self._try_again(queue)
             else:
-                self._snapshot.place(PodInfo(pod), node)
-                if isinstance(event, UpdateEvent) and labels_of(event.object_old) != labels_of(pod):
-                    self._try_again(queue)
+                self._on_node(event, pod, node, queue)
         elif gone:
             self._waiting.pop(request, None)
             self._placed.pop(request, None)
@@ -96,6 +96,15 @@ class Scheduler:
                 or _generated_claims(old) != _generated_claims(pod)
             ):
                 queue.add(request, pod["spec"].get("priority") or 0)
+
+    def _on_node(self, event: Event, pod: Object, node: str, queue: Queue) -> None:
+        """Notes a pod that is bound to the node and has not ended."""
+        old = event.object_old if isinstance(event, UpdateEvent) else None
+        relabeled = old is not None and labels_of(old) != labels_of(pod)
+        if old is None or relabeled or old["spec"] != pod["spec"] or not self._snapshot.refresh(pod, node):
+            self._snapshot.place(PodInfo(pod), node)
+        if relabeled:
+            self._try_again(queue)
 
     def node_changed(self, event: Event, queue: Queue) -> None:
         if isinstance(event, DeleteEvent):
@@ -197,6 +206,9 @@ class Scheduler:
             return None
         info = PodInfo(pod)
         cycle = cycle_of(info, self._snapshot, self.binder.storage, self.devices.devices_of(pod))
+        best = self._rankings.best(cycle)
+        if best is not None:
+            return await self._place(request, cycle, best.name)
         fitting, refusals = [], dict[str, Refusal]()
         try:
             for name, node in self._snapshot.nodes.items():

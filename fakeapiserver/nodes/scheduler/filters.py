@@ -277,13 +277,14 @@ def refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
         before = [other for other in expected.values() if other.priority >= pod.priority and other.key != pod.key]
         if before:
             crowded = node.beside(before)
-            why = _refusal(cycle_of(pod, cycle.snapshot.with_node(crowded), cycle.storage, cycle.devices), crowded)
+            why = node_refusal(cycle_of(pod, cycle.snapshot.with_node(crowded), cycle.storage, cycle.devices), crowded)
             if why is not None:
                 return why
-    return _refusal(cycle, node)
+    return node_refusal(cycle, node)
 
 
-def _refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+def node_refusal(cycle: Cycle, node: NodeInfo) -> Refusal | None:
+    """The first refusal by the node as it is, whatever it is promised to."""
     for ask in FILTERS:
         refusal = ask(cycle, node)
         if refusal is not None:

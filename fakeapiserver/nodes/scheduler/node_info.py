@@ -188,6 +188,10 @@ class Snapshot:
         self.wishing: set[str] = set()
         # Pods for which others leave a node, by node: the room is theirs unless a pod of higher priority comes.
         self.nominated: dict[str, dict[str, PodInfo]] = {}
+        # Counts the changes of nodes and of the pods on them.
+        self.generation = 0
+        # The last change of each node, the newest last; a node that is gone stays in it.
+        self._changes: dict[str, int] = {}
         self._where: dict[str, str] = {}
         self._unknown: dict[str, dict[str, PodInfo]] = {}
 
@@ -200,10 +204,12 @@ class Snapshot:
             for pod in self._unknown.pop(name, {}).values():
                 info.add(pod)
         info.set_node(node)
+        self._note(name)
 
     def remove_node(self, name: str) -> None:
         """Removes a node; its pods are kept in case it comes back."""
         info = self.nodes.pop(name, None)
+        self._note(name)
         if info is not None and info.pods:
             self._unknown[name] = info.pods
 
@@ -220,8 +226,19 @@ class Snapshot:
         info = self.nodes.get(name)
         if info is not None:
             info.add(pod)
+            self._note(name)
         else:
             self._unknown.setdefault(name, {})[pod.key] = pod
+
+    def refresh(self, pod: Object, name: str) -> bool:
+        """Takes over a new state of a pod in which its spec and labels are as before. Returns False unless it is on this node."""
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        info = self.nodes.get(name)
+        known = info.pods.get(key) if info is not None else None
+        if known is None:
+            return False
+        known.pod = pod
+        return True
 
     def remove_pod(self, key: str) -> bool:
         """Removes a pod; returns whether it had a place."""
@@ -233,6 +250,7 @@ class Snapshot:
         self.wishing.discard(key)
         if name in self.nodes:
             self.nodes[name].remove(key)
+            self._note(name)
         self._unknown.get(name, {}).pop(key, None)
         return True
 
@@ -249,6 +267,18 @@ class Snapshot:
                 if not pods:
                     del self.nominated[name]
                 return
+
+    def changed_since(self, generation: int) -> Iterator[str]:
+        """Yields the nodes that have changed after that generation, the newest change first."""
+        for name, changed in reversed(self._changes.items()):
+            if changed <= generation:
+                return
+            yield name
+
+    def _note(self, name: str) -> None:
+        self.generation += 1
+        self._changes.pop(name, None)
+        self._changes[name] = self.generation
 
     def with_node(self, node: NodeInfo) -> "Snapshot":
         """The same with this one in its place, for a look at what would be."""

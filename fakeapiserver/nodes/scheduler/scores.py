@@ -23,11 +23,9 @@ def best(
     """
     if len(nodes) == 1:
         return nodes[0]
-    totals = dict.fromkeys((node.name for node in nodes), 0.0)
+    totals = {node.name: _resources(pod, node) for node in nodes}
     for weight, scores in (
-        (1, {node.name: _least_allocated(pod, node) for node in nodes}),
-        (1, {node.name: _balanced(pod, node) for node in nodes}),
-        (3, _reversed({node.name: _intolerable(pod, node) for node in nodes})),
+        (3, _reversed({node.name: float(unwanted_taints(pod, node)) for node in nodes})),
         (2, _normalized({node.name: _preferred_affinity(pod, node) for node in nodes})),
         (2, _spread(pod, nodes, snapshot)),
         (2, _pod_affinity(pod, nodes, snapshot)),
@@ -35,7 +33,21 @@ def best(
     ):
         for name, score in scores.items():
             totals[name] += weight * score
-    return min(nodes, key=lambda node: (-round(totals[node.name], 6), len(node.pods), node.name))
+    return min(nodes, key=lambda node: (*_order(totals[node.name], node), node.name))
+
+
+def order_of(pod: PodInfo, node: NodeInfo) -> tuple[float, int]:
+    """Returns the node's place among others as far as it depends on the node alone; the smallest is the best."""
+    return _order(_resources(pod, node), node)
+
+
+def _order(total: float, node: NodeInfo) -> tuple[float, int]:
+    return -round(total, 6), len(node.pods)
+
+
+def _resources(pod: PodInfo, node: NodeInfo) -> float:
+    """The scores by resources, together."""
+    return _least_allocated(pod, node) + _balanced(pod, node)
 
 
 def _after(pod: PodInfo, node: NodeInfo, name: str) -> float:
@@ -55,11 +67,11 @@ def _balanced(pod: PodInfo, node: NodeInfo) -> float:
     return (1.0 - abs(cpu - memory) / 2) * MAX
 
 
-def _intolerable(pod: PodInfo, node: NodeInfo) -> float:
+def unwanted_taints(pod: PodInfo, node: NodeInfo) -> int:
     """Returns how many of the node's PreferNoSchedule taints the pod does not tolerate."""
     tolerations = pod.pod["spec"].get("tolerations") or ()
     unwanted = [taint for taint in node.taints if taint["effect"] == "PreferNoSchedule"]
-    return float(len([taint for taint in unwanted if not tolerates(tolerations, taint)]))
+    return sum(not tolerates(tolerations, taint) for taint in unwanted)
 
 
 def _preferred_affinity(pod: PodInfo, node: NodeInfo) -> float:

@@ -195,7 +195,7 @@ class Storage(Struct, frozen=True):
 
     def restriction(self, info: PodInfo, claims: PodClaims, node: NodeInfo) -> str:
         for row in info.pod["spec"].get("volumes") or ():
-            rule = next((rule for name, rule in _DISKS.items() if row.get(name) is not None), None)
+            rule = _disk_rule(row)
             if rule is not None and any(
                 rule(row, theirs) for other in node.pods.values() for theirs in other.pod["spec"].get("volumes") or ()
             ):
@@ -338,6 +338,15 @@ class Storage(Struct, frozen=True):
             self.volumes.forget(key_of(volume))
         for claim in claims:
             self.claims.forget(key_of(claim))
+
+
+def is_disk(row: Object) -> bool:
+    """Reports whether a pod's volume is a disk that not all pods of a node can have at once."""
+    return _disk_rule(row) is not None
+
+
+def _disk_rule(row: Object) -> "Callable[[Object, Object], bool] | None":
+    return next((rule for name, rule in _DISKS.items() if row.get(name) is not None), None)
 
 
 def is_fully_bound(claim: Object) -> bool:

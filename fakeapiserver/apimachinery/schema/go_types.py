@@ -9,7 +9,7 @@ embedded struct it comes from. Only what OpenAPI does not let one expect is reco
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import msgspec
 
@@ -42,20 +42,13 @@ def go_type_of(schema: Schema) -> str:
     return "[]uint8" if schema.get("format") == "byte" else _SCALARS.get(kind, "interface {}")
 
 
-@runtime_checkable
-class GoTyped(Protocol):
-    """Definitions that bring what Go's types of their version say: definition -> field -> its Go type and marks."""
-
-    @property
-    def go_types(self) -> Mapping[str, Mapping[str, str]]: ...
-
-
 def go_types_in(definitions: Mapping[str, Schema]) -> Mapping[str, Mapping[str, str]]:
     """Returns definition -> field -> its Go type and marks, where OpenAPI lacks them:
 
     the definitions' own, or the newest.
     """
-    return definitions.go_types if isinstance(definitions, GoTyped) else recorded_go_types()
+    own: Mapping[str, Mapping[str, str]] | None = getattr(definitions, "go_types", None)
+    return recorded_go_types() if own is None else own
 
 
 @cache

@@ -28,7 +28,7 @@ class Rankings:
         self._rankings: dict[bytes, _Ranking] = {}
 
     def best(self, cycle: Cycle) -> NodeInfo | None:
-        """Returns the pod's best node; None if none takes it, or if its node depends on more than each node by itself."""
+        """Returns the pod's best node; None if no node takes it, or if its node depends on more than each node by itself."""
         if not _depends_on_each_node_alone(cycle):
             return None
         signature = _signature(cycle.pod)
@@ -66,7 +66,7 @@ class _Ranking(Struct):
             heapify(self.heap)
 
     def best(self, snapshot: Snapshot) -> NodeInfo | None:
-        """Returns the first node. None: there is none, or how much the taints count depends on the other nodes."""
+        """Returns the first node. None: no node takes the pod, or how much the taints count depends on the other nodes."""
         if self.unwanted:
             return None
         while self.heap and not self._is_valid(self.heap[0]):

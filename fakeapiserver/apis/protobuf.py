@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupVersion
-from fakeapiserver.apimachinery.serializer.protobuf import Encoder, Field
+from fakeapiserver.apimachinery.serializer.protobuf import Decoder, Encoder, Field
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.recorded import NEWEST, read_table
 
@@ -41,6 +41,12 @@ class Messages(Mapping[str, Mapping[int, Field]]):
 def messages(version: str = NEWEST) -> Messages:
     """The table of a version, parsed when the first protobuf body comes."""
     return Messages(read_table(version, "protobuf.json"))
+
+
+@lru_cache(maxsize=4)
+def decoder(version: str = NEWEST) -> Decoder:
+    """The decoder of a version's messages."""
+    return Decoder(messages(version))
 
 
 @lru_cache(maxsize=4)

@@ -151,7 +151,7 @@ def _decoded(data: bytes, content_type: str) -> Any:
         return None
     try:
         if data.startswith(_PROTOBUF):
-            return protobuf.decode(data, messages.message_finder(), messages.messages())
+            return protobuf.decode(data, messages.message_finder(), messages.decoder())
         if media_type.endswith("yaml"):
             return yaml.decode(data)
         return cbor.decode_map(data) if media_type.endswith("cbor") else msgspec.json.decode(data)

@@ -405,7 +405,7 @@ def _decoded(data: bytes, content_type: str) -> Object | None:
     """Returns a body as JSON data if it is an object in one of the server's formats; else None."""
     try:
         if "protobuf" in content_type:
-            return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.messages())
+            return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.decoder())
         if "cbor" in content_type:
             return cbor.decode_map(data)
         document = yaml.decode(data) if "yaml" in content_type else json.decode(data)

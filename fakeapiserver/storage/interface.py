@@ -87,7 +87,7 @@ class ResourceVersionTooLarge(StorageError):
         self.current = current
 
 
-class Index(Struct, frozen=True):
+class Index(Struct, frozen=True, gc=False):
     """The facts that are kept next to the bytes, so that selectors and owner graphs don't decode them.
     `version` is the API version in which the object is stored."""
 
@@ -97,7 +97,7 @@ class Index(Struct, frozen=True):
     version: str = ""
 
 
-class StoredObject(Struct, frozen=True):
+class StoredObject(Struct, frozen=True, gc=False):
     """A state of an object. `value` is canonical JSON with its resourceVersion, which is at `offset`. Immutable."""
 
     key: str

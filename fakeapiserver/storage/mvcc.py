@@ -43,7 +43,7 @@ MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """A write. `current` is None for a deletion; `tombstone` is then the last state stamped with the deletion's revision."""
 
     revision: int

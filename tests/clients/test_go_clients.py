@@ -13,7 +13,7 @@ from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.serializer import protobuf
-from fakeapiserver.apis.protobuf import encoder, message_finder, messages
+from fakeapiserver.apis.protobuf import decoder, encoder, message_finder
 from fakeapiserver.apis.scheme import load
 from tests.clients.fetching import fetched
 
@@ -94,7 +94,7 @@ def test_encodes_and_decodes_random_objects_as_go_does(go_client: str) -> None:
         assert name is not None, f"{api_version} {kind} has no message"
         assert protobuf.envelope(api_version, kind, [encoder().message(name)(obj)]) == data, f"{kind}: {line}"
         resource = scheme.kinds.get(GroupVersionKind(*GroupVersion.parse(api_version), kind))
-        decoded = protobuf.decode(data, find, messages())
+        decoded = protobuf.decode(data, find, decoder())
         if resource is not None:
             go_type = compile_builtin(scheme.definitions, resource.definition)
             go_type.decode(decoded)

@@ -218,7 +218,7 @@ def _decode_protobuf(data: bytes, kind: Kind) -> Object:
             type_meta, kind, not_registered(GroupVersionKind(*group_version, str(type_meta["kind"])))
         )
     try:
-        obj: dict[str, Any] = {**type_meta, **protobuf.decode_message(raw, message, protobuf_messages.messages())}
+        obj: dict[str, Any] = {**type_meta, **protobuf_messages.decoder().message(message)(raw)}
     except ValueError as error:
         raise cannot_be_handled(type_meta, kind, str(error)) from None
     return checked_type_meta(obj, any_case=True)

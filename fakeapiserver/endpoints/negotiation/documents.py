@@ -25,7 +25,7 @@ def decode_document(data: bytes, media_type: str, *, exactly: bool = False) -> t
     if media_type == YAML:
         return _decode_yaml(data, exactly=exactly and has_long_number(data))
     if media_type == PROTOBUF:
-        return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.messages()), []
+        return protobuf.decode(data, protobuf_messages.message_finder(), protobuf_messages.decoder()), []
     document = json.decode(data)
     return document, json.duplicate_fields(data, document)
 

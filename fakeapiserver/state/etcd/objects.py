@@ -123,7 +123,7 @@ def _message(value: bytes, version: str) -> Object:
     if message is None:
         raise ValueError(f"is a {kind} of {api_version}, which Kubernetes {version} doesn't have")
     try:
-        fields = protobuf.decode_message(raw, message, protobuf_messages.messages(version))
+        fields = protobuf_messages.decoder(version).message(message)(raw)
     except ValueError as error:
         raise ValueError(f"is not a valid {kind} of {api_version}: {error}") from None
     return {"apiVersion": api_version, "kind": kind, **fields}

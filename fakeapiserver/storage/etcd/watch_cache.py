@@ -19,10 +19,18 @@ from typing import Final
 from fakeapiserver.storage.encryption.transformers import TransformError
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
-from fakeapiserver.storage.etcd.messages import DELETE, KeyValue, RangeRequest, WatchCreateRequest, WatchResponse
+from fakeapiserver.storage.etcd.messages import (
+    DELETE,
+    KeyValue,
+    RangeRequest,
+    RangeResponse,
+    WatchCreateRequest,
+    WatchResponse,
+)
 from fakeapiserver.storage.etcd.messages import Event as EtcdEvent
 from fakeapiserver.storage.etcd.values import Decoded, Values
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
+from fakeapiserver.storage.garbage import without_collections
 from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject, Unreadable
 from fakeapiserver.storage.keys import ROOT, below, rooted
 from fakeapiserver.storage.mvcc import MVCC, Change, removal
@@ -38,7 +46,7 @@ TIMEOUT: Final = 3.0
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
 # Keys of a page, when everything is listed: other tasks run between two pages.
-_PAGE: Final = 500
+_PAGE: Final = 100
 log = logging.getLogger(__name__)
 
 
@@ -94,27 +102,45 @@ class WatchCache:
 
     async def _relist(self) -> None:
         """Replaces the copy by what etcd has. The history and all watches end with it."""
-        start, end = f"{self._prefix}/".encode(), prefix_end(f"{self._prefix}/".encode())
         objects: list[StoredObject] = []
-        revision, more = 0, True
+        revision = 0
         left_out: set[str] = set()
-        while more:
-            page = await self._client.range(RangeRequest(start, end, _PAGE, revision))
-            revision, more = revision or page.header.revision, page.more
-            for kv in page.kvs:
-                if (stored := self.stored(kv)) is None:
-                    left_out.add(self.key_here(kv.key))
-                else:
-                    objects.append(stored)
-            if page.kvs:
-                start = page.kvs[-1].key + b"\0"
-            await asyncio.sleep(0)
+        async with aclosing(self._pages()) as pages:
+            async for page in pages:
+                revision = revision or page.header.revision
+                with without_collections():
+                    for kv in page.kvs:
+                        if (stored := self.stored(kv)) is None:
+                            left_out.add(self.key_here(kv.key))
+                        else:
+                            objects.append(stored)
+                await asyncio.sleep(0)
         # Not before: until then, the copy lacks what is readable now.
         self._unreadable = {key: reason for key, reason in self._unreadable.items() if key in left_out}
         self.mvcc.replace(objects, revision)
         self.hub.end_all()
         self._advanced()
         self.on_relisted()
+
+    async def _pages(self) -> AsyncGenerator[RangeResponse]:
+        """Yields everything that etcd has at one revision, page by page. The next page is on its way while one is decoded."""
+        start = f"{self._prefix}/".encode()
+        end = prefix_end(start)
+        reading = asyncio.ensure_future(self._client.range(RangeRequest(start, end, _PAGE)))
+        revision = 0
+        try:
+            while True:
+                page = await reading
+                revision = revision or page.header.revision
+                if not page.more:
+                    yield page
+                    return
+                request = RangeRequest(page.kvs[-1].key + b"\0", end, _PAGE, revision)
+                reading = asyncio.ensure_future(self._client.range(request))
+                yield page
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     def stored(self, kv: KeyValue) -> StoredObject | None:
         """The object in a key, or None if it holds none that can be read. It isn't decoded if the copy has it."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conformance.exchange import recorded, scenarios
 from fakeapiserver.apimachinery.serializer import protobuf
-from fakeapiserver.apis.protobuf import encoder, message_finder, messages
+from fakeapiserver.apis.protobuf import decoder, encoder, message_finder
 
 
 def field(number: int, value: bytes | int | str) -> bytes:
@@ -33,7 +33,7 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, object]:
-    return protobuf.decode(data, message_finder(), messages())
+    return protobuf.decode(data, message_finder(), decoder())
 
 
 KEY = field(1, "k")

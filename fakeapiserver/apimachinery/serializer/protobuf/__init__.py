@@ -8,20 +8,27 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 """
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, DecodeError, decode, decode_message, unwrap
+from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, Decoder, decode, unwrap
 from fakeapiserver.apimachinery.serializer.protobuf.encode import Encoder
-from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages, envelope, watch_frame
+from fakeapiserver.apimachinery.serializer.protobuf.wire import (
+    MAGIC,
+    DecodeError,
+    Field,
+    Messages,
+    envelope,
+    watch_frame,
+)
 
 __all__ = [
     "MAGIC",
     "MAX_DEPTH",
     "DecodeError",
+    "Decoder",
     "Encoder",
     "Field",
     "Messages",
     "Object",
     "decode",
-    "decode_message",
     "envelope",
     "unwrap",
     "watch_frame",

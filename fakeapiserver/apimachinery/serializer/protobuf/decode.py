@@ -1,38 +1,210 @@
 """Protobuf messages to the objects that their JSON gives.
 
+    decoder = Decoder(messages)
+    decode(body, message_of, decoder)               # an enveloped object
+    decoder.message("k8s.io.api.core.v1.Pod")(raw)  # a message
+
 What Go holds by value is always on the wire: zeros of it are left out again, as absence means them in JSON.
-Upstream: the generated.pb.go files, and the Unmarshal methods of k8s.io/apimachinery's Time, Quantity, IntOrString.
+Upstream: the generated.pb.go files.
 """
 
 import re
-import struct
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, Field, Messages
-from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.apimachinery.serializer.protobuf.forms import CONSTANT, SCALARS, SPECIAL, TIMESTAMPS, signed32, text
+from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, DecodeError, Field, Messages
 
 MAX_DEPTH: Final = 200
-_META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
-_CRD: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
 _VARINT, _FIXED64, _DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
-_ENVELOPE: Final[Mapping[int, Field]] = {
-    1: ("typeMeta", "TypeMeta", ""),
-    2: ("raw", "message", ""),
-    3: ("contentEncoding", "string", ""),
-    4: ("contentType", "string", ""),
+_SIZES: Final = {_FIXED64: 8, _FIXED32: 4}
+# How a field is read: a text, another delimited one, a number, or by a function of its own.
+_TEXT, _BYTES, _NUMBER, _APART = range(4)
+# Puts a field into the object: (object, number or bytes, depth). For a field that is read apart: (object, bytes, offset, depth) -> end.
+_Put = Callable[..., Any]
+# A field of a message: how it is read, its name, whether an empty text stays, and what puts it into the object.
+_Slot = tuple[int, str, bool, _Put]
+# Reads a message: (bytes, depth, the object so far) -> the object, or whatever its JSON form is.
+_Read = Callable[[bytes, int, Any], Any]
+# Messages that are remembered, of each kind whose form is constant, and the bytes of the longest.
+_REMEMBERED: Final = 4096
+_MAX_REMEMBERED_BYTES: Final = 64
+# How scalars are written; everything else is delimited.
+_WIRES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("bool", "int32", "int64", "uint32", "uint64"), _VARINT),
+    "double": _FIXED64,
+    "float": _FIXED32,
 }
-_TYPE_META: Final[Mapping[int, Field]] = {1: ("apiVersion", "string", ""), 2: ("kind", "string", "")}
+_ENVELOPE: Final[Messages] = {
+    "Unknown": {
+        1: ("typeMeta", "TypeMeta", ""),
+        2: ("raw", "as it is", ""),
+        3: ("contentEncoding", "string", ""),
+        4: ("contentType", "string", ""),
+    },
+    "TypeMeta": {1: ("apiVersion", "string", ""), 2: ("kind", "string", "")},
+}
 
 
-class DecodeError(ValueError):
-    """Bytes that are no message; the text is for a 400."""
+class Decoder:
+    """Decodes the messages of one table. Each is compiled when it is first met."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._compiled: dict[tuple[str, bool], _Message] = {}
+        self._readers: dict[str, _Read] = {}
+
+    def message(self, name: str) -> Callable[[bytes], Object]:
+        """The function that decodes this message. It raises DecodeError."""
+        read = self._plain(name).read
+
+        def decode_message(raw: bytes) -> Object:
+            try:
+                return read(raw, 0, {})
+            except IndexError:
+                raise DecodeError("unexpected EOF") from None
+
+        return decode_message
+
+    def _plain(self, name: str, *, keep_zeros: bool = False) -> "_Message":
+        """The message by its table."""
+        message = self._compiled.get((name, keep_zeros))
+        if message is None:
+            message = _Message(self, name, self._messages[name], keep_zeros=keep_zeros)
+            self._compiled[name, keep_zeros] = message
+        return message
+
+    def reader(self, name: str) -> _Read:
+        """The function that reads this message as a part of another."""
+        read = self._readers.get(name)
+        if read is None:
+            read = self._readers[name] = self._reader(name)
+        return read
+
+    def _reader(self, name: str) -> _Read:
+        special = SPECIAL.get(name)
+        if special is None:
+            return self._plain(name).read
+        plain = self._plain(name, keep_zeros=True).read
+        if name not in CONSTANT:
+            return lambda data, depth, _: special(plain(data, depth, {}), data)
+        again = lru_cache(_REMEMBERED)(lambda data: special(plain(data, 0, {}), data))
+        return lambda data, depth, _: (
+            again(data) if len(data) <= _MAX_REMEMBERED_BYTES else special(plain(data, 0, {}), data)
+        )
 
 
-def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: Messages) -> Object:
+class _Message:
+    """A message by its table. `keep_zeros`: zeros by value stay in the object."""
+
+    def __init__(self, decoder: Decoder, name: str, fields: Mapping[int, Field], *, keep_zeros: bool) -> None:
+        self._decoder = decoder
+        self._name = TIMESTAMPS.get(name) or name.rpartition(".")[2]
+        self._fields = fields
+        self._keep_zeros = keep_zeros
+        self._slots: dict[int, _Slot] | None = None
+
+    def read(self, data: bytes, depth: int, obj: Object) -> Object:
+        """Puts the fields into `obj`, and returns it: a field that comes twice is merged, as protobuf has it. Those of a later version are
+        skipped. Raises DecodeError, and IndexError where the bytes end too early."""
+        if depth > MAX_DEPTH:
+            raise DecodeError("the message is nested too deeply")
+        slots = self._slots
+        if slots is None:
+            slots = self._slots = self._compile()
+        at, end = 0, len(data)
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag > 127:
+                second = data[at]  # most tags and sizes have two bytes at most
+                if second < 128:
+                    tag += (second << 7) - 128
+                    at += 1
+                else:
+                    tag, at = _varint(data, at - 1)
+            slot = slots.get(tag) or slots.get(_truncated(tag))
+            if slot is None:
+                at = self._skip_unknown(data, at, tag)
+                continue
+            way, name, is_kept, put = slot
+            if way == _APART:
+                at = put(obj, data, at, depth)
+                continue
+            value = data[at]
+            at += 1
+            if value > 127:
+                second = data[at]
+                if second < 128:
+                    value += (second << 7) - 128
+                    at += 1
+                else:
+                    value, at = _varint(data, at - 1)
+            if way == _NUMBER:
+                put(obj, value, depth)
+                continue
+            start, at = at, at + value
+            if at > end:
+                raise _too_long(value)
+            if way == _BYTES:
+                put(obj, data[start:at], depth)
+            elif value or is_kept:
+                obj[name] = data[start:at].decode("utf-8", "replace")
+            elif name in obj:
+                del obj[name]  # a zero by value
+        return obj
+
+    def _skip_unknown(self, data: bytes, at: int, tag: int) -> int:
+        """Returns the end of a field of unknown number. Raises DecodeError if only its wire type is wrong."""
+        number = _truncated(tag) >> 3
+        if tag & 7 == _END_GROUP:
+            raise DecodeError(f"proto: {self._name}: wiretype end group for non-group")
+        if number <= 0:
+            raise DecodeError(f"proto: {self._name}: illegal tag {number} (wire type {tag})")
+        if number in self._fields:
+            name, kind, _ = self._fields[number]
+            raise DecodeError(f"proto: wrong wireType = {tag & 7} for field {_go_name(name, kind)}")
+        return _skip(data, at, tag & 7)
+
+    # -------------------------------------------------------------- compilation
+
+    def _compile(self) -> dict[int, _Slot]:
+        slots = {}
+        for number, (name, kind, label) in self._fields.items():
+            wire = _DELIMITED if label == "map" else _WIRES.get(kind, _DELIMITED)
+            slots[number << 3 | wire] = self._slot(name, kind, label, wire)
+        return slots
+
+    def _slot(self, name: str, kind: str, label: str, wire: int) -> _Slot:
+        is_kept = bool(label) or self._keep_zeros
+        if label == "map":
+            return _APART, name, is_kept, _map(name, self._value(kind), wire=_WIRES.get(kind, _DELIMITED))
+        if kind == "string" and label != "repeated":
+            return _TEXT, name, is_kept, _unused
+        value = self._value(kind)
+        if label == "repeated":
+            put = _item(name, value)
+        elif kind in SCALARS:
+            put = _scalar(name, SCALARS[kind], is_kept=is_kept)
+        elif not name:
+            put = lambda obj, data, depth: value(data, depth + 1, obj)  # noqa: E731
+        else:
+            put = (_shaped if kind in SPECIAL else _nested)(name, value, is_kept=is_kept)
+        if wire == _FIXED64:
+            return _APART, name, is_kept, _fixed(put)
+        return _NUMBER if wire == _VARINT else _BYTES, name, is_kept, put
+
+    def _value(self, kind: str) -> _Read:
+        """The function that reads a value of this kind from its number or bytes."""
+        scalar = SCALARS.get(kind)
+        if scalar is not None:
+            return lambda value, depth, into: scalar(value)
+        return self._decoder.reader(kind)
+
+
+def decode(data: bytes, message_of: Callable[[str, str], str | None], decoder: Decoder) -> Object:
     """Decodes an enveloped object, with the envelope's apiVersion and kind. `message_of(apiVersion, kind)` names its message.
 
     Raises DecodeError for invalid bytes and for a kind without a message.
@@ -41,7 +213,7 @@ def decode(data: bytes, message_of: Callable[[str, str], str | None], messages: 
     name = message_of(api_version, kind)
     if name is None:
         raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
-    return {"apiVersion": api_version, "kind": kind, **decode_message(raw, name, messages)}
+    return {"apiVersion": api_version, "kind": kind, **decoder.message(name)(raw)}
 
 
 def unwrap(data: bytes) -> tuple[str, str, bytes]:
@@ -52,76 +224,32 @@ def unwrap(data: bytes) -> tuple[str, str, bytes]:
         raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     if len(data) == len(MAGIC):
         raise DecodeError("empty body")
-    parts: dict[str, bytes] = {}
-    for (name, _, _), value in _fields(data[len(MAGIC) :], _ENVELOPE, "Unknown"):
-        if name == "typeMeta":
-            parts |= {part: text for (part, _, _), text in _fields(value, _TYPE_META, "TypeMeta")}
-        else:
-            parts[name] = value
-    return _text(parts.get("apiVersion", b"")), _text(parts.get("kind", b"")), parts.get("raw", b"")
-
-
-def decode_message(raw: bytes, name: str, messages: Messages) -> Object:
-    """The object whose message `raw` is; DecodeError."""
-    return _plain(raw, name, messages, 0, {})
+    parts = _unwrap(data[len(MAGIC) :])
+    type_meta = parts.get("typeMeta", {})
+    return type_meta.get("apiVersion", ""), type_meta.get("kind", ""), parts.get("raw", b"")
 
 
 # -------------------------------------------------------------------------- wire
 
 
-def _fields(data: bytes, table: Mapping[int, Field], message: str) -> Iterator[tuple[Field, Any]]:
-    """The known fields with their values: a number, or bytes; where a map's entry is. Those of a later version are skipped."""
-    at, end = 0, len(data)
-    while at < end:
-        tag = data[at]
-        if tag < 128:
-            at += 1
-        else:
-            tag, at = _varint(data, at)
-        wire = tag & 7
-        field = table.get(_number(tag))
-        if field is None:
-            at = _skip_unknown(data, at, tag, message)
-            continue
-        name, kind, label = field
-        if wire != (_DELIMITED if label == "map" else _WIRES.get(kind, _DELIMITED)):
-            raise _wrong_wire(tag, message, _go_name(name, kind))
-        value, at = _read(data, at, wire)
-        yield field, (data, at - len(value), at) if label == "map" else value
+def _truncated(tag: int) -> int:
+    """The tag with the number that Go reads, an int32."""
+    return signed32(tag >> 3) << 3 | tag & 7
 
 
-def _number(tag: int) -> int:
-    """A field's number is an int32."""
-    return tag >> 3 if tag < 1 << 34 else _signed32(tag >> 3)
-
-
-def _skip_unknown(data: bytes, at: int, tag: int, message: str) -> int:
-    if tag & 7 == _END_GROUP or _number(tag) <= 0:
-        raise _wrong_wire(tag, message, "")
-    return _skip(data, at, tag & 7)
-
-
-def _wrong_wire(tag: int, message: str, go_name: str) -> DecodeError:
-    """Returns the error of a tag, checked in gogo's order."""
-    if tag & 7 == _END_GROUP:
-        return DecodeError(f"proto: {message}: wiretype end group for non-group")
-    if _number(tag) <= 0:
-        return DecodeError(f"proto: {message}: illegal tag {_number(tag)} (wire type {tag})")
-    return DecodeError(f"proto: wrong wireType = {tag & 7} for field {go_name}")
+def _too_long(size: int) -> DecodeError:
+    return DecodeError("proto: negative length found during unmarshaling" if size >= 1 << 63 else "unexpected EOF")
 
 
 def _read(data: bytes, at: int, wire: int) -> tuple[Any, int]:
-    first = data[at] if at < len(data) else 128
-    if wire == _VARINT:
-        return (first, at + 1) if first < 128 else _varint(data, at)
-    if wire == _DELIMITED:
-        size, at = (first, at + 1) if first < 128 else _varint(data, at)
-        if size >= 1 << 63:
-            raise DecodeError("proto: negative length found during unmarshaling")
-    else:
-        size = 8 if wire == _FIXED64 else 4
+    """Returns a value, a number or bytes, and its end."""
+    size = _SIZES.get(wire, 0)
+    if not size:
+        size, at = _varint(data, at)
+        if wire == _VARINT:
+            return size, at
     if at + size > len(data):
-        raise DecodeError("unexpected EOF")
+        raise _too_long(size)
     return data[at : at + size], at + size
 
 
@@ -148,9 +276,9 @@ def _skip(data: bytes, at: int, wire: int) -> int:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        if at >= len(data):
-            raise DecodeError("unexpected EOF")
         if shift > 63:
+            if at >= len(data):
+                raise DecodeError("unexpected EOF")
             raise DecodeError("proto: integer overflow")
         byte = data[at]
         value |= (byte & 0x7F) << shift
@@ -172,187 +300,93 @@ def _go_name(json_name: str, kind: str) -> str:
     return name[0].upper() + name[1:]
 
 
-# ---------------------------------------------------------------------- messages
+# ------------------------------------------------------------------------ fields
 
 
-def _message(data: bytes, name: str, messages: Messages, depth: int, fields: Object) -> Any:
-    special = _SPECIAL.get(name)
-    if special is None:
-        return _plain(data, name, messages, depth, fields)
-    return special(_plain(data, name, messages, depth, {}, keep_zeros=True), data)
+def _unused(obj: Object, value: Any, depth: int) -> None:
+    """A text is put into the object where it is read, since most fields are texts."""
 
 
-def _plain(
-    data: bytes, name: str, messages: Messages, depth: int, fields: Object, *, keep_zeros: bool = False
-) -> Object:
-    """A message by its table, put into `fields`: a field that comes twice is merged, as protobuf has it."""
-    if depth > MAX_DEPTH:
-        raise DecodeError("the message is nested too deeply")
-    short = _TIMESTAMPS.get(name) or name.rpartition(".")[2]
-    for (json_name, kind, label), value in _fields(data, messages[name], short):
-        scalar = _SCALARS.get(kind)
-        if label == "map":
-            within, start, end = value
-            key, item = _map_entry(within, start, end, kind, messages, depth)
-            fields.setdefault(json_name, {})[key] = item
-        elif label == "repeated":
-            item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, {})
-            fields.setdefault(json_name, []).append(item)
-        elif not json_name:
-            _plain(value, kind, messages, depth + 1, fields)
+def _scalar(name: str, convert: Callable[[Any], Any], *, is_kept: bool) -> _Put:
+    def put(obj: Object, value: Any, depth: int) -> None:
+        item = convert(value)
+        if item or is_kept:
+            obj[name] = item
+        elif name in obj:
+            del obj[name]  # a zero by value
+
+    return put
+
+
+def _nested(name: str, read: _Read, *, is_kept: bool) -> _Put:
+    def put(obj: Object, value: bytes, depth: int) -> None:
+        item = read(value, depth + 1, obj.get(name) or {})
+        if item or value or is_kept:
+            obj[name] = item
         else:
-            if scalar and not value and not (label or keep_zeros):
-                fields.pop(json_name, None)  # a zero by value
-                continue
-            before = fields.get(json_name)
-            into = before if isinstance(before, dict) else {}
-            item = scalar(value) if scalar else _message(value, kind, messages, depth + 1, into)
-            if label or item or keep_zeros or (not scalar and (item == "" or (value and item is not None))):
-                fields[json_name] = item
+            obj.pop(name, None)
+
+    return put
+
+
+def _shaped(name: str, read: _Read, *, is_kept: bool) -> _Put:
+    """The function that puts in a message with a JSON form of its own."""
+
+    def put(obj: Object, value: bytes, depth: int) -> None:
+        item = read(value, depth + 1, None)
+        if item or is_kept or item == "" or (value and item is not None):
+            obj[name] = item
+        else:
+            obj.pop(name, None)
+
+    return put
+
+
+def _item(name: str, read: _Read) -> _Put:
+    def put(obj: Object, value: Any, depth: int) -> None:
+        item = read(value, depth + 1, {})
+        items = obj.get(name)
+        if items is None:
+            obj[name] = [item]
+        else:
+            items.append(item)
+
+    return put
+
+
+def _fixed(put: _Put) -> _Put:
+    def put_apart(obj: Object, data: bytes, at: int, depth: int) -> int:
+        value, end = _read(data, at, _FIXED64)
+        put(obj, value, depth)
+        return end
+
+    return put_apart
+
+
+def _map(name: str, read: _Read, *, wire: int) -> _Put:
+    """Entries are read as what they must be whatever their tags say; gogo lets them go on behind the entry's end."""
+    empty: Any = 0 if wire == _VARINT else b""
+
+    def put_apart(obj: Object, data: bytes, at: int, depth: int) -> int:
+        size, at = _varint(data, at)
+        end = after = at + size
+        if end > len(data):
+            raise _too_long(size)
+        key, item = b"", empty
+        while at < end:
+            tag, at = _varint(data, at)
+            if tag >> 3 == 1:
+                key, at = _read(data, at, _DELIMITED)
+            elif tag >> 3 == 2:
+                item, at = _read(data, at, wire)
             else:
-                fields.pop(json_name, None)
-    return fields
+                at = _skip(data, at, tag & 7)
+                if at > end:
+                    raise DecodeError("unexpected EOF")
+        obj.setdefault(name, {})[text(key)] = read(item, depth + 1, {})
+        return after
+
+    return put_apart
 
 
-def _map_entry(data: bytes, at: int, end: int, kind: str, messages: Messages, depth: int) -> tuple[str, Any]:
-    """A key and its value, read as what they must be whatever the tags say; gogo lets them go on behind the entry's end."""
-    scalar = _SCALARS.get(kind)
-    wire = _WIRES.get(kind, _DELIMITED)
-    key, item = b"", 0 if wire == _VARINT else b""
-    while at < end:
-        tag, at = _varint(data, at)
-        if tag >> 3 == 1:
-            key, at = _read(data, at, _DELIMITED)
-        elif tag >> 3 == 2:
-            item, at = _read(data, at, wire)
-        else:
-            at = _skip(data, at, tag & 7)
-            if at > end:
-                raise DecodeError("unexpected EOF")
-    return _text(key), scalar(item) if scalar else _message(bytes(item), kind, messages, depth + 1, {})
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _signed32(value: int) -> int:
-    low = value & 0xFFFFFFFF
-    return low - (1 << 32) if low >= 1 << 31 else low
-
-
-def _real(form: str) -> Callable[[bytes], float]:
-    unpack = struct.Struct(form).unpack
-
-    def read(value: bytes) -> float:
-        number: float = unpack(value)[0]
-        return int(number) if number.is_integer() else number
-
-    return read
-
-
-_SCALARS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "string": _text,
-    "bytes": lambda value: b64encode(value).decode(),
-    "bool": bool,
-    "int32": _signed32,
-    "int64": _signed,
-    "uint32": _signed,
-    "uint64": _signed,
-    "double": _real("<d"),
-    "float": _real("<f"),
-}
-# How scalars are written; everything else is delimited.
-_WIRES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("bool", "int32", "int64", "uint32", "uint64"), _VARINT),
-    "double": _FIXED64,
-    "float": _FIXED32,
-}
-
-
-# ------------------------------- messages with a JSON form of their own, from their fields and bytes
-
-
-def _time(fields: Object, data: bytes) -> str | None:
-    """Go's zero time is written as an empty message, and is null in JSON."""
-    return f"{_clock(fields)}Z" if data else None
-
-
-def _micro_time(fields: Object, data: bytes) -> str | None:
-    return f"{_clock(fields)}.{fields.get('nanos', 0) // 1000 % 10**6:06d}Z" if data else None
-
-
-def _clock(fields: Object) -> str:
-    """`2026-01-02T15:04:05`, of a Timestamp's seconds."""
-    try:
-        return rfc3339(fields.get("seconds", 0)).removesuffix("Z")
-    except (ValueError, OverflowError, OSError):
-        raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
-
-
-def _duration(fields: Object, data: bytes) -> str:
-    """Go's time.Duration text, from nanoseconds."""
-    nanoseconds = fields.get("duration", 0)
-    seconds, rest = divmod(abs(nanoseconds), 10**9)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    hours, minutes = seconds // 3600, seconds // 60 % 60
-    text = f"{seconds % 60}{fraction}s"
-    if seconds >= 60:
-        text = f"{minutes}m{text}"
-    if hours:
-        text = f"{hours}h{text}"
-    return f"-{text}" if nanoseconds < 0 else text
-
-
-def _quantity(fields: Object, data: bytes) -> str:
-    text: str = fields.get("string", "0")
-    return text
-
-
-def _int_or_string(fields: Object, data: bytes) -> int | str:
-    value: int | str = fields.get("strVal", "") if fields.get("type") == 1 else fields.get("intVal", 0)
-    return value
-
-
-def _owned_fields(fields: Object, data: bytes) -> Any:
-    """Returns a manager's fields; a text that isn't JSON becomes an empty list, which later steps refuse or ignore."""
-    try:
-        return _raw_json(fields, data)
-    except ValueError:
-        return []
-
-
-def _raw_json(fields: Object, data: bytes) -> Any:
-    raw = b64decode(next(iter(fields.values()), ""))
-    return json.decode(raw) if raw else None
-
-
-def _items(fields: Object, data: bytes) -> list[str]:
-    return list(fields.get("items", ()))
-
-
-def _schema_or(alternative: str, absent: Any) -> Callable[[Object, bytes], Any]:
-    """A JSON schema where there is one."""
-    return lambda fields, data: fields["schema"] if "schema" in fields else fields.get(alternative, absent)
-
-
-_TIMESTAMPS: Final = {_META + "Time": "Timestamp", _META + "MicroTime": "Timestamp"}
-_SPECIAL: Final[Mapping[str, Callable[[Object, bytes], Any]]] = {
-    _META + "Time": _time,
-    _META + "MicroTime": _micro_time,
-    _META + "Duration": _duration,
-    _META + "FieldsV1": _owned_fields,
-    _META + "Verbs": _items,
-    "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
-    "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
-    "k8s.io.apimachinery.pkg.runtime.RawExtension": _raw_json,
-    **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
-    _CRD + "JSON": _raw_json,
-    _CRD + "JSONSchemaPropsOrBool": _schema_or("allows", False),
-    _CRD + "JSONSchemaPropsOrArray": _schema_or("jSONSchemas", []),
-    _CRD + "JSONSchemaPropsOrStringArray": _schema_or("property", []),
-}
+_unwrap: Final = Decoder(_ENVELOPE).message("Unknown")

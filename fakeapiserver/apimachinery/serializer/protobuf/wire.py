@@ -16,6 +16,10 @@ _BYTES: Final = tuple(bytes([byte]) for byte in range(256))
 _MASK: Final = (1 << 64) - 1
 
 
+class DecodeError(ValueError):
+    """Bytes that are no message; the text is for a 400."""
+
+
 def varint(value: int) -> bytes:
     """Seven bits a byte; a negative number as its 64-bit complement."""
     if 0 <= value < 128:

@@ -273,9 +273,21 @@ export class Recording {
     return state && state.op !== "base" ? state.at : 0;
   }
 
+  // The cluster's time at a real time: that of the last request until then.
+  timeAt(at) {
+    const index = bisect(this.requests, at, atOf) - 1;
+    return this.requests[index]?.time ?? this.start?.time ?? null;
+  }
+
   // The last revision that was written until a real time.
   revisionAt(at) {
     const state = this.states[bisect(this.states, at, (each) => (each.op === "base" ? 0 : each.at)) - 1];
+    return Math.max(state?.rev ?? this.oldest, this.oldest);
+  }
+
+  // The last revision that was written until a time of the cluster's clock, as far as that clock has only gone forward.
+  revisionAtTime(time) {
+    const state = this.states[bisect(this.states, time, (each) => (each.op === "base" ? 0 : each.time)) - 1];
     return Math.max(state?.rev ?? this.oldest, this.oldest);
   }
 

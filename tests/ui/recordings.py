@@ -6,14 +6,14 @@ from typing import Any, Final
 
 BEGAN: Final = 1_780_000_000.0
 KINDS: Final = (
-    ("namespaces", "", "v1", "Namespace", False),
-    ("configmaps", "", "v1", "ConfigMap", True),
-    ("pods", "", "v1", "Pod", True),
-    ("deployments.apps", "apps", "v1", "Deployment", True),
-    ("replicasets.apps", "apps", "v1", "ReplicaSet", True),
+    ("namespaces", "", "v1", "Namespace", False, ("ns",)),
+    ("configmaps", "", "v1", "ConfigMap", True, ("cm",)),
+    ("pods", "", "v1", "Pod", True, ("po",)),
+    ("deployments.apps", "apps", "v1", "Deployment", True, ("deploy",)),
+    ("replicasets.apps", "apps", "v1", "ReplicaSet", True, ("rs",)),
 )
 _API_VERSIONS: Final = {r: f"{group}/{version}" if group else version for r, group, version, *_ in KINDS}
-_KIND_NAMES: Final = {r: kind for r, _, _, kind, _ in KINDS}
+_KIND_NAMES: Final = {r: kind for r, _, _, kind, *_ in KINDS}
 
 
 class Recorder:
@@ -47,9 +47,9 @@ class Recorder:
                 "resource": r.split(".")[0],
                 "kind": kind,
                 "namespaced": namespaced,
-                "short": [],
+                "short": list(short),
             }
-            for r, group, version, kind, namespaced in KINDS
+            for r, group, version, kind, namespaced, short in KINDS
         ]
         self._add("kinds", kinds=kinds)
 

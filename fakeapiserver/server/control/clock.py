@@ -25,6 +25,7 @@ class Time(BaseModel):
 
     now: str = Field(description="RFC 3339")
     stopped: bool
+    next_due: float | None = Field(default=None, description="Seconds until something is due; null if nothing waits")
 
 
 class TimeChange(Body):
@@ -50,7 +51,7 @@ def router(server: Controlled) -> APIRouter:
         return server.clock
 
     def time_now() -> Time:
-        return Time(now=rfc3339(clock().now()), stopped=clock().stopped)
+        return Time(now=rfc3339(clock().now()), stopped=clock().stopped, next_due=clock().next_due)
 
     @routes.get("/clock")
     async def get_clock() -> Time:

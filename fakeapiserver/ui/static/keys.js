@@ -24,6 +24,7 @@ const HELP = [
     ["+ and −, wheel", "zoom"],
     ["Shift ← →, drag", "move"],
     ["0", "show everything"],
+    ["z", "zoom to the selected mark, its causes and effects"],
     ["m", "show the moment of the mark in all views"],
     ["[ and ]", "compare from here, to here"],
     ["Shift drag", "compare two moments"],

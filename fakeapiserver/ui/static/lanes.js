@@ -149,12 +149,14 @@ export class Lanes {
     return this.settings.axis === "real" ? start + (record.ms ?? 0) / 1000 : start;
   }
 
-  #lane(groupId, id, title) {
+  // `title` and `about`, the longer one: functions.
+  #lane(groupId, id, title, about = title) {
     const group = this.groups.get(groupId);
     if (!this.#open.has(groupId)) return group.all;
     let lane = group.lanes.get(id);
     if (!lane) {
       lane = new Lane(groupId, id, title());
+      lane.about = about();
       group.lanes.set(id, lane);
     }
     return lane;
@@ -220,8 +222,8 @@ export class Lanes {
   }
 
   #objectLanes(state) {
-    const lanes = this.passes(state) ? [this.#lane("objects", state.uid, () => this.title(state))] : [];
-    if (this.related.has(state.uid)) lanes.push(this.#lane("related", state.uid, () => this.title(state)));
+    const lanes = this.passes(state) ? [this.#objectLane("objects", state)] : [];
+    if (this.related.has(state.uid)) lanes.push(this.#objectLane("related", state));
     return lanes;
   }
 
@@ -232,8 +234,9 @@ export class Lanes {
     }
   }
 
-  title({ r, ns, name }) {
-    return `${this.recording.kind(r).resource}/${ns ? `${ns}/` : ""}${name}`;
+  #objectLane(group, { uid, r, ns, name }) {
+    const kind = this.recording.kind(r);
+    return this.#lane(group, uid, () => `${kind.short?.[0] ?? kind.resource}/${name}`, () => `${kind.kind} ${ns ? `${ns}/` : ""}${name}`);
   }
 
   #watchLane(request) {
@@ -245,7 +248,7 @@ export class Lanes {
   laneOf(record) {
     if (record.t === "request") return this.#lane(record.bundled ? "bundled" : "clients", record.client, () => record.client || "unknown");
     if (record.t === "state") {
-      return this.#lane(this.related.has(record.uid) ? "related" : "objects", record.uid, () => this.title(record));
+      return this.#objectLane(this.related.has(record.uid) ? "related" : "objects", record);
     }
     if (record.t === "delivery") {
       const watch = this.recording.watches.get(record.seq);

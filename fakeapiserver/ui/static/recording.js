@@ -35,6 +35,7 @@ function pushTo(map, key, item) {
 
 export class Recording {
   #listeners = new Set();
+  #resumed = false; // the stream goes on after a pause; base states then say that what was missed is forgotten
   #readers = {
     start: (record) => this.#begin(record),
     kinds: (record) => {
@@ -91,6 +92,7 @@ export class Recording {
     this.writes = new Map(); // seq -> states
     this.reactions = new Map(); // revision -> reconciles
     this.actions = new Map(); // reconcile id -> requests
+    this.repeats = new Map(); // reconcile id -> the reconciles that it asked for
     this.histories = new Map(); // uid -> states
     this.uidsOf = new Map(); // r -> set of uids
     this.names = new Map(); // r/ns/name -> uids
@@ -114,19 +116,24 @@ export class Recording {
   }
 
   #begin(record) {
-    if (this.start && this.start.began !== record.began) {
-      const generation = this.generation + 1;
-      this.#reset(); // another server, or another recording of it
-      this.generation = generation;
-    }
+    if (this.start && this.start.began !== record.began) this.#beginAgain(); // another server
+    else this.#resumed = this.states.length > 0;
     this.start = record;
     this.controllers = { ...record.controllers };
     this.oldest = Math.max(this.oldest, record.revision);
     this.revision = Math.max(this.revision, record.revision);
   }
 
+  #beginAgain() {
+    const { start, kinds, controllers, oldest, generation } = this;
+    this.#reset();
+    Object.assign(this, { start, kinds, controllers, oldest, revision: oldest, generation: generation + 1 });
+  }
+
   #addState(state) {
     const since = state.op === "base" ? Math.min(state.rev, this.oldest) : state.rev;
+    if (state.op === "base" && this.#resumed) this.#beginAgain();
+    this.#resumed = false;
     const history = this.histories.get(state.uid);
     const existed = history !== undefined && history[history.length - 1].op !== "delete";
     if (history) insertSorted(history, state, revOf);
@@ -176,7 +183,8 @@ export class Recording {
   #addReconcile(reconcile) {
     insertSorted(this.reconciles, reconcile, atOf);
     this.reconcileOf.set(reconcile.id, reconcile);
-    for (const rev of reconcile.causes ?? NO_ITEMS) pushTo(this.reactions, rev, reconcile);
+    for (const rev of reconcile.causes) pushTo(this.reactions, rev, reconcile);
+    if (reconcile.after) pushTo(this.repeats, reconcile.after, reconcile);
   }
 
   #addFault(record) {
@@ -369,12 +377,12 @@ export class Recording {
     return changes.reverse();
   }
 
-  // What led directly to a record: a request or a state (its request, its reconcile), a reconcile (the states that caused it).
+  // What led directly to a record: a request to a state, a reconcile to a request, states and an earlier reconcile to a reconcile.
   // Returns records.
   causesOf(record) {
     if (record.t === "state") return [this.request(record.by)].filter(Boolean);
     if (record.t === "request") return [this.reconcile(record.reconcile)].filter(Boolean);
-    if (record.t === "reconcile") return (record.causes ?? NO_ITEMS).map((rev) => this.state(rev)).filter(Boolean);
+    if (record.t === "reconcile") return [this.reconcile(record.after), ...record.causes.map((rev) => this.state(rev))].filter(Boolean);
     if (record.t === "delivery") return record.rev.map((rev) => this.state(rev)).filter(Boolean);
     return [];
   }
@@ -385,7 +393,7 @@ export class Recording {
     if (record.t === "state") {
       return [...(this.deliveries.get(record.rev) ?? NO_ITEMS), ...(this.reactions.get(record.rev) ?? NO_ITEMS)];
     }
-    if (record.t === "reconcile") return this.actions.get(record.id) ?? NO_ITEMS;
+    if (record.t === "reconcile") return [...(this.actions.get(record.id) ?? NO_ITEMS), ...(this.repeats.get(record.id) ?? NO_ITEMS)];
     return [];
   }
 

@@ -25,7 +25,7 @@ export class Scale {
   extend(first, last) {
     this.first = Number.isFinite(first) ? first : 0;
     this.last = Number.isFinite(last) ? Math.max(last, this.first) : this.first;
-    const whole = Math.max((this.last - this.first) * 1.04, 0.01);
+    const whole = this.#whole();
     if (this.mode === "fit") {
       this.from = this.first - whole * 0.015;
       this.to = this.from + whole;
@@ -44,7 +44,11 @@ export class Scale {
   // Zooms by a factor (less than 1 shows less), keeping what is at `x`.
   zoom(factor, x = this.width / 2) {
     const anchor = this.value(x);
-    const window = Math.min(Math.max((this.to - this.from) * factor, NARROWEST_WINDOW), Math.max((this.last - this.first) * 3, 0.1));
+    const window = Math.max((this.to - this.from) * factor, NARROWEST_WINDOW);
+    if (window > this.#whole()) {
+      this.fit();
+      return;
+    }
     const ratio = window / (this.to - this.from);
     this.from = anchor - (anchor - this.from) * ratio;
     this.to = this.from + window;
@@ -53,9 +57,21 @@ export class Scale {
 
   pan(pixels) {
     const distance = (pixels / this.width) * (this.to - this.from);
-    this.from += distance;
-    this.to += distance;
+    // at least a part of what there is stays in view
+    const window = this.to - this.from;
+    this.from = Math.min(Math.max(this.from + distance, this.first - window * 0.9), this.last - window * 0.1);
+    this.to = this.from + window;
     this.#keepMode();
+  }
+
+  #whole() {
+    return Math.max((this.last - this.first) * 1.04, 0.01);
+  }
+
+  // Shows a part of the axis with some room around it.
+  show(start, end) {
+    const room = Math.max((end - start) * 0.1, 1e-4);
+    [this.from, this.to, this.mode] = [start - room, end + room, "free"];
   }
 
   // Moves so that a value is visible.

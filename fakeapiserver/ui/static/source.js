@@ -6,6 +6,26 @@ const KEPT_STATES = 4000;
 // The server doesn't know who asks: the page then shows how to log in.
 export class LoggedOut extends Error {}
 
+// After a restore, a state is found under the revision that wrote it at first: `of` of its record.
+class Origins {
+  #of = new Map(); // revision -> the revision under which its state is found
+
+  note(records) {
+    for (const record of records) if (record.t === "state" && record.of) this.#of.set(record.rev, record.of);
+  }
+
+  // Calls `find` with the revisions under which states are found, and returns its answer by the revisions that were asked for.
+  async states(revisions, find) {
+    const found = await find(revisions.map((revision) => this.#of.get(revision) ?? revision));
+    const states = new Map();
+    for (const revision of revisions) {
+      const state = found.get(this.#of.get(revision) ?? revision);
+      if (state) states.set(revision, state);
+    }
+    return states;
+  }
+}
+
 export async function openSource() {
   const embedded = document.getElementById("recording");
   if (embedded && embedded.textContent.trim()) return new EmbeddedSource(JSON.parse(embedded.textContent));
@@ -13,6 +33,7 @@ export async function openSource() {
 }
 
 class EmbeddedSource {
+  #origins = new Origins();
   canAct = false;
 
   constructor(recording) {
@@ -22,17 +43,16 @@ class EmbeddedSource {
   }
 
   follow(onRecords) {
-    onRecords(this.recording.records ?? []);
+    const records = this.recording.records ?? [];
+    this.#origins.note(records);
+    onRecords(records);
     return () => {};
   }
 
   async states(revisions) {
-    const states = new Map();
-    for (const revision of revisions) {
-      const state = this.recording.states?.[revision];
-      if (state) states.set(revision, state);
-    }
-    return states;
+    const kept = this.recording.states ?? {};
+    return this.#origins.states([...revisions], (originals) => (
+      new Map(originals.filter((revision) => kept[revision]).map((revision) => [revision, kept[revision]]))));
   }
 
   columns(r) {
@@ -52,6 +72,7 @@ class LiveSource {
   canAct = true;
   title = "";
   failure = "";
+  #origins = new Origins();
   #kept = new Map(); // revision -> {object, cells}, the least recently used first
   #asked = new Map(); // "revision objects cells" -> promise
   #columns = {};
@@ -76,6 +97,7 @@ class LiveSource {
         pause = 250;
         for await (const records of batches(answer.body)) {
           cursor = Math.max(cursor, records[records.length - 1].n ?? cursor);
+          this.#origins.note(records);
           onRecords(records);
         }
       } catch (error) {
@@ -91,8 +113,12 @@ class LiveSource {
     }
   }
 
-  // Returns Map(revision -> {object, cells}); forgotten revisions are missing. Requests of one frame are sent together.
-  async states(revisions, { objects = true, cells = false } = {}) {
+  // Returns Map(revision -> {object, cells}); forgotten revisions are missing.
+  async states(revisions, parts = {}) {
+    return this.#origins.states([...revisions], (originals) => this.#found(originals, parts));
+  }
+
+  async #found(revisions, { objects = true, cells = false }) {
     const states = new Map();
     const missing = [];
     for (const revision of new Set(revisions)) {

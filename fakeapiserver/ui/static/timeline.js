@@ -33,11 +33,12 @@ class Timeline {
     this.inner = h("div", { class: "inner" }, this.labels, this.canvas);
     this.scroller = h("div", { class: "lanes" }, this.inner);
     this.status = h("p", { class: "status" });
+    this.closer = h("button", { class: "button small", title: "Show the selected mark, its causes and effects (z)", on: { click: () => this.zoomToJoins() } }, "Zoom to it");
     this.spoken = h("p", { class: "sr", "aria-live": "polite" });
     this.tip = h("div", { class: "tip", role: "tooltip", hidden: true });
     this.tools = mountTools(app, this);
     this.element = container.appendChild(h("div", { class: "timeline" }, this.tools.element, this.scroller,
-      h("div", { class: "foot" }, this.status, legend()), this.spoken, this.tip));
+      h("div", { class: "foot" }, this.status, this.closer, legend()), this.spoken, this.tip));
     this.context = this.canvas.getContext("2d");
     this.colours = paletteOf(this.element);
     const observer = new ResizeObserver(() => this.#resize());
@@ -100,7 +101,7 @@ class Timeline {
   #label(row) {
     const style = { top: `${AXIS_HEIGHT + row.y}px`, height: `${ROW_HEIGHT}px` };
     if (row.more) return h("div", { class: "label muted", style }, `${row.more.toLocaleString("en")} more: filter to see them`);
-    if (!row.isHeader) return h("div", { class: "label", style, title: row.lane.title }, h("span", {}, row.lane.title));
+    if (!row.isHeader) return h("div", { class: "label", style, title: row.lane.about }, h("span", {}, row.lane.title));
     return h("button", {
       class: "label group", style, "aria-expanded": String(row.isOpen), on: { click: () => this.toggle(row.group.id) },
     }, h("span", { class: "arrow", "aria-hidden": "true" }, row.isOpen ? "▾" : "▸"), row.group.title,
@@ -217,6 +218,14 @@ class Timeline {
     }
     this.status.textContent = this.selected ? `${sentenceOf(recording, this.selected)}. ${this.joinsText()}` : "";
     this.element.classList.toggle("chosen", this.selected !== null);
+  }
+
+  zoomToJoins() {
+    if (!this.joins) return;
+    const spots = [...this.joins.records].map((record) => this.place(record)).filter(Boolean);
+    if (!spots.length) return;
+    this.scale.show(Math.min(...spots.map((spot) => spot.start)), Math.max(...spots.map((spot) => spot.end)));
+    this.draw();
   }
 
   joinsText() {

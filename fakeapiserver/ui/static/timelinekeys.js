@@ -104,6 +104,7 @@ export function listenToKeys(timeline) {
       scale.fit();
       timeline.draw();
     },
+    z: () => timeline.zoomToJoins(),
     m: () => setMoment(app, momentOfFocus()),
     "[": () => {
       timeline.rangeStart = momentOfFocus();

@@ -77,8 +77,6 @@ class EtcdStorage(MemoryStorage):
         self._timeout = timeout
         self._cache = WatchCache(client, values, self._mvcc, self._hub, prefix)
         self._leases = Leases(client, time.monotonic)
-        # Whether the copy can be waited for; else consistent lists are read from etcd.
-        self._trusts_progress = True
 
     @classmethod
     async def opened(cls, client: Client, values: Values, prefix: str = ROOT, timeout: float = TIMEOUT) -> Self:
@@ -89,7 +87,7 @@ class EtcdStorage(MemoryStorage):
 
     async def open(self) -> None:
         """Reads everything, and follows etcd from then on. Raises EtcdError."""
-        self._trusts_progress = can_trust_progress((await self._client.status(_OPEN_TIMEOUT)).version)
+        self._cache.trusts_progress = can_trust_progress((await self._client.status(_OPEN_TIMEOUT)).version)
         await self._cache.open()
         self._client.is_patient = True
 
@@ -214,7 +212,7 @@ class EtcdStorage(MemoryStorage):
         if not query.revision and minimum is not None and await self._has(minimum):
             self._cache.check_readable(prefix, query.start)
             return self._mvcc.range(prefix, query)
-        if not query.revision and not self._trusts_progress:
+        if not self._cache.trusts_progress and not 0 < query.revision <= self.revision:
             return await self._listed(prefix, query)
         try:
             await self._wait_for(query.revision or await self._newest())
@@ -232,9 +230,9 @@ class EtcdStorage(MemoryStorage):
         """Reports whether the copy is as new as that, once it has been waited for. Raises ResourceVersionTooLarge."""
         if minimum <= self.revision:
             return True
-        if self._trusts_progress:
+        if self._cache.trusts_progress:
             await self._wait_for(minimum)
-        return self._trusts_progress
+        return self._cache.trusts_progress
 
     async def _newest(self) -> int:
         """etcd's newest revision."""
@@ -249,14 +247,16 @@ class EtcdStorage(MemoryStorage):
             await self._cache.reached(revision, self._timeout)
 
     async def _listed(self, prefix: str, query: ListQuery) -> ListResult:
-        """The list as etcd has it, for revisions that the copy doesn't have (any more)."""
+        """The list as etcd has it, for revisions that the copy doesn't have. Raises Compacted, ResourceVersionTooLarge."""
         start, end = self._cache.key_in_etcd(max(prefix, query.start)), prefix_end(self._cache.key_in_etcd(prefix))
         try:
             response = await self._client.range(RangeRequest(start, end, revision=query.revision))
         except RevisionCompacted:
             raise Compacted(self._mvcc.compacted) from None
         except FutureRevision:
-            raise ResourceVersionTooLarge(self.revision) from None
+            raise ResourceVersionTooLarge(await self._newest()) from None
+        if (query.minimum_revision or 0) > response.header.revision:
+            raise ResourceVersionTooLarge(response.header.revision)
         objects = {stored.key: stored for stored in map(self._cache.read, response.kvs) if stored is not None}
         return page([*objects], objects, query.revision or response.header.revision, query)
 
@@ -264,10 +264,13 @@ class EtcdStorage(MemoryStorage):
 
     async def compact(self, revision: int) -> None:
         """Forgets the history up to `revision`, here and in etcd. Raises ResourceVersionTooLarge if `revision` doesn't exist yet."""
-        await self._wait_for(revision)
+        if self._cache.trusts_progress:
+            await self._wait_for(revision)
+        elif revision > (newest := await self._newest()):
+            raise ResourceVersionTooLarge(newest)
         with suppress(RevisionCompacted):
             await self._client.compact(revision)
-        self._mvcc.compact(revision)
+        self._mvcc.compact(min(revision, self.revision))
 
     async def restore(self, snapshot: Snapshot, least: int = 0) -> None:
         """Brings a state back by writes, and ends open watches, as other backends do. etcd's revision can't be raised to `least`."""

@@ -46,6 +46,20 @@ def test_etcd(check: suite.Check, shared_etcd: EtcdProcess, prefix: str) -> None
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("check", suite.checks(), ids=lambda check: check.__name__)
+def test_etcd_without_trust_in_progress(
+    check: suite.Check, shared_etcd: EtcdProcess, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An etcd whose notifications on demand run ahead of its events is never asked for one."""
+
+    async def refuse(stream: WatchStream) -> None:
+        pytest.fail("progress was requested")
+
+    monkeypatch.setattr("fakeapiserver.storage.etcd.storage.can_trust_progress", lambda version: False)
+    monkeypatch.setattr(WatchStream, "request_progress", refuse)
+    test_etcd(check, shared_etcd, prefix)
+
+
 class Servers:
     """Storages of several API servers on one etcd, which are finished in the end."""
 

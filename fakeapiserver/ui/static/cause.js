@@ -12,6 +12,11 @@ export function momentLink(revision, label) {
   return { label: label ?? `revision ${revision}`, ref: { moment: revision } };
 }
 
+// Part of a sentence that is a command or code.
+export function code(text) {
+  return { label: text, isCode: true };
+}
+
 // A sentence of texts and links: sentence`Pod ${objectLink("pods", "a", "web")} waits.`; arrays are listed, null is left out.
 export function sentence(strings, ...values) {
   const parts = [];
@@ -34,7 +39,7 @@ export function textOf(parts) {
 
 // One cause: {text, parts, links, because: [causes], fix: parts or null, quote: a message of another's or ""}.
 export function cause(parts, because = [], { fix = null, quote = "" } = {}) {
-  return { text: textOf(parts), parts, links: parts.filter((part) => typeof part !== "string"), because: because.filter(Boolean), fix, quote };
+  return { text: textOf(parts), parts, links: parts.filter((part) => part.ref), because: because.filter(Boolean), fix, quote };
 }
 
 // Joins parts as a list in a sentence: a, b and c; beyond `most`: a, b and 7 more.

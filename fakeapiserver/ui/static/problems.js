@@ -7,10 +7,10 @@ import { busyObjects, fightCause, fightsOver, idleCause, idleWrites, loopCause }
 import { whyObject } from "./whyobject.js";
 import { World } from "./world.js";
 
-const WORKLOADS = ["deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers", "jobs.batch"];
+const JUDGED_WORKLOADS = ["deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers", "jobs.batch"];
 const OTHERS = ["persistentvolumeclaims", "horizontalpodautoscalers.autoscaling", "services", "ingresses.networking.k8s.io", "nodes"];
 // Kinds whose conditions are of no interest here, or are judged by a rule above.
-const QUIET = new Set([...WORKLOADS, ...OTHERS, "pods", "events", "events.events.k8s.io", "leases.coordination.k8s.io", "namespaces", "cronjobs.batch",
+const QUIET = new Set([...JUDGED_WORKLOADS, ...OTHERS, "pods", "events", "events.events.k8s.io", "leases.coordination.k8s.io", "namespaces", "cronjobs.batch",
   "endpoints", "endpointslices.discovery.k8s.io", "configmaps", "secrets", "serviceaccounts", "poddisruptionbudgets.policy",
   "controllerrevisions.apps", "customresourcedefinitions.apiextensions.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
   "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
@@ -27,7 +27,7 @@ export async function problems(recording, source, moment = null) {
   const explained = new Set(); // uids whose dependents need no words of their own
   await addFights(world, found, explained);
   await addDeletions(world, found, explained);
-  for (const r of WORKLOADS) await addKind(world, r, found, explained, await suspects(world, r));
+  for (const r of JUDGED_WORKLOADS) await addKind(world, r, found, explained, await suspects(world, r));
   for (const r of customKinds(world)) await addKind(world, r, found, explained, world.heads(r).slice(0, MOST_LOADED));
   await addKind(world, "pods", found, explained, await suspects(world, "pods"));
   for (const r of OTHERS) await addKind(world, r, found, explained, world.heads(r).slice(0, MOST_LOADED));
@@ -96,7 +96,7 @@ function severityOf(r) {
 
 // Objects that nothing is wrong with at first sight; for the others the rules decide.
 function looksWrong(world, r, object) {
-  if (WORKLOADS.includes(r) || OTHERS.includes(r) || r === "pods") return true;
+  if (JUDGED_WORKLOADS.includes(r) || OTHERS.includes(r) || r === "pods") return true;
   const observed = object.status?.observedGeneration;
   return badConditions(object).length > 0 || (observed !== undefined && observed < object.metadata.generation) ||
     (world.isCustom(r) && object.spec !== undefined && object.status === undefined) || GOOD_PHASES.has(object.status?.phase) === false && object.status?.phase === "Failed";

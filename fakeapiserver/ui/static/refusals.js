@@ -4,14 +4,14 @@ import { cause, listed, numberOf, objectLink, requestLink, sentence } from "./ca
 
 // The causes of a refusal. `context`: {ns, client, user, r, verb, seq}, as far as they are known.
 export async function causesOfRefusal(world, message, context = {}) {
-  for (const [pattern, explain] of RULES) {
+  for (const [pattern, explain] of REFUSALS) {
     const match = pattern.exec(message);
     if (match) return [await explain(world, match, { ...context, message })].flat().filter(Boolean);
   }
   return [];
 }
 
-const RULES = [
+const REFUSALS = [
   [/exceeded quota: (.+)$/s, exceededQuota],
   [/failed quota: ([^:\s]+): must specify (.+)$/s, unspecifiedQuota],
   [/violates PodSecurity "([^"]+)": (.+)$/s, podSecurity],
@@ -35,8 +35,8 @@ async function exceededQuota(world, [, text], { ns }) {
     const [asks, has, may] = [requested, used, limited].map(pairs);
     const quota = ns === undefined ? null : world.head("resourcequotas", ns, name);
     const link = objectLink("resourcequotas", ns ?? "", name, `ResourceQuota ${name}`);
-    const limits = Object.keys(asks).map((key) => `${may[key]} of ${key}, of which ${has[key]} is used, and ${asks[key]} more is asked for`);
-    return cause(sentence`${quota ? link : `ResourceQuota ${name}`} allows ${listed(limits)}.`, [await whoSetQuota(world, quota)], {
+    const limits = Object.keys(asks).map((key) => `${key} to ${may[key]} (${has[key]} in use, ${asks[key]} more asked for)`);
+    return cause(sentence`${quota ? link : `ResourceQuota ${name}`} limits ${listed(limits)}.`, [await whoSetQuota(world, quota)], {
       fix: sentence`Raise ${Object.keys(asks).map((key) => `spec.hard["${key}"]`).join(", ")} of ${quota ? link : "the quota"}, or ask for less.`,
     });
   }));

@@ -1,6 +1,6 @@
 // Why an object that is being deleted still exists: its finalizers, and who should remove them.
 
-import { cause, listed, momentLink, numberOf, objectLink, requestLink, sentence } from "./cause.js";
+import { cause, code, listed, momentLink, numberOf, objectLink, requestLink, sentence } from "./cause.js";
 import { ago } from "./dom.js";
 import { conditionOf } from "./world.js";
 
@@ -41,8 +41,8 @@ async function whyFinalizer(world, r, object, finalizer) {
   if (known) return cause(sentence`It waits for the finalizer ${finalizer}.`, await known(world, object));
   const causes = [await whoAdded(world, head, finalizer), ...whoWatches(world, r, head), whoRemoves(world, r)];
   return cause(sentence`It waits for the finalizer ${finalizer}, which no client has removed.`, causes, {
-    fix: sentence`Run the controller that owns ${finalizer}; or, if its clean-up isn't needed, remove the finalizer: kubectl patch ${
-      r} ${object.metadata.name}${object.metadata.namespace ? ` -n ${object.metadata.namespace}` : ""} --type=json -p '[{"op": "remove", "path": "/metadata/finalizers"}]'`,
+    fix: sentence`Run the controller that owns ${finalizer}; or, if its clean-up isn't needed, remove the finalizer: ${code(`kubectl patch ${r} ${
+      object.metadata.name}${object.metadata.namespace ? ` -n ${object.metadata.namespace}` : ""} --type=json -p '[{"op": "remove", "path": "/metadata/finalizers"}]'`)}`,
   });
 }
 

@@ -9,14 +9,14 @@ import { whyWorkload } from "./whyworkloads.js";
 import { fightCause, fightsOver } from "./writers.js";
 import { cause, listed, sentence } from "./cause.js";
 
-const RULES = {
+const RULES_OF_KINDS = {
   pods: whyPod,
   services: whyService,
   persistentvolumeclaims: whyClaim,
   "ingresses.networking.k8s.io": whyIngress,
   "horizontalpodautoscalers.autoscaling": whyAutoscaler,
   "poddisruptionbudgets.policy": whyDisruptionBudget,
-  nodes: whyNode,
+  nodes: whyNodeItself,
 };
 
 const BY_WORKLOAD = new Set(["deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch"]);
@@ -28,7 +28,7 @@ export async function whyObject(world, r, object) {
     return [...await whyNotDeleted(world, r, object), head ? deletionAsked(world, head) : null].filter(Boolean);
   }
   if (BY_WORKLOAD.has(r)) return whyWorkload(world, r, object);
-  if (RULES[r]) return RULES[r](world, object);
+  if (RULES_OF_KINDS[r]) return RULES_OF_KINDS[r](world, object);
   const found = await whyCustom(world, r, object);
   return found.length ? [...found, ...await whyDependents(world, object)] : found;
 }
@@ -39,7 +39,7 @@ async function whyDependents(world, object) {
   const found = [];
   for (const [index, dependent] of (await world.load(heads)).entries()) {
     const { r, ns, name } = heads[index];
-    if (found.length === 3 || (!BY_WORKLOAD.has(r) && !RULES[r])) continue;
+    if (found.length === 3 || (!BY_WORKLOAD.has(r) && !RULES_OF_KINDS[r])) continue;
     const causes = await whyObject(world, r, dependent);
     if (causes.length) found.push(cause(sentence`${world.link(r, ns, name)}, which belongs to it, is not ready.`, causes));
   }
@@ -52,7 +52,7 @@ export async function whyWriters(world, head) {
   return [...fights.map((fight) => fightCause(world, head, fight)), whyOrphaned(world, head)].filter(Boolean);
 }
 
-function whyNode(world, node) {
+function whyNodeItself(world, node) {
   const found = [];
   const bad = (node.status?.conditions ?? []).filter((one) => (one.type === "Ready" ? one.status !== "True" : one.status === "True" && /Pressure|Unavailable/.test(one.type)));
   for (const one of bad) found.push(cause(sentence`The condition ${one.type} is ${one.status}${one.reason ? ` (${one.reason})` : ""}.`, [], { quote: one.message ?? "" }));

@@ -208,7 +208,7 @@ function isReady(pod) {
   return conditionOf(pod, "Ready")?.status === "True";
 }
 
-const WAITING = {
+const WAITING_REASONS = {
   ErrImagePull: "the image can't be pulled",
   ImagePullBackOff: "the image can't be pulled; the kubelet waits before the next attempt",
   InvalidImageName: "the image's name is invalid",
@@ -237,8 +237,8 @@ function whyContainer(pod, status, word, events) {
   const { waiting, terminated, running } = status.state ?? {};
   const spec = [...(pod.spec.containers ?? []), ...(pod.spec.initContainers ?? [])].find((one) => one.name === status.name);
   const last = status.lastState?.terminated;
-  if (waiting && WAITING[waiting.reason]) {
-    return cause(sentence`${word} ${status.name} (image ${spec?.image ?? status.image}) waits, because ${WAITING[waiting.reason]} (${waiting.reason}).`,
+  if (waiting && WAITING_REASONS[waiting.reason]) {
+    return cause(sentence`${word} ${status.name} (image ${spec?.image ?? status.image}) waits, because ${WAITING_REASONS[waiting.reason]} (${waiting.reason}).`,
       [last ? ended(last, status) : null], { quote: waiting.message ?? "" });
   }
   if (waiting && waiting.reason !== "PodInitializing" && waiting.reason !== "ContainerCreating") {

@@ -49,7 +49,7 @@ export function isBehind(object) {
 
 export async function whyWorkload(world, r, object) {
   const controller = controllerCause(world, r);
-  const rule = WORKLOADS[r];
+  const rule = WORKLOAD_RULES[r];
   const isFresh = object.status?.observedGeneration === undefined && r !== "jobs.batch" && r !== "cronjobs.batch";
   if (controller && (isBehind(object) || isFresh)) return [controller];
   const found = rule ? await rule(world, object) : [];
@@ -69,7 +69,7 @@ export function controllerCause(world, r) {
   return null;
 }
 
-const WORKLOADS = {
+const WORKLOAD_RULES = {
   "deployments.apps": whyDeployment,
   "replicasets.apps": whyReplicas,
   "replicationcontrollers": whyReplicas,

@@ -3,7 +3,7 @@
 import { objectLink } from "./cause.js";
 
 // Upper bound of objects that one question loads.
-const MOST_LOADED = 2000;
+const MOST_ASKED = 2000;
 
 export class World {
   #loaded = new Map(); // revision of a state -> object
@@ -50,7 +50,7 @@ export class World {
   }
 
   async all(r, ns = null) {
-    return this.load(this.heads(r, ns).slice(0, MOST_LOADED));
+    return this.load(this.heads(r, ns).slice(0, MOST_ASKED));
   }
 
   // The objects of heads in their order; those whose state is forgotten are left out.

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/admission/interfaces.go.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
@@ -191,6 +191,8 @@ class Initializer(Struct, frozen=True):
     instruments: Instruments = field(default_factory=Instruments)
     # Connections to webhooks, for the next call.
     connections: "WebhookConnections | None" = None
+    # Waits until what other servers had written by now is known; None: there are no others.
+    catch_up: Callable[[], Awaitable[None]] | None = None
     chance: Chance = UNSEEDED
 
 

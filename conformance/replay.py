@@ -36,8 +36,8 @@ class Score:
         return 100 * self.equal / self.total if self.total else 100.0
 
 
-def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
-    """Every scenario against a server; areas in order."""
+def replay(client: Client, areas: Sequence[str] = (), *, patient: bool = False) -> dict[str, Score]:
+    """Every scenario against a server; areas in order. `patient`: as `run`."""
     scores: dict[str, Score] = {}
     for area, path in scenarios(areas):
         if client.credentials is None and needs_credentials(area):
@@ -48,7 +48,9 @@ def replay(client: Client, areas: Sequence[str] = ()) -> dict[str, Score]:
         scenario = recordings.scenario(path.read_text())
         requests = scenario["requests"]
         expected = recorded(path)
-        for i, (request, want, got) in enumerate(zip(requests, expected, run(path, client), strict=True)):
+        for i, (request, want, got) in enumerate(
+            zip(requests, expected, run(path, client, patient=patient), strict=True)
+        ):
             score.total += 1
             found = difference(want, got) or (answer_disorder(want, got) if scenario.get("keyOrder") else "")
             score.equal += not found

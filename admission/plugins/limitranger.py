@@ -23,28 +23,28 @@ class LimitRanger(Handler):
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource == PODS:
-            for limits in self._limits(attributes):
+            for limits in await self._limits(attributes):
                 _complete(attributes.object or {}, limits)
 
     async def validate(self, attributes: Attributes) -> None:
         spec: Object = (attributes.object or {}).get("spec") or {}
         check = _pod_problems if attributes.resource.group_resource == PODS else _claim_problems
-        for limits in self._limits(attributes):
+        for limits in await self._limits(attributes):
             problems = list(dict.fromkeys(problem for limit in limits for problem in check(limit, spec)))
             if problems:
                 raise forbidden(attributes, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    def _limits(self, attributes: Attributes) -> Iterator[list[Object]]:
-        """Yields the limits of each LimitRange for the write. A running pod's resources change only by its resize."""
+    async def _limits(self, attributes: Attributes) -> list[list[Object]]:
+        """Returns the limits of each LimitRange for the write. A running pod's resources change only by its resize."""
         is_pod = attributes.resource.group_resource == PODS
         if attributes.subresource not in (("", "resize") if is_pod else ("",)):
-            return
+            return []
         if attributes.operation == "UPDATE":
             unchanging = is_pod and not attributes.subresource
             if unchanging or (attributes.old_object is not None and is_terminating(attributes.old_object)):
-                return
-        for limit_range in self.initializer.getter.list("limitranges", attributes.namespace):
-            yield limit_range["spec"].get("limits") or []
+                return []
+        limit_ranges = await self.look_for("limitranges", attributes.namespace)
+        return [limit_range["spec"].get("limits") or [] for limit_range in limit_ranges]
 
 
 # ---------------------------------------------------------------- defaults

@@ -14,5 +14,5 @@ class NamespaceExists(Handler):
         name = attributes.namespace
         if not name or attributes.kind.group_kind == ("", "Namespace"):
             return
-        if self.initializer.getter.get("namespaces", "", name) is None:
+        if await self.look_up("namespaces", "", name) is None:
             raise new_not_found(GroupResource("", "namespaces"), name)

@@ -29,7 +29,7 @@ class NamespaceLifecycle(Handler):
             return
         if not name or operation == "DELETE" or attributes.resource.group_resource == _ACCESS_REVIEW:
             return
-        namespace = self.initializer.getter.get("namespaces", "", name)
+        namespace = await self.look_up("namespaces", "", name)
         if namespace is None:
             raise new_not_found(_NAMESPACES, name)
         if operation == "CREATE" and (namespace.get("status") or {}).get("phase") == "Terminating":

@@ -71,7 +71,7 @@ class ResourceQuota(Handler):
         resource = attributes.resource.group_resource
         if not attributes.namespace or resource in IGNORED or resource == ("", "namespaces"):
             return
-        quotas = self.initializer.getter.list(_QUOTAS, attributes.namespace)
+        quotas = await self.look_for(_QUOTAS, attributes.namespace)
         if not quotas and not self._limited:
             return
         if not _handles(resource, attributes):

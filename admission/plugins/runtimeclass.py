@@ -23,7 +23,7 @@ class RuntimeClass(Handler):
     resources = frozenset({PODS})
 
     async def admit(self, attributes: Attributes) -> None:
-        spec, runtime_class = self._find(attributes)
+        spec, runtime_class = await self._find(attributes)
         if runtime_class is None:
             return
         overhead = runtime_class.get("overhead")
@@ -37,7 +37,7 @@ class RuntimeClass(Handler):
             _schedule(attributes, spec, runtime_class["scheduling"])
 
     async def validate(self, attributes: Attributes) -> None:
-        spec, runtime_class = self._find(attributes)
+        spec, runtime_class = await self._find(attributes)
         overhead = (runtime_class or {}).get("overhead")
         if overhead is None:
             if _has_overhead(attributes, spec):
@@ -45,13 +45,13 @@ class RuntimeClass(Handler):
         elif not same_amounts(_in_milli(overhead.get("podFixed") or {}), spec.get("overhead") or {}):
             raise forbidden(attributes, _MISMATCH)
 
-    def _find(self, attributes: Attributes) -> tuple[Object, Object | None]:
+    async def _find(self, attributes: Attributes) -> tuple[Object, Object | None]:
         """The pod's spec and its class, None when it names none."""
         spec = (attributes.object or {}).get("spec") or {}
         name = spec.get("runtimeClassName")
         if name is None:
             return spec, None
-        runtime_class = self.initializer.getter.get("runtimeclasses.node.k8s.io", "", name)
+        runtime_class = await self.look_up("runtimeclasses.node.k8s.io", "", name)
         if runtime_class is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         return spec, runtime_class

@@ -85,7 +85,7 @@ class ServiceAccount(Handler):
         for attempt in range(_DEFAULT_ATTEMPTS if name == _DEFAULT else 1):
             if attempt:
                 await asyncio.sleep(pause)
-            account = self.initializer.getter.get("serviceaccounts", namespace, name)
+            account = await self.look_up("serviceaccounts", namespace, name)
             if account is not None:
                 return account
         missing = f'serviceaccount "{name}" not found'

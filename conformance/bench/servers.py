@@ -153,11 +153,16 @@ class Ours:
 
 @dataclass
 class Reference:
-    """kube-apiserver and etcd from a folder of envtest assets; `flags` are kube-apiserver's."""
+    """kube-apiserver and etcd from a folder of envtest assets; `flags` are kube-apiserver's.
+
+    `etcd`: the URL of an etcd that runs already, instead of its own. `keys` has `sa.key` and `sa.pub`; None: new ones are made.
+    """
 
     assets: Path
     name: str = "kube-apiserver + etcd"
     flags: Sequence[str] = ()
+    etcd: str = ""
+    keys: Path | None = None
     url: str = ""
     ready_seconds: float = 0.0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -167,15 +172,19 @@ class Reference:
         self._folder = tempfile.TemporaryDirectory()
         state = Path(self._folder.name)
         (state / "tokens.csv").write_text(_TOKENS)
-        subprocess.run(["openssl", "genrsa", "-out", "sa.key", "2048"], cwd=state, check=True, capture_output=True)
-        public = ["openssl", "rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub"]
-        subprocess.run(public, cwd=state, check=True, capture_output=True)
+        if self.keys is None:
+            make_keys(state)
         port, etcd_port = free_port(), free_port()
         self.url = f"https://127.0.0.1:{port}"
         started = time.monotonic()
-        self._processes = [self._run(state, *_etcd_flags(self.assets, etcd_port))]
-        self._processes.append(self._run(state, *_apiserver_flags(self.assets, port, etcd_port), *self.flags))
-        wait_ready(self.url, self._processes[1])
+        if not self.etcd:
+            self._processes.append(self._run(state, *etcd_command(self.assets / "etcd", etcd_port)))
+        etcd = self.etcd or f"http://127.0.0.1:{etcd_port}"
+        command = _apiserver_command(self.assets, port, etcd, self.keys or state)
+        given = {flag.partition("=")[0] for flag in self.flags}  # a list that is given twice would have both's items
+        command = [flag for flag in command if flag.partition("=")[0] not in given]
+        self._processes.append(self._run(state, *command, *self.flags))
+        wait_ready(self.url, self._processes[-1])
         self.ready_seconds = time.monotonic() - started
 
     def _run(self, state: Path, *command: str) -> subprocess.Popen[bytes]:
@@ -192,10 +201,17 @@ class Reference:
         return rss_of(self._processes)
 
 
-def _etcd_flags(assets: Path, port: int) -> list[str]:
+def make_keys(folder: Path) -> None:
+    """Makes the keys of service accounts: `sa.key` and `sa.pub`."""
+    for command in (["genrsa", "-out", "sa.key", "2048"], ["rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub"]):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+
+
+def etcd_command(program: Path, port: int) -> list[str]:
+    """An etcd whose data are in the working directory."""
     client = f"http://127.0.0.1:{port}"
     return [
-        str(assets / "etcd"),
+        str(program),
         "--data-dir=etcd",
         "--unsafe-no-fsync",
         "--listen-peer-urls=http://127.0.0.1:0",
@@ -204,10 +220,10 @@ def _etcd_flags(assets: Path, port: int) -> list[str]:
     ]
 
 
-def _apiserver_flags(assets: Path, port: int, etcd_port: int) -> list[str]:
+def _apiserver_command(assets: Path, port: int, etcd: str, keys: Path) -> list[str]:
     return [
         str(assets / "kube-apiserver"),
-        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        f"--etcd-servers={etcd}",
         f"--secure-port={port}",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
@@ -217,8 +233,8 @@ def _apiserver_flags(assets: Path, port: int, etcd_port: int) -> list[str]:
         "--authorization-mode=RBAC",
         "--disable-admission-plugins=ServiceAccount",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        "--service-account-signing-key-file=sa.key",
-        "--service-account-key-file=sa.pub",
+        f"--service-account-signing-key-file={keys / 'sa.key'}",
+        f"--service-account-key-file={keys / 'sa.pub'}",
     ]
 
 

@@ -108,6 +108,9 @@ class LaggingStorage:
     async def delivered(self, key: str) -> None:
         await self._storage.delivered(key)
 
+    async def catch_up(self) -> None:
+        await self._storage.catch_up()
+
     def get_now(self, key: str) -> StoredObject | None:
         return self._storage.get_now(key)
 

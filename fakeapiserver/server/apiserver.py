@@ -5,6 +5,7 @@ Upstream: cmd/kube-apiserver/app/server.go, pkg/controlplane/instance.go.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -19,6 +20,7 @@ from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
 from fakeapiserver.evidence import request_log
 from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog
+from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions.definitions import CustomResources
@@ -149,6 +151,11 @@ class APIServer:
             else directory.new_storage(self.clock, state, self.chance)
         )
 
+    @cached_property
+    def _node_ports(self) -> NodePorts:
+        record = self._etcd.port_record if self._etcd is not None else None
+        return NodePorts(self.config.service_node_port_range, self.chance, record)
+
     def _new_scopes(self) -> RequestScopes:
         return RequestScopes(
             table=self.table,
@@ -167,17 +174,17 @@ class APIServer:
             self.config,
             self._loopback,
             self.access,
-            self.metrics.instruments,
             self._to_webhooks,
             self.custom_resources.served.scope_of,
             lambda: self.simulated_nodes,
+            self._node_ports,
         )
 
     def _new_upkeep(self) -> Upkeep:
         trust = ClusterAuthenticationTrust(
             self.scopes, lambda: self.client_authorities.bundle, self._front_proxy.headers
         )
-        return Upkeep(self.config, self.storage, self._loopback, trust, lambda: self.address)
+        return Upkeep(self.config, self.storage, self._loopback, trust, lambda: self.address, self._node_ports)
 
     def _new_aggregator(self) -> Aggregator:
         return Aggregator(
@@ -334,6 +341,7 @@ class APIServer:
 
     async def _restored(self) -> None:
         self.scopes.restored()
+        await self._upkeep.restored()
         await self.custom_resources.sync()
         await self.metrics_apis.serve(self.metrics_apis.served)
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeapiserver.admission.interfaces import Initializer
-from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.reviews.token_reviews import reviews
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
+from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.registry.generic.read_only import ReadOnlyAdmission
 from fakeapiserver.server.access import Access
 from fakeapiserver.server.loopback import Loopback
@@ -24,10 +24,10 @@ def new_services(
     config: Config,
     loopback: Loopback,
     access: Access,
-    instruments: Instruments,
     connections: "WebhookConnections",
     make_custom: Callable[[APIResource], RequestScope],
     simulated_nodes: Callable[[], SimulatedNodes | None],
+    node_ports: NodePorts,
 ) -> Services:
     """Raises ValueError for unknown admission plugins and configurations that can't be used."""
     features, clock = loopback.scopes.table.scheme.features, loopback.scopes.clock
@@ -40,8 +40,9 @@ def new_services(
         clock=clock,
         authorizer=access.of_admission,
         features=features,
-        instruments=instruments,
+        instruments=loopback.scopes.instruments,
         connections=connections,
+        catch_up=loopback.scopes.storage.catch_up if node_ports.is_shared else None,
         chance=loopback.scopes.chance,
     )
     chain = admission(config, plugins_need)
@@ -50,7 +51,7 @@ def new_services(
         admission_of_stores=ReadOnlyAdmission(chain) if config.read_only else chain,
         authorizer=access.of_handlers,
         guard_for=guards(access.authorizer, access.rbac, objects, versions, features, access.log),
-        allocations=allocations(config, objects, loopback.writer, loopback.scopes.chance, loopback.scopes.storage),
+        allocations=allocations(config, loopback, node_ports),
         virtual=reviews(
             authentication.authenticator,
             authentication.tokens,

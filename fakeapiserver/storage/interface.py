@@ -209,6 +209,9 @@ class Storage(Protocol):
         """Returns when a client that reads its watches promptly has read what was written to the key: some milliseconds from now,
         or at once if no watch is open for it. A write in two steps waits here between them."""
 
+    async def catch_up(self) -> None:
+        """Returns when this process knows everything that others had written by the time of the call, or gives up after some seconds."""
+
     def get_now(self, key: str) -> StoredObject | None:
         """`get` without awaiting, from what this process knows; for authorizers and admission."""
 

@@ -103,6 +103,9 @@ class MemoryStorage:
     async def delivered(self, key: str) -> None:
         await self._hub.delivered(key)
 
+    async def catch_up(self) -> None:
+        pass
+
     def get_now(self, key: str) -> StoredObject | None:
         return self._mvcc.get(key)
 

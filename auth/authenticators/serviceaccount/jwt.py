@@ -3,7 +3,7 @@
 Upstream: pkg/serviceaccount/jwt.go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ class SignedTokens(Struct, frozen=True):
     issuers: Sequence[str]
     audiences: Sequence[str]
     validator: Validator
+    # Waits until what other servers had written by now is known; None: there are no others.
+    catch_up: Callable[[], Awaitable[None]] | None = None
 
     async def authenticate_token(self, token: str, audiences: Sequence[str]) -> Response | None:
         if jose.untrusted_issuer(token) not in self.issuers:
@@ -52,8 +54,17 @@ class SignedTokens(Struct, frozen=True):
             raise RefusedError(
                 f"token audiences {_go_list(named)} is invalid for the target audiences {_go_list(audiences)}"
             )
-        user, warnings = await self.validator.validate(token, claims)
+        user, warnings = await self._validated(token, claims)
         return Response(user, common, warnings)
+
+    async def _validated(self, token: str, claims: jose.JSONObject) -> tuple[UserInfo, tuple[str, ...]]:
+        try:
+            return await self.validator.validate(token, claims)
+        except RefusedError:
+            if self.catch_up is None:
+                raise
+        await self.catch_up()  # its account may have been made by another server just now
+        return await self.validator.validate(token, claims)
 
     def _verify(self, signed: jose.Signed, claims: jose.JSONObject) -> None:
         """RefusedError with what was wrong with each key unless one of them has made the signature, and the claims fit."""

@@ -281,6 +281,9 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     async def delivered(self, key: str) -> None:
         await self.inner.delivered(key)
 
+    async def catch_up(self) -> None:
+        await self.inner.catch_up()
+
     def list_now(self, prefix: str) -> ListResult:
         stored = self.inner.list_now(prefix)
         return replace(stored, items=[self._at_hand(item) for item in stored.items])

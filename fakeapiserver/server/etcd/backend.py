@@ -7,6 +7,7 @@ from typing import Final
 
 from fakeapiserver.chance import Chance
 from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.server.etcd.port_record import EtcdPortRecord
 from fakeapiserver.server.etcd.values import ServerValues
 from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.server.options.watched_file import WatchedFile
@@ -42,6 +43,7 @@ class EtcdBackend:
         self._encryption = b"" if file is None else configuration.read(file)
         encryption = NO_ENCRYPTION if file is None else configuration.transformers(self._encryption, str(file))
         self._values = ServerValues(options.media_type, int(options.event_ttl), encryption, options.prefix)
+        self.port_record = EtcdPortRecord(self._client, self._values, options.prefix)
         self._storage: EtcdStorage | None = None
         # Whether etcd has responded to the last check.
         self.is_healthy = True

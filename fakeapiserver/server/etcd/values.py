@@ -1,7 +1,7 @@
 """Objects in etcd, as a real API server keeps them.
 
 Built-in kinds are protobuf, or JSON if --storage-media-type says so; custom resources, CustomResourceDefinitions and APIServices are JSON.
-Both are read always. Each object is in the version that its apiVersion names, without a resourceVersion.
+Both are read always. Each object is in the version that its apiVersion names, which needn't be served, without a resourceVersion.
 
 Upstream: k8s.io/apiserver/pkg/server/options/encryptionconfig, pkg/storage/etcd3/store.go, pkg/server/storage/storage_factory.go.
 """
@@ -14,11 +14,13 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import protobuf
+from fakeapiserver.apis import conversion
 from fakeapiserver.apis import protobuf as protobuf_messages
-from fakeapiserver.apis.scheme import APIResource
+from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.endpoints.scopes import RequestScopes, key_name
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.state.etcd import objects
 from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION, ResourceTransformers, Transformer
 from fakeapiserver.storage.etcd.values import Decoded
@@ -32,10 +34,15 @@ _ALWAYS_JSON: Final = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io
 
 
 class _Kind(Struct, frozen=True):
-    """A built-in resource: its group and name, and the store of its objects."""
+    """A built-in resource: a served version of it, the store of its objects, and the version in which they are written."""
 
-    resource: GroupResource
+    row: APIResource
     store: Store
+    written: GroupVersionKind
+
+    @property
+    def resource(self) -> GroupResource:
+        return self.row.gvr.group_resource
 
 
 class ServerValues:
@@ -52,7 +59,7 @@ class ServerValues:
     ) -> None:
         self.encryption = encryption
         self._prefix = rooted(prefix)
-        self._writes_protobuf = media_type == PROTOBUF
+        self.writes_protobuf = media_type == PROTOBUF
         self._event_ttl = event_ttl
         self._rows: dict[str, list[APIResource]] = {}
         self._kinds: dict[str, _Kind | None] = {}
@@ -60,7 +67,8 @@ class ServerValues:
         self._unknown: set[GroupResource] = set()
 
     @property
-    def _version(self) -> str:
+    def version(self) -> str:
+        """The Kubernetes version whose kinds are known."""
         return self.scopes.table.scheme.version
 
     def seconds(self, key: str) -> int:
@@ -77,15 +85,15 @@ class ServerValues:
         kind = self._builtin(key)
         if kind is None:
             return self._custom_document(key, value, index)
-        gvk = kind.store.gvk
-        if not self._writes_protobuf or kind.resource.group in _ALWAYS_JSON:
+        gvk = kind.written
+        if not self.writes_protobuf or kind.resource.group in _ALWAYS_JSON:
             return canonical.TypePrefix(gvk, custom=False).added(value) + b"\n"
         api_version = str(gvk.group_version)
-        message = protobuf_messages.message_finder(self._version)(api_version, gvk.kind)
+        message = protobuf_messages.message_finder(self.version)(api_version, gvk.kind)
         if message is None:
             return canonical.TypePrefix(gvk, custom=False).added(value) + b"\n"
-        encode = protobuf_messages.encoder(self._version).message(message)
-        return protobuf.envelope(api_version, gvk.kind, (encode(canonical.decode(value, gvk)),))
+        encode = protobuf_messages.encoder(self.version).message(message)
+        return protobuf.envelope(api_version, gvk.kind, (encode(canonical.decode(value, kind.store.gvk)),))
 
     def _custom_document(self, key: str, value: bytes, index: Index) -> bytes:
         group, _, plural = resource_of(key).partition("/")
@@ -102,7 +110,7 @@ class ServerValues:
         if objects.is_own_key(key):
             return None
         plain = self._transformer(key).read(data, self._place(key))
-        obj = objects.decode_value(plain.value, self._version)
+        obj = objects.decode_value(plain.value, self.version)
         obj["metadata"].pop("resourceVersion", None)
         kind = self._builtin(key)
         return self._custom(key, obj) if kind is None else self._decoded(kind, obj)
@@ -130,17 +138,24 @@ class ServerValues:
         return GroupResource(group, plural)
 
     def _decoded(self, kind: _Kind, obj: Object) -> Decoded:
-        gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
+        gvk, store = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"]), kind.store
         row = self.scopes.table.for_kind(gvk)
+        if row is None and self._is_version_of(gvk, kind):  # the stored version needn't be one that is served
+            row = kind.row
+            obj = conversion.convert(obj, row.gvk)
         scope = self.scopes.lookup(*row.gvr) if row is not None else None
         if scope is None:
             raise ValueError(f"is a {gvk.kind} of {gvk.group_version}, which isn't served")
-        store = kind.store
         scope.kind.decode(obj)
         scope.kind.default(obj)
         stored = store.versions.to_storage(obj)
         encoded = store.versions.encode(stored)
         return Decoded(encoded.value, encoded.offset, store.index(stored))
+
+    def _is_version_of(self, gvk: GroupVersionKind, kind: _Kind) -> bool:
+        """Reports whether it is a version that this Kubernetes version has of the kind."""
+        known = known_kinds(self.version).get(str(gvk.group_version), ())
+        return gvk.kind in known and conversion.storage_gvk(gvk) == kind.store.gvk
 
     def _custom(self, key: str, obj: Object) -> Decoded:
         """A custom resource, in the version in which it was written."""
@@ -181,5 +196,12 @@ class ServerValues:
         for row in self._rows.get(name, ()):
             store = self.scopes.store_for(row.gvr.group_resource)
             if store is not None:
-                return _Kind(row.gvr.group_resource, store)
+                return _Kind(row, store, self._written(row, store.gvk))
         return None
+
+    def _written(self, row: APIResource, gvk: GroupVersionKind) -> GroupVersionKind:
+        """The kind as which objects are written. Upstream's is often older than the newest one, so that the Kubernetes version before
+        can read them."""
+        version = storage_versions.encoding(self.version, row.gvr.group_resource)
+        written = gvk if version is None else GroupVersionKind(*GroupVersion.parse(version), gvk.kind)
+        return written if conversion.alike(gvk, written) else gvk

@@ -17,21 +17,19 @@ from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.auth.authorizers.rbac import RBAC
 from fakeapiserver.auth.interfaces import Authorizer
-from fakeapiserver.chance import Chance
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.registry import certificates as certificates_group
 from fakeapiserver.registry import resource as resource_group
 from fakeapiserver.registry.admissionregistration.param_access import ParamAccess
 from fakeapiserver.registry.core.service.allocation import ServiceAllocation
 from fakeapiserver.registry.core.service.ips import family_of
+from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.registry.rbac.policybased import PolicyBased
+from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.admission_configuration import read_admission_configuration
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.storage.interface import ListQuery, Storage
-from fakeapiserver.storage.keys import prefix_of
 
 if TYPE_CHECKING:
-    from fakeapiserver.registry.core.service.allocation import Writer as AllocationWriter
     from fakeapiserver.registry.generic.write_request import Allocation, Guard
     from fakeapiserver.server.filters.access_log import AccessLog
 
@@ -42,7 +40,6 @@ log = logging.getLogger(__name__)
 _SERVICE_ACCOUNT: Final = "ServiceAccount"
 _ACCOUNTS: Final = "serviceaccount-controller"
 _SERVICES: Final = GroupResource("", "services")
-_ANY: Final = ListQuery(limit=1)
 
 
 _WITH_PARAMS: Final = (
@@ -88,14 +85,12 @@ def guards(
     return guard
 
 
-def allocations(
-    config: Config, objects: ObjectReader, writer: "AllocationWriter", chance: Chance, storage: Storage
-) -> Mapping[GroupResource, "Allocation"]:
+def allocations(config: Config, loopback: Loopback, ports: NodePorts) -> Mapping[GroupResource, "Allocation"]:
     """Returns what hands out the addresses and ports of services."""
     families = [family_of(service_range.partition("/")[0]) for service_range in config.service_ranges]
-    catch_up = (lambda: storage.list(prefix_of("services", "specs"), _ANY)) if config.etcd.servers else None
-    ports = config.service_node_port_range
-    return {_SERVICES: ServiceAllocation(families, objects, writer, ports, chance, catch_up)}
+    scopes = loopback.scopes
+    catch_up = scopes.storage.catch_up if ports.is_shared else None
+    return {_SERVICES: ServiceAllocation(families, loopback.objects, loopback.writer, ports, scopes.chance, catch_up)}
 
 
 def admission(config: Config, initializer: Initializer) -> Chain:

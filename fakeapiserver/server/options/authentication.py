@@ -99,8 +99,10 @@ def authentication(
     if config.token_auth_file is not None:
         tokens.append(AudienceAgnostic(audiences, load_token_file(config.token_auth_file)))
     legacy = LegacyValidator(objects, clock, loopback.label_secret, config.service_account_lookup)
-    tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy))
-    tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, BoundValidator(objects, clock)))
+    catch_up = scopes.storage.catch_up if config.etcd.servers else None
+    tokens.append(SignedTokens(keys, (LEGACY_ISSUER,), audiences, legacy, catch_up))
+    bound = BoundValidator(objects, clock)
+    tokens.append(SignedTokens(keys, config.service_account_issuer, audiences, bound, catch_up))
     if config.enable_bootstrap_token_auth:
         tokens.append(AudienceAgnostic(audiences, bootstrap.BootstrapTokens(objects, clock)))
     structured = _structured(config, clock, background, instruments)

@@ -6,7 +6,6 @@ every three minutes; here the second look is for services that have lost an IPAd
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -15,7 +14,7 @@ from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
+from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.clock import Timer, Timers
 from fakeapiserver.endpoints.object_getter import ObjectGetter
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -29,6 +28,7 @@ from fakeapiserver.registry.core.service.ips import (
     new_ip_address,
 )
 from fakeapiserver.server.upkeep.loopback_writer import LoopbackWriter
+from fakeapiserver.server.upkeep.repair_events import RepairEvents
 from fakeapiserver.server.upkeep.watch_loop import follow
 from fakeapiserver.storage.interface import Event
 
@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 _SERVICES: Final = GroupResource("", "services")
 _ADDRESSES: Final = GroupResource("networking.k8s.io", "ipaddresses")
-_NAME: Final = "ipallocator-repair-controller"
 _INTERVAL: Final = 180.0
 # Seconds within which a service with an allocated address must exist; and within which an existing one must have it.
 _CREATION: Final = 60.0
@@ -56,7 +55,7 @@ class ServiceIPRepair:
         self._began = clock.monotonic()
         self._queue: asyncio.Queue[_Work] = asyncio.Queue()
         self._timers: set[Timer] = set()
-        self._told: set[tuple[str, str, str]] = set()
+        self._events = RepairEvents("ipallocator-repair-controller", writer, clock)
 
     async def run(self) -> None:
         """Runs until cancelled, where addresses are served."""
@@ -125,24 +124,24 @@ class ServiceIPRepair:
         meta, family = metadata(service), family_of(ip)
         if not self._ips.is_in_range(ip):
             note = f"Cluster IP [{family}]: {ip} is not within any configured Service CIDR; please recreate service"
-            await self._tell(service, "ClusterIPOutOfRange", "ClusterIPAllocation", note)
+            await self._events.warn(service, "ClusterIPOutOfRange", "ClusterIPAllocation", note)
             return
         address = self._objects.get(IP_ADDRESSES, "", ip)
         if address is None:
             note = f"Cluster IP [{family}]: {ip} is not allocated; repairing"
-            await self._tell(service, "ClusterIPNotAllocated", "ClusterIPAllocation", note)
+            await self._events.warn(service, "ClusterIPNotAllocated", "ClusterIPAllocation", note)
             await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta["name"]))
             return
         owner = self._parent(address)
         if owner is None:
             where = f"{meta['namespace']}/{meta['name']}"
             note = f"the ClusterIP [{family}]: {ip} for Service {where} has a wrong reference; repairing"
-            await self._tell(service, "ClusterIPNotAllocated", "ClusterIPAllocation", note)
+            await self._events.warn(service, "ClusterIPNotAllocated", "ClusterIPAllocation", note)
             await self._make_again(service, ip)
             return
         if metadata(owner)["uid"] != meta["uid"] and ip in _addresses(owner):
             note = f"Cluster IP [{family}]:{ip} was assigned to multiple services; please recreate service"
-            await self._tell(service, "ClusterIPAlreadyAllocated", "ClusterIPAllocation", note)
+            await self._events.warn(service, "ClusterIPAlreadyAllocated", "ClusterIPAllocation", note)
         labels = metadata(address).get("labels") or {}
         if labels.get(MANAGED_BY) != ALLOCATOR or labels.get(FAMILY) != family:
             await self._make_again(service, ip)
@@ -188,7 +187,7 @@ class ServiceIPRepair:
             await self._clean_up(stored, "IPAddressWrongReference", note)
 
     async def _clean_up(self, address: Object, reason: str, note: str) -> None:
-        await self._tell(address, reason, "IPAddressAllocation", note)
+        await self._events.warn(address, reason, "IPAddressAllocation", note)
         with suppress(StatusError):  # it is gone already
             await self._writer.remove(IP_ADDRESSES, "", metadata(address)["name"])
 
@@ -201,31 +200,6 @@ class ServiceIPRepair:
 
     def _age(self, obj: Object) -> float:
         return self._clock.now() - (seconds_of(metadata(obj)["creationTimestamp"]) or 0.0)
-
-    async def _tell(self, obj: Object, reason: str, action: str, note: str) -> None:
-        """An event, once."""
-        meta = metadata(obj)
-        if (meta["uid"], reason, note) in self._told:
-            return
-        self._told.add((meta["uid"], reason, note))
-        now = self._clock.now()
-        regarding = {"kind": obj["kind"], "apiVersion": obj["apiVersion"]}
-        regarding |= {name: meta[name] for name in ("namespace", "name", "uid", "resourceVersion") if meta.get(name)}
-        event = {
-            "metadata": {
-                "name": f"{meta['name']}.{int(now * 1e9):x}",
-                "namespace": meta.get("namespace", "default"),
-            },
-            "eventTime": rfc3339_micro(now),
-            "reportingController": _NAME,
-            "reportingInstance": f"{_NAME}-{socket.gethostname()}",
-            "action": action,
-            "reason": reason,
-            "regarding": regarding,
-            "note": note,
-            "type": "Warning",
-        }
-        await self._writer.create("events.events.k8s.io", event)
 
 
 def _addresses(service: Object) -> list[str]:

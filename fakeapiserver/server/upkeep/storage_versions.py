@@ -6,9 +6,10 @@ Upstream's filter refuses writes that come earlier; here no write can.
 Upstream: k8s.io/apiserver/pkg/storageversion/{manager,updater}.go, pkg/endpoints/filters/storageversion.go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
@@ -47,11 +48,23 @@ def storage_versions(scheme: Scheme, server_id: str) -> Iterator[Object]:
     """Yields a StorageVersion for each served resource, from the table that conformance.record.storage_versions
     records.
     """
-    for name, row in read_table(scheme.version, "storage_versions.json").items():
+    for name, row in _table(scheme.version).items():
         group, _, resource = name.rpartition(".")
         served = _served(scheme, GroupResource("" if group == _CORE else group, resource))
         if served:
             yield _storage_version(name, server_id, row["encoding"], row["decodable"], served)
+
+
+@cache
+def _table(version: str) -> Mapping[str, Any]:
+    table: Mapping[str, Any] = read_table(version, "storage_versions.json")
+    return table
+
+
+def encoding(version: str, resource: GroupResource) -> str | None:
+    """The apiVersion in which a Kubernetes version stores a built-in resource; None if it isn't recorded."""
+    row = _table(version).get(f"{resource.group or _CORE}.{resource.resource}")
+    return str(row["encoding"]) if row is not None else None
 
 
 def _served(scheme: Scheme, resource: GroupResource) -> list[str]:

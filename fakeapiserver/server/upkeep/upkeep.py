@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.controller_manager.descriptor import named
+from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.config import POLICY_STATUS, Config
@@ -18,6 +19,7 @@ from fakeapiserver.server.upkeep.bootstrap_upkeep import BootstrapUpkeep
 from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
 from fakeapiserver.server.upkeep.policy_status import PolicyStatus
+from fakeapiserver.server.upkeep.port_repair import NodePortRepair
 from fakeapiserver.storage.memory import MemoryStorage
 
 # Runs until it is cancelled.
@@ -37,6 +39,7 @@ class Upkeep:
         loopback: Loopback,
         trust: ClusterAuthenticationTrust,
         address: Callable[[], str],
+        node_ports: NodePorts,
     ) -> None:
         scopes, clock = loopback.scopes, loopback.scopes.clock
         self._config = config
@@ -48,19 +51,29 @@ class Upkeep:
         self._identity = IdentityLease(scopes, address) if self._features.enabled(IDENTITY) else None
         timers: Timers = clock if isinstance(clock, AdjustableClock) else SystemClock()
         self._bootstrap = BootstrapUpkeep(scopes, self._bootstrap_objects, timers)
+        self._node_ports = node_ports
+        self._port_repair = (
+            NodePortRepair(scopes, node_ports, loopback.writer, timers) if node_ports.is_shared else None
+        )
         self._ip_repair = ServiceIPRepair(scopes, loopback.objects, loopback.writer, timers)
 
     async def store(self) -> None:
         """Stores the objects of a fresh server."""
+        await self.restored()
         await bootstrap.store_objects(self._scopes, self._clock.now(), self._config)
         if self._config.kubernetes_service_node_port:
-            self._scopes.restored()  # which marks the port as allocated
+            await self._node_ports.hold([self._config.kubernetes_service_node_port])
         if self._has_authorities:
             await self._trust.sync()
         if self._identity is not None:
             await self._identity.create()
             if self._features.enabled(storage_versions.GATE):
                 await storage_versions.publish(self._scopes, self._identity.name)
+
+    async def restored(self) -> None:
+        """Brings what servers share beside objects up to date with the objects."""
+        if self._port_repair is not None:
+            await self._port_repair.repair()
 
     @property
     def background(self) -> list[Run]:
@@ -70,6 +83,7 @@ class Upkeep:
             *([self._compact] if self._config.etcd_compaction_interval and not self._config.etcd.servers else []),
             self._bootstrap.run,
             self._ip_repair.run,
+            *([self._port_repair.run] if self._port_repair is not None else []),
             *([FlowSchemaStatus(self._scopes).run] if self._config.enable_priority_and_fairness else []),
             *self._controllers(),
         ]

@@ -246,6 +246,10 @@ class EtcdStorage(MemoryStorage):
                 raise ResourceVersionTooLarge(newest)
             await self._cache.reached(revision, self._timeout)
 
+    async def catch_up(self) -> None:
+        if self._cache.trusts_progress:
+            await self._reached(await self._newest())
+
     async def _listed(self, prefix: str, query: ListQuery) -> ListResult:
         """The list as etcd has it, for revisions that the copy doesn't have. Raises Compacted, ResourceVersionTooLarge."""
         start, end = self._cache.key_in_etcd(max(prefix, query.start)), prefix_end(self._cache.key_in_etcd(prefix))

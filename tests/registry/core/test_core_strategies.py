@@ -26,6 +26,7 @@ from fakeapiserver.clock import SystemClock
 from fakeapiserver.registry.core import RESOURCES
 from fakeapiserver.registry.core.service.allocation import Operation, allocate_for_create, allocate_for_update
 from fakeapiserver.registry.core.service.ips import ClusterIPs
+from fakeapiserver.registry.core.service.port_record import Recorded
 from fakeapiserver.registry.core.service.ports import NodePorts, PortOperation, held_ports
 from fakeapiserver.registry.generic.strategy import Strategy
 
@@ -73,9 +74,8 @@ class OneRange:
 def operation(*held: int) -> Operation:
     """The operation of a server that has allocated these ports."""
     ports = NodePorts()
-    for port in held:
-        ports.allocate(port)
-    return Operation(("IPv4",), ClusterIPs(OneRange()), PortOperation(ports, dry_run=False))
+    recorded = Recorded(ports.bits(held), 1, ports.range_text)
+    return Operation(("IPv4",), ClusterIPs(OneRange()), PortOperation(ports, dry_run=False, recorded=recorded))
 
 
 def strategy(resource: str) -> Strategy:

@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
@@ -14,10 +12,9 @@ import pytest
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
-from fakeapiserver.server.local import LocalServer
-from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.messages import PutRequest, RequestOp, TxnRequest
+from tests.server.etcd.ours import ask, eventually, server
 
 # The folder of a running real API server, whose etcd is used: it has `kubeconfig` and `etcd.log`.
 REFERENCE: Final = os.environ.get("FAKEAPISERVER_REFERENCE_STATE", "")
@@ -54,38 +51,6 @@ WIDGET: Final[Object] = {
     "metadata": {"name": "w", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
 }
 WIDGETS: Final = "/apis/apps.example.com/v1/namespaces/default/widgets"
-
-
-@asynccontextmanager
-async def server(url: str, controllers: tuple[str, ...] = (), **options: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a server of ours on this etcd, as its administrator."""
-    etcd = EtcdOptions(servers=(url,), **options)
-    local = LocalServer(Config(etcd=etcd, controllers=controllers), listens=False)
-    await local.start()
-    try:
-        assert local.api is not None
-        headers = {"Authorization": f"Bearer {local.admin_token}"}
-        transport = httpx.ASGITransport(local.api.application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://ours", headers=headers) as client:
-            yield client
-    finally:
-        await local.stop()
-
-
-async def ask(client: httpx.AsyncClient, method: str, path: str, body: Object | None = None) -> Any:
-    response = await client.request(method, path, json=body)
-    assert response.status_code < 400, response.text
-    return response.json()
-
-
-async def eventually(attempt: Callable[[], Awaitable[Any]]) -> Any:
-    """The first result that doesn't fail: other servers have their own time."""
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                return await attempt()
-            except AssertionError:
-                await asyncio.sleep(0.05)
 
 
 def config_map(name: str, **data: str) -> Object:

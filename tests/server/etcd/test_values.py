@@ -1,14 +1,20 @@
 """The bytes of objects in etcd: what a real API server reads, and what is read of a real one's."""
 
+import asyncio
 import json
 
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
+from fakeapiserver.registry.core.service.port_record import Recorded
 from fakeapiserver.server.apiserver import APIServer
+from fakeapiserver.server.etcd.port_record import EtcdPortRecord
 from fakeapiserver.server.etcd.values import ServerValues
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.state.etcd import objects
+from fakeapiserver.storage.etcd.client import Client
+from fakeapiserver.storage.etcd.messages import RangeRequest
 
 JSON = "application/json"
 MAGIC = b"k8s\x00"
@@ -43,6 +49,24 @@ def test_a_built_in_kind_in_both_forms(media_type: str, begin: bytes) -> None:
     assert objects.decode_value(data, "v1.36")["spec"]["restartPolicy"] == "Always"
     for reader in (there, values(JSON), values()):
         assert reader.decode(key, data) == decoded
+
+
+@pytest.mark.parametrize("media_type", ["application/vnd.kubernetes.protobuf", JSON])
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
+def test_objects_are_written_in_a_version_that_is_not_served_and_read_in_all(media_type: str, version: str) -> None:
+    """kube-apiserver 1.36.3 serves MutatingAdmissionPolicies in v1, and stores them in v1beta1."""
+    policy = {
+        "apiVersion": f"admissionregistration.k8s.io/{version}",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "p", "uid": "u"},
+        "spec": {"reinvocationPolicy": "Never"},
+    }
+    there, key = values(media_type), "/registry/mutatingadmissionpolicies/p"
+    decoded = there.decode(key, json.dumps(policy).encode())
+    assert decoded is not None
+    data = there.encode(key, decoded.value, decoded.index)
+    assert objects.decode_value(data, "v1.36")["apiVersion"] == "admissionregistration.k8s.io/v1beta1"
+    assert there.decode(key, data) == decoded
 
 
 @pytest.mark.parametrize(
@@ -98,3 +122,40 @@ def test_a_custom_resource_is_read_before_its_definition_and_kept_as_it_was() ->
 )
 def test_events_expire(key: str, seconds: int) -> None:
     assert values().seconds(f"/registry/{key}") == seconds
+
+
+@pytest.mark.parametrize(
+    ("media_type", "stored"),
+    [
+        (
+            "application/vnd.kubernetes.protobuf",
+            b'k8s\x00\n\x15\n\x02v1\x12\x0fRangeAllocation\x12"\n\x10\n\x00\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'
+            b'\x12\x0b30000-32767\x1a\x01\x81\x1a\x00"\x00',
+        ),
+        (
+            JSON,
+            b'{"kind":"RangeAllocation","apiVersion":"v1","metadata":{},"range":"30000-32767","data":"gQ=="}\n',
+        ),
+    ],
+)
+def test_the_record_of_node_ports_has_the_bytes_of_a_real_server(
+    shared_etcd: EtcdProcess, prefix: str, media_type: str, stored: bytes
+) -> None:
+    """Recorded from kube-apiserver 1.36.3 with the node ports 30000 and 30007."""
+
+    async def scenario() -> None:
+        client, key = Client.of([shared_etcd.url]), f"{prefix}ranges/servicenodeports".encode()
+        record = EtcdPortRecord(client, values(media_type), prefix)
+        assert await record.read() == Recorded()
+        assert await record.replace(Recorded(), 1 | 1 << 7, "30000-32767")
+        (kv,) = (await client.range(RangeRequest(key))).kvs
+        assert kv.value == stored
+        recorded = await record.read()
+        assert recorded == Recorded(1 | 1 << 7, kv.mod_revision, "30000-32767")
+        assert not await record.replace(Recorded(), 0, "30000-32767")
+        assert await record.read() == recorded
+        assert await record.replace(recorded, 0, "30000-32767")
+        assert (await record.read()).bits == 0
+        await client.close()
+
+    asyncio.run(scenario())

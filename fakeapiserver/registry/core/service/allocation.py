@@ -3,11 +3,10 @@
 Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are Invalid by themselves, before validation.
 """
 
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Final, Protocol
-
-import msgspec
+from typing import Final
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_invalid
@@ -26,8 +25,8 @@ from fakeapiserver.registry.core.service.ips import (
     family_of,
     new_ip_address,
 )
+from fakeapiserver.registry.core.service.operation import Operation, Writer
 from fakeapiserver.registry.core.service.ports import (
-    DEFAULT_RANGE,
     NodePorts,
     PortOperation,
     held_ports,
@@ -41,49 +40,10 @@ _IPS: Final = _SPEC.child("clusterIPs")
 _POLICY: Final = _SPEC.child("ipFamilyPolicy")
 _KIND: Final = GroupKind("", "Service")
 _OTHER: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
+_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
 _IP_KINDS: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _SINGLE: Final = "SingleStack"
 _ALLOCATED: Final = "provided IP is already allocated"
-
-
-class Writer(Protocol):
-    """Writes objects as the server itself; resources are called by their plural and group."""
-
-    async def create(self, resource: str, obj: Object) -> None:
-        """StatusError as POST has it."""
-
-    async def remove(self, resource: str, namespace: str, name: str) -> None:
-        """StatusError as DELETE has it."""
-
-
-class Operation(msgspec.Struct):
-    """The addresses and ports that one write allocates and releases."""
-
-    families: tuple[str, ...]
-    ips: ClusterIPs
-    ports: PortOperation
-    taken: list[str] = msgspec.field(default_factory=list)
-    given_up: list[str] = msgspec.field(default_factory=list)
-
-    @property
-    def dry_run(self) -> bool:
-        return self.ports.dry_run
-
-    def allocate(self, family: str, ip: str) -> None:
-        """AllocationError."""
-        if self.dry_run:
-            self.ips.try_out(family, ip)
-        else:
-            self.ips.promise(family, ip)
-            self.taken.append(ip)
-
-    def allocate_next(self, family: str) -> str:
-        """AllocationError."""
-        if self.dry_run:
-            return self.ips.try_out_next(family)
-        ip = self.ips.promise_next(family)
-        self.taken.append(ip)
-        return ip
 
 
 class ServiceAllocation:
@@ -95,13 +55,13 @@ class ServiceAllocation:
         families: Sequence[str],
         objects: ObjectReader,
         writer: Writer,
-        node_ports: range = DEFAULT_RANGE,
+        node_ports: NodePorts,
         chance: Chance = UNSEEDED,
         catch_up: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._families = tuple(families)
         self._ips = ClusterIPs(objects, chance)
-        self._ports = NodePorts(node_ports, chance, catch_up and (lambda: objects.list("services")))
+        self._ports = node_ports
         self._catch_up = catch_up
         self._writer = writer
 
@@ -117,8 +77,8 @@ class ServiceAllocation:
 
     async def release(self, obj: Object) -> None:
         """Releases the addresses and ports of a deleted service."""
-        for port in held_ports(obj):
-            self._ports.release(port)
+        if ports := held_ports(obj):
+            await self._ports.release(ports)
         await self._release(ip for ip in (obj.get("spec") or {}).get("clusterIPs") or () if ip != "None")
 
     def restore(self, services: Iterable[Object]) -> None:
@@ -131,33 +91,52 @@ class ServiceAllocation:
     @asynccontextmanager
     async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
         created: list[str] = []
-        if self._catch_up is not None:
-            await self._catch_up()
+        spec = copy.deepcopy(obj["spec"])
         try:
-            plan()
-            for ip in operation.taken:
-                await self._make(obj, ip)
-                created.append(ip)
+            while not await self._attempted(operation, obj, plan, created):
+                obj["spec"] = copy.deepcopy(spec)
             yield
         except BaseException:
-            operation.ports.revert()
-            await self._release(created)
+            await self._undone(operation, created)
             raise
         finally:
-            for ip in operation.taken:
-                self._ips.keep(ip)
-        operation.ports.commit()
+            operation.keep()
+        await operation.ports.commit()
         if not operation.dry_run:
             await self._release(operation.given_up)
 
-    async def _make(self, obj: Object, ip: str) -> None:
-        """Creates the IPAddress of an address, which admission may refuse."""
+    async def _attempted(self, operation: Operation, obj: Object, plan: Callable[[], None], created: list[str]) -> bool:
+        """Allocates what the plan needs. Returns False if another server was faster: the plan must be made again."""
+        if self._catch_up is not None:
+            await self._catch_up()
+        await operation.begin(with_ports=obj["spec"]["type"] in _PORT_TYPES)
+        plan()
+        if not await operation.ports.take():
+            return False
+        for ip in operation.taken:
+            if not await self._make(obj, ip, is_chosen=ip in operation.chosen):
+                await self._undone(operation, created)
+                return False
+            created.append(ip)
+        return True
+
+    async def _undone(self, operation: Operation, created: list[str]) -> None:
+        await operation.ports.revert()
+        await self._release(created)
+        created.clear()
+
+    async def _make(self, obj: Object, ip: str, *, is_chosen: bool) -> bool:
+        """Creates the IPAddress of an address, which admission may refuse. Returns False if it exists and another address will do."""
         meta = metadata(obj)
         try:
             await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta["name"]))
         except StatusError as error:
-            problem = _ALLOCATED if error.reason == "AlreadyExists" else error.message
+            exists = error.reason == "AlreadyExists"
+            if exists and is_chosen and self._catch_up is not None:
+                return False
+            problem = _ALLOCATED if exists else error.message
             raise _invalid_ips(obj, f"failed to allocate IP {ip}: {problem}") from None
+        return True
 
     async def _release(self, ips: Iterable[str]) -> None:
         for ip in ips:
@@ -174,7 +153,7 @@ def allocate_for_create(operation: Operation, obj: Object) -> None:
     if spec["type"] != "ExternalName":
         _init_families(operation.families, obj, None)
         _allocate_addresses(operation, obj)
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    if spec["type"] in _PORT_TYPES:
         _init_node_ports(operation.ports, obj)
     if needs_health_check(spec):
         _allocate_health_check(operation.ports, spec)
@@ -189,9 +168,9 @@ def allocate_for_update(operation: Operation, obj: Object, old: Object) -> None:
         if spec["type"] != "ExternalName":
             _init_families(operation.families, obj, before)
         _update_addresses(operation, obj, before)
-    if before["type"] in ("NodePort", "LoadBalancer") and spec["type"] in ("ExternalName", "ClusterIP"):
+    if before["type"] in _PORT_TYPES and spec["type"] in ("ExternalName", "ClusterIP"):
         operation.ports.given_up += node_ports(before)
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    if spec["type"] in _PORT_TYPES:
         _update_node_ports(operation.ports, obj, before)
     if needs_health_check(spec) and not needs_health_check(before):
         _allocate_health_check(operation.ports, spec)
@@ -444,7 +423,7 @@ def _allocate_port(operation: PortOperation, obj: Object, i: int, number: int) -
 def _next_port(operation: PortOperation) -> int:
     try:
         return operation.allocate_next()
-    except FullError as error:
+    except AllocationError as error:
         raise new_internal_error(f"failed to allocate a nodePort: {error}") from None
 
 

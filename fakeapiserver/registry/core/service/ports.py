@@ -3,7 +3,7 @@
 Upstream: pkg/registry/core/service/portallocator/{allocator,operation}.go.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -11,113 +11,132 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.registry.core.service.ips import AllocationError, FullError, candidates
+from fakeapiserver.registry.core.service.port_record import MemoryPortRecord, PortRecord, Recorded
 
 DEFAULT_RANGE: Final = range(30000, 32768)
 _ALLOCATED: Final = "provided port is already allocated"
+_NO_RECORD: Final = "cannot allocate resources of type servicenodeportallocations at this time"
+_MISMATCHED: Final = "the provided range does not match the current range"
 # A dry run counts on from here.
 _BEFORE_DRY_RUN: Final = 32768
 
 
 class NodePorts:
-    """The node ports of one server, from `ports` (--service-node-port-range).
-
-    `stored`: the stored services, if other servers write some as well: what these hold is taken, too, as soon as it is seen.
-    """
+    """The node ports of one server, from `ports` (--service-node-port-range). `record`: that of all servers; None: this one is alone."""
 
     def __init__(
-        self,
-        ports: range = DEFAULT_RANGE,
-        chance: Chance = UNSEEDED,
-        stored: Callable[[], list[Object]] | None = None,
+        self, ports: range = DEFAULT_RANGE, chance: Chance = UNSEEDED, record: PortRecord | None = None
     ) -> None:
-        self._ports = ports
+        self.range = ports
         self._chance = chance
-        self._stored = stored
-        # With other servers, only what is allocated and not stored yet.
-        self._held: set[int] = set()
-        self._seen: list[Object] | None = None
-        self._of_seen: set[int] = set()
+        self._own = MemoryPortRecord()
+        self._own.put(0, self.range_text)
+        self.record = record or self._own
+        self.is_shared = record is not None
 
-    def _taken(self) -> set[int]:
-        if self._stored is None:
-            return self._held
-        services = self._stored()
-        if services is not self._seen:  # the same list as long as no service is written
-            self._seen, self._of_seen = services, {port for service in services for port in held_ports(service)}
-        return self._held | self._of_seen
+    @property
+    def range_text(self) -> str:
+        """The range as upstream prints it; empty if there is no port in it."""
+        return f"{self.range.start}-{self.range.stop - 1}" if self.range else ""
 
-    def allocate(self, port: int) -> None:
-        """Allocates a port. Raises AllocationError."""
-        if port not in self._ports:
-            valid = f"{self._ports.start}-{self._ports.stop - 1}" if self._ports else ""
-            message = f"provided port is not in the valid range. The range of valid ports is {valid}"
-            raise AllocationError(message)
-        if port in self._taken():
-            raise AllocationError(_ALLOCATED)
-        self._held.add(port)
+    def bits(self, ports: Iterable[int]) -> int:
+        """The record's bits for those of the ports that are in the range."""
+        return sum(1 << port - self.range.start for port in {*ports} if port in self.range)
 
-    def allocate_next(self) -> int:
-        """Allocates any free port. Raises FullError."""
-        first, last, taken = self._ports.start, self._ports.stop - 1, self._taken()
-        for port in candidates(first, first + _offset(len(self._ports)), last, self._chance.source("node port")):
-            if port not in taken:
-                self._held.add(port)
-                return port
-        raise FullError
+    def candidates(self) -> Iterator[int]:
+        """The ports in the order in which they are tried for a service that asks for none."""
+        first, last = self.range.start, self.range.stop - 1
+        return candidates(first, first + _offset(len(self.range)), last, self._chance.source("node port"))
 
-    def release(self, port: int) -> None:
-        self._held.discard(port)
+    async def hold(self, ports: Iterable[int]) -> None:
+        """Marks ports as allocated, whether they are or not."""
+        await self._change(held=self.bits(ports))
 
-    def keep(self, port: int) -> None:
-        """Takes note that the service of an allocated port is stored."""
-        if self._stored is not None:
-            self._held.discard(port)
+    async def release(self, ports: Iterable[int]) -> None:
+        """Marks ports as free."""
+        await self._change(released=self.bits(ports))
 
-    def has(self, port: int) -> bool:
-        return port in self._taken()
+    async def _change(self, held: int = 0, released: int = 0) -> None:
+        while True:
+            recorded = await self.record.read()
+            bits = recorded.bits & ~released | held
+            if recorded.port_range != self.range_text or bits == recorded.bits:
+                return
+            if await self.record.replace(recorded, bits, self.range_text):
+                return
 
     def restore(self, services: Iterable[Object]) -> None:
-        """Holds the ports of these services, and no others."""
-        if self._stored is None:
-            self._held = {port for service in services for port in held_ports(service) if port in self._ports}
+        """Holds the ports of these services, and no others, unless the record is shared: then it is in the storage, too."""
+        if not self.is_shared:
+            self._own.put(self.bits(port for service in services for port in held_ports(service)), self.range_text)
 
 
 class PortOperation(Struct):
-    """The ports of one write: allocated at once, released when the write ends. A dry run allocates nothing."""
+    """The ports of one write: planned by `allocate` and `allocate_next` from a state of the record, allocated by `take`, and
+    released when the write ends. A dry run allocates nothing."""
 
     ports: NodePorts
     dry_run: bool
+    recorded: Recorded = Recorded()
     taken: list[int] = field(default_factory=list)
     given_up: list[int] = field(default_factory=list)
+    is_recorded: bool = False
+
+    async def begin(self) -> None:
+        """Reads the record, and forgets what was planned before."""
+        self.taken.clear()
+        self.given_up.clear()
+        self.recorded = await self.ports.record.read()
 
     def allocate(self, port: int) -> None:
         """AllocationError."""
         if not self.dry_run:
-            self.ports.allocate(port)
-        elif self.ports.has(port) or port in self.taken:
+            self._check()
+            if port not in self.ports.range:
+                valid = self.ports.range_text
+                raise AllocationError(f"provided port is not in the valid range. The range of valid ports is {valid}")
+        if self._is_taken(port):
             raise AllocationError(_ALLOCATED)
         self.taken.append(port)
 
     def allocate_next(self) -> int:
-        """Allocates any free port; a dry run invents one. Raises FullError."""
-        made_up = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
-        port = made_up if self.dry_run else self.ports.allocate_next()
+        """Allocates any free port; a dry run invents one. Raises AllocationError."""
+        if self.dry_run:
+            port = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
+        else:
+            self._check()
+            free = (port for port in self.ports.candidates() if not self._is_taken(port))
+            port = next(free, 0)
+            if not port:
+                raise FullError
         self.taken.append(port)
         return port
 
-    def commit(self) -> None:
-        self._release(self.given_up)
-        if not self.dry_run:
-            for port in self.taken:
-                self.ports.keep(port)
+    def _check(self) -> None:
+        if not self.recorded.revision:
+            raise AllocationError(_NO_RECORD)
+        if self.recorded.port_range != self.ports.range_text:
+            raise AllocationError(_MISMATCHED)
 
-    def revert(self) -> None:
-        self._release(self.taken)
+    def _is_taken(self, port: int) -> bool:
+        return port in self.taken or bool(self.recorded.bits & self.ports.bits([port]))
 
-    def _release(self, ports: list[int]) -> None:
-        if not self.dry_run:
-            for port in ports:
-                self.ports.release(port)
+    async def take(self) -> bool:
+        """Writes the planned ports to the record. Returns False if that has changed: the plan must be made again."""
+        if self.dry_run or not self.taken:
+            return True
+        bits = self.recorded.bits | self.ports.bits(self.taken)
+        self.is_recorded = await self.ports.record.replace(self.recorded, bits, self.ports.range_text)
+        return self.is_recorded
+
+    async def commit(self) -> None:
+        if self.given_up and not self.dry_run:
+            await self.ports.release(self.given_up)
+
+    async def revert(self) -> None:
+        if self.is_recorded:
+            self.is_recorded = False
+            await self.ports.release(self.taken)
 
 
 def node_ports(spec: Object) -> list[int]:

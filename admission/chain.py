@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/pkg/admission/chain.go.
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import perf_counter
 
+from fakeapiserver.admission import steps
 from fakeapiserver.admission.interfaces import Attributes, MutationInterface, Operation, ValidationInterface
 from fakeapiserver.admission.measures import PLUGIN_SECONDS, STEP_SECONDS, Step
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -21,11 +22,16 @@ _MAX_KEYS = 4096
 
 
 class Chain:
-    """`plugins` in order. Which of them a kind of write concerns is worked out once per operation, resource and subresource."""
+    """`plugins` in order. Which of them a kind of write concerns is worked out once per operation, resource and subresource.
 
-    def __init__(self, plugins: Sequence[Plugin], instruments: Instruments | None = None) -> None:
+    `records_steps`: what each plugin changes can be collected (steps.py)."""
+
+    def __init__(
+        self, plugins: Sequence[Plugin], instruments: Instruments | None = None, *, records_steps: bool = False
+    ) -> None:
         self._plugins = tuple(plugins)
         self._calls: dict[_Key, _Calls] = {}
+        self._records_steps = records_steps
         self._instruments = Instruments() if instruments is None else instruments
 
     @property
@@ -84,6 +90,8 @@ class Chain:
                 continue
             if _concerns(plugin, operation, GroupResource(group, resource), is_subresource):
                 name = type(plugin).__name__
+                if self._records_steps:
+                    call = steps.recorded(name, step, call)
                 yield name, call, self._instruments.histogram(PLUGIN_SECONDS, name, operation, "false", step)
 
 

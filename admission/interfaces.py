@@ -194,6 +194,8 @@ class Initializer(Struct, frozen=True):
     # Waits until what other servers had written by now is known; None: there are no others.
     catch_up: Callable[[], Awaitable[None]] | None = None
     chance: Chance = UNSEEDED
+    # Whether the chain of the plugins records what each changes.
+    records_steps: bool = False
 
 
 class InitializationError(ValueError):

@@ -167,7 +167,7 @@ def new_chain(initializer: Initializer, enable: Sequence[str] = (), disable: Seq
     missing = [name for name in names if name in enable and name not in IMPLEMENTED]
     warning = f"admission plugins accepted but not implemented yet: {', '.join(missing)}" if missing else ""
     plugins = [_load(name, initializer) for name in names if name in IMPLEMENTED]
-    return Chain(plugins, initializer.instruments), warning
+    return Chain(plugins, initializer.instruments, records_steps=initializer.records_steps), warning
 
 
 def _load(name: str, initializer: Initializer) -> Plugin:

@@ -5,7 +5,9 @@ import heapq
 import itertools
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
+
+ClockChange = Literal["stop", "start", "advance", "jump"]
 
 
 class Clock(Protocol):
@@ -82,6 +84,8 @@ class AdjustableClock:
         self._waiting: list[tuple[float, int, _Waiting]] = []
         self._count = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
+        # Called with each change and its seconds.
+        self.on_change: Callable[[ClockChange, float], None] | None = None
 
     @property
     def stopped(self) -> bool:
@@ -105,6 +109,7 @@ class AdjustableClock:
         if self._stopped is None:
             self._stopped = (time.time(), time.monotonic())
             self._set_timer()
+            self._report("stop")
 
     def start(self) -> None:
         """Time goes on from where it stood."""
@@ -115,6 +120,7 @@ class AdjustableClock:
                 self._set_back += time.time() - self._stopped[0] - passed
             self._stopped = None
             self._set_timer()
+            self._report("start")
 
     def fork(self) -> "AdjustableClock":
         """Another clock that shows the same time, and stands still if this one does. Nothing waits for it yet."""
@@ -141,6 +147,7 @@ class AdjustableClock:
         if not 0 <= self.now() + seconds <= _LATEST:
             raise ValueError(f"a jump by {seconds:g} s leaves the years 1970 to 9999")
         self._set_back -= seconds
+        self._report("jump", seconds)
 
     async def advance(self, seconds: float, between: Callable[[], Awaitable[object]]) -> None:
         """Moves time ahead, from one thing that is due to the next; `between` lets everybody do what follows from each, at
@@ -148,6 +155,8 @@ class AdjustableClock:
         if seconds < 0:
             raise ValueError(f"time goes forward only, not by {seconds:g} s")
         target = self.monotonic() + seconds
+        if seconds:
+            self._report("advance", seconds)
         while (latest := self._next_latest()) is not None and latest <= target + _NOISE:
             self._ahead += max(0.0, latest - self.monotonic())
             self._fire()
@@ -161,6 +170,10 @@ class AdjustableClock:
         """Seconds until something is called next; None: nothing waits."""
         due = self._next_due()
         return None if due is None else max(0.0, due - self.monotonic())
+
+    def _report(self, change: ClockChange, seconds: float = 0.0) -> None:
+        if self.on_change is not None:
+            self.on_change(change, seconds)
 
     def _next_latest(self) -> float | None:
         """When the next callback can wait no longer."""

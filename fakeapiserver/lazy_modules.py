@@ -153,7 +153,10 @@ LAZY: Final = {
         "fakeapiserver.server.options.config_reloads",
         "fakeapiserver.storage.encryption.configuration",
     ),
-    "Few servers have a page.": ("fakeapiserver.server.page_port",),
+    "Few servers have a page, for which everything is recorded.": (
+        "fakeapiserver.evidence.timeline.recorder",
+        "fakeapiserver.server.page_port",
+    ),
     "Nodes are simulated only where a cluster has some.": (
         "fakeapiserver.languages.gotemplate",
         "fakeapiserver.nodes.behaviour",

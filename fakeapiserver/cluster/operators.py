@@ -103,7 +103,14 @@ class AsyncOperator:
             options = structs.replace(options, webhook_server=serving)
         config = RESTConfig(self._server.url, user_agent=self.name)
         chance = api.chance.source("operator", self.name).random
-        manager = self._manager = Manager(config, options, transport=transport, clock=self._server.clock, chance=chance)
+        manager = self._manager = Manager(
+            config,
+            options,
+            transport=transport,
+            clock=self._server.clock,
+            chance=chance,
+            observer=api.recorder.work if api.recorder is not None else None,
+        )
         self._setup(manager)
         self._task = task = asyncio.ensure_future(manager.run())
         leads = asyncio.ensure_future(manager.elected.wait())

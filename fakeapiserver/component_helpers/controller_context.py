@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory
+from fakeapiserver.client.causes import WorkObserver
 from fakeapiserver.client.core_events import CoreEventBroadcaster, CoreEventRecorder
 from fakeapiserver.client.discovery import DiscoveryClient
 from fakeapiserver.client.dynamic import DynamicClient
@@ -50,6 +51,7 @@ class Shared(Struct):
     root_ca: bytes = b""
     signing: Signing = field(default_factory=Signing)
     random: Random = field(default_factory=Random)
+    observer: WorkObserver | None = None
 
 
 class ControllerContext:
@@ -171,8 +173,14 @@ class ControllerContext:
             use_priority_queue=False,
         )
         limited = reconciler if max_retries is None else _Limited(reconciler, max_retries)
+        shared = self.shared
         controller = Controller(
-            name or self.name, limited, metrics=self.shared.metrics, options=options, clock=self.shared.clock
+            name or self.name,
+            limited,
+            metrics=shared.metrics,
+            options=options,
+            clock=shared.clock,
+            observer=shared.observer,
         )
         if isinstance(limited, _Limited):
             limited.queue = controller.queue

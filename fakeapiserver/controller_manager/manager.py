@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from fakeapiserver.client.cache.shared_informer import SharedInformer, SharedInformerFactory, strip_managed_fields
+from fakeapiserver.client.causes import WorkObserver
 from fakeapiserver.client.core_events import CoreEventBroadcaster
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
@@ -78,6 +79,7 @@ class ControllerManager:
     random: the seeded source of orders and pauses; None: pauses are random, and controllers start in upstream's order.
     in_flight, revision: of a server in the same process: requests it works on and watches it will wake, the newest write;
         `settle` waits for both.
+    observer: records what the controllers do.
     ValueError for a name that no controller has.
     """
 
@@ -97,6 +99,7 @@ class ControllerManager:
         revision: Callable[[], int] = lambda: 0,
         start_interval: float = 0.0,
         random: Random | None = None,
+        observer: WorkObserver | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.metrics = metrics or Metrics(QUEUE_NAMES)
@@ -111,6 +114,7 @@ class ControllerManager:
         self._shared = self._new_shared(
             configuration or KubeControllerManagerConfiguration(), root_ca, signing or Signing(), random or Random()
         )
+        self._shared.observer = self._observer = observer
         # What ended a controller that should run, by its name.
         self.failures: dict[str, str] = {}
         self._events: dict[str, CoreEventBroadcaster] = {}
@@ -221,6 +225,8 @@ class ControllerManager:
         if mode not in MODES:
             raise ValueError(f"a controller's mode is one of {', '.join(MODES)}, not {mode!r}")
         self._modes[name] = mode
+        if self._observer is not None:
+            self._observer.mode_changed(name, mode)
         async with self._changing:  # one that is being stopped still works: another of it has to wait
             await self._change(name)
 

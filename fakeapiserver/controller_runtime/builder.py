@@ -125,6 +125,7 @@ class Builder:
             options=self._options,
             values=about,
             clock=self._manager.clock,
+            observer=self._manager.observer,
         )
         for watch in (*self._watches, *self._owner_watches()):
             predicates = (*self._filters, *watch.predicates)

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fakeapiserver.client.causes import WorkObserver, reconcile
 from fakeapiserver.client.errors import is_conflict
 from fakeapiserver.client.workqueue import (
     ItemExponentialFailureRateLimiter,
@@ -73,12 +74,14 @@ class Controller:
         options: ControllerOptions | None = None,
         values: dict[str, str] | None = None,
         clock: Timers | None = None,
+        observer: WorkObserver | None = None,
     ) -> None:
         self.name = name
         self.options = options or ControllerOptions()
         if self.options.max_concurrent_reconciles < 1:
             raise ValueError(f"controller {name}: max_concurrent_reconciles must be at least 1")
-        self.queue: WorkQueue[Request] = _queue(name, self.options, metrics, clock)
+        self.queue: WorkQueue[Request] = _queue(name, self.options, metrics, clock, notes_causes=observer is not None)
+        self._observer = observer
         self._reconciler = reconciler
         self._metrics = metrics.of_controller(name, self.options.max_concurrent_reconciles)
         self._sources: list[Source] = []
@@ -180,14 +183,32 @@ class Controller:
                     await asyncio.sleep(0)
                 active.inc()
                 try:
-                    await self._reconcile(request, priority)
+                    if self._observer is None:
+                        await self._reconcile(request, priority)
+                    else:
+                        await self._observed(request, priority, self._observer)
                 finally:
                     active.dec()
                     queue.done(request)
                 # a turn of the event loop for each: a full queue keeps neither timers, probes nor a lost leadership waiting
                 await asyncio.sleep(0)
 
-    async def _reconcile(self, request: Request, priority: int) -> None:
+    async def _observed(self, request: Request, priority: int, observer: WorkObserver) -> None:
+        """Reconciles, and lets the observer record it with its causes."""
+        observer.loaded(self.name, self.queue)
+        number = observer.began()
+        token = reconcile.set(number)
+        error = "it was cancelled"
+        try:
+            error = await self._reconcile(request, priority)
+        finally:
+            reconcile.reset(token)
+            again = self.queue.due_in(request)
+            observer.ended(number, self.name, str(request), self.queue.causes(request), error, again)
+            observer.loaded(self.name, self.queue)
+
+    async def _reconcile(self, request: Request, priority: int) -> str:
+        """Returns the text of the reconciler's error; empty if it succeeded."""
         metrics, start = self._metrics, perf_counter()
         token = runtime_logging.values.set(self._of(request))
         try:
@@ -210,8 +231,10 @@ class Controller:
             log.log(
                 level, "reconciler error: %s of %s: %s", self.name, request, error, exc_info=isinstance(error, _PANICS)
             )
+            return str(error) or type(error).__name__
         else:
             self._follow_up(request, result, priority if result.priority is None else result.priority)
+            return ""
         finally:
             metrics.time.observe(perf_counter() - start)
             runtime_logging.values.reset(token)
@@ -248,12 +271,14 @@ class Controller:
             raise
 
 
-def _queue(name: str, options: ControllerOptions, metrics: Metrics, clock: Timers | None) -> WorkQueue[Request]:
+def _queue(
+    name: str, options: ControllerOptions, metrics: Metrics, clock: Timers | None, *, notes_causes: bool
+) -> WorkQueue[Request]:
     counting = metrics.of_queue(name)
     if options.use_priority_queue:
         limiter = options.rate_limiter or ItemExponentialFailureRateLimiter()
-        return PriorityQueue(name, rate_limiter=limiter, metrics=counting, clock=clock)
-    return WorkQueue(name, rate_limiter=options.rate_limiter, metrics=counting, clock=clock)
+        return PriorityQueue(name, rate_limiter=limiter, metrics=counting, clock=clock, notes_causes=notes_causes)
+    return WorkQueue(name, rate_limiter=options.rate_limiter, metrics=counting, clock=clock, notes_causes=notes_causes)
 
 
 def _is_terminal(error: BaseException | None) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+from fakeapiserver.client.causes import WorkObserver
 from fakeapiserver.client.config import RESTConfig
 from fakeapiserver.client.discovery import DiscoveryClient, MemoryCache
 from fakeapiserver.client.dynamic import DynamicClient
@@ -105,7 +106,7 @@ class Manager:
     asyncio.run(manager.run())
 
     `transport`: see RESTClient. `clock`: what requeues, events and leases wait for; by default the machine's. `chance`: returns numbers in
-    [0, 1) for the ends of watches. ValueError for options that don't go together.
+    [0, 1) for the ends of watches. `observer` records what its controllers do. ValueError for options that don't go together.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class Manager:
         transport: RoundTripper | None = None,
         clock: Timers | None = None,
         chance: Callable[[], float] = random.random,
+        observer: WorkObserver | None = None,
     ) -> None:
         self.config = config
+        self.observer = observer
         self.clock: Timers = clock or SystemClock()
         self.options = options or ManagerOptions()
         if self.options.leader_election and not self.options.leader_election_id:

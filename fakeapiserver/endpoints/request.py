@@ -105,10 +105,12 @@ class OpenWatch(Protocol):
 
 
 class WatchProgress(Struct):
-    """The progress of a watch: the number of events that were sent, bookmarks included, and how it ended (evidence/entry.py)."""
+    """The progress of a watch: the number of events that were sent, bookmarks included, and how it ended (evidence/entry.py).
+    `on_delivery` is called with the revisions of events that are about to be sent; None: their delivery isn't recorded."""
 
     events: int = 0
     ended: str = ""
+    on_delivery: Callable[[Sequence[int]], None] | None = None
 
 
 class Request(Struct):

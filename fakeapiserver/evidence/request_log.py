@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
+from types import TracebackType
 from typing import Final, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError
@@ -57,6 +58,24 @@ class NoRequestLog:
         return _NOTHING
 
 
+class Keeper(Protocol):
+    """Keeps the records of requests."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock whose time the records have."""
+
+    @property
+    def storage(self) -> Revisions:
+        """The storage with the states that requests have written."""
+
+    def begin(self, request: Request) -> None:
+        """A request begins."""
+
+    def keep(self, record: "Record", request: Request) -> None:
+        """Takes over the record of an answered request."""
+
+
 class RequestLog:
     """Keeps the last requests: at most `most` of them, which take at most about `most_bytes`. `on_entry` is called
     with each."""
@@ -71,7 +90,7 @@ class RequestLog:
     ) -> None:
         self.clock = clock
         self.storage = storage
-        self._records: deque[_Record] = deque()
+        self._records: deque[Record] = deque()
         self._most = most
         self._most_bytes = most_bytes
         self._on_entry = on_entry
@@ -117,13 +136,12 @@ class RequestLog:
 
     def entry(self, request: Request) -> AbstractContextManager[None]:
         """Keeps an entry for the request that is answered within it."""
-        is_bundled = IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
-        return _NOTHING if is_bundled else _Record(self, request)
+        return _NOTHING if is_bundled(request) else Record(self, request)
 
     def begin(self, request: Request) -> None:
         self._in_flight[id(request)] = request
 
-    def keep(self, record: "_Record", request: Request) -> None:
+    def keep(self, record: "Record", request: Request) -> None:
         """Adds the record of an answered request, and forgets the oldest ones beyond the bounds."""
         del self._in_flight[id(request)]
         self._seq += 1
@@ -140,12 +158,17 @@ class RequestLog:
             self._changed = None
 
 
+def is_bundled(request: Request) -> bool:
+    """Reports whether the request comes from a controller, the scheduler or a node of this process."""
+    return IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
+
+
 def print_entry(entry: RequestEntry) -> None:
     """Prints a request as a line of the log."""
     log.info("%s", printed_line(entry))
 
 
-class _Record:
+class Record:
     """The kept parts of a request, from its beginning on; `entry` makes an entry of them. As little as possible is done while
     the client waits."""
 
@@ -155,7 +178,7 @@ class _Record:
         "status", "time", "user", "watch",
     )  # fmt: skip
 
-    def __init__(self, log: RequestLog, request: Request) -> None:
+    def __init__(self, log: Keeper, request: Request) -> None:
         self._log = log
         self._request: Request | None = request
         self.seq = 0
@@ -168,7 +191,9 @@ class _Record:
         log.begin(self._request)
         self.start = perf_counter()
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.duration = perf_counter() - self.start
         request, self._request = self._request, None
         assert request is not None

@@ -19,7 +19,8 @@ from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
 from fakeapiserver.evidence import request_log
-from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog
+from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog, RequestLogging
+from fakeapiserver.evidence.timeline import recorder
 from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
@@ -52,6 +53,7 @@ from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
     from fakeapiserver.controller_manager.manager import ControllerManager
+    from fakeapiserver.evidence.timeline.recorder import Recorder
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.data_directory import DataDirectory
     from fakeapiserver.server.etcd.backend import EtcdBackend
@@ -132,12 +134,8 @@ class APIServer:
             self._to_webhooks,
             self.aggregator.intercept_calls,
         )
-        printing = request_log.print_entry if config.prints_requests else None
-        self._request_logging = (
-            RequestLog(self.clock, self.storage, config.kept_requests, config.kept_request_bytes, printing)
-            if config.kept_requests or printing
-            else NoRequestLog()
-        )
+        self._request_logging = self._new_request_logging()
+        self.recorder = self._new_recorder() if config.is_recorded else None
         self.application = Application(self._new_chain())
 
     def _new_storage(self, state: MVCC | None, directory: "DataDirectory | None") -> MemoryStorage:
@@ -197,6 +195,19 @@ class APIServer:
             metrics_apis=self.metrics_apis,
         )
 
+    def _new_request_logging(self) -> RequestLogging:
+        config, printing = self.config, request_log.print_entry if self.config.prints_requests else None
+        if not config.kept_requests and printing is None:
+            return NoRequestLog()
+        return RequestLog(self.clock, self.storage, config.kept_requests, config.kept_request_bytes, printing)
+
+    def _new_recorder(self) -> "Recorder":
+        made = recorder.Recorder(self, self._request_logging, self._auditor or NoAuditing())
+        self.faults.on_change = made.faults_changed
+        if isinstance(self.clock, AdjustableClock):
+            self.clock.on_change = made.clock_changed
+        return made
+
     def _new_chain(self) -> HandlerChain:
         fixed_paths = FixedPaths(
             self.table,
@@ -216,8 +227,8 @@ class APIServer:
             new_limiter(self.config, self.objects, self.clock, self.metrics.instruments),
             self.config.request_timeout,
             self.aggregator,
-            self._auditor or NoAuditing(),
-            self._request_logging,
+            self._auditor or NoAuditing() if self.recorder is None else self.recorder.requests,
+            self._request_logging if self.recorder is None else self.recorder.requests,
             self.faults,
             self.table.scheme.features.enabled("APIResponseCompression"),
         )
@@ -250,6 +261,11 @@ class APIServer:
         host, _, port = self.address.rpartition(":")
         return host.strip("[]"), int(port)
 
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that are simulated from the start."""
+        return self.config.nodes
+
     def now(self) -> float:
         return self.clock.now()
 
@@ -281,6 +297,8 @@ class APIServer:
             *(writing if not self.config.read_only else ()),
             *(self._etcd.background(self.config) if self._etcd is not None else ()),
         ]
+        if self.recorder is not None:
+            self.recorder.begin()
         self._tasks = [asyncio.create_task(run()) for run in background]
         # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.
         self._health_checks.answer("/readyz", {})

@@ -300,6 +300,7 @@ class LocalServer:
             in_flight=lambda: clients.in_flight + api.storage.undelivered,
             revision=lambda: api.storage.revision,
             random=api.chance.source("controllers") if api.chance.seed is not None else None,
+            observer=api.recorder.work if api.recorder is not None else None,
         )
 
     async def _begin_controllers(self) -> None:

@@ -44,6 +44,7 @@ def new_services(
         connections=connections,
         catch_up=loopback.scopes.storage.catch_up if node_ports.is_shared else None,
         chance=loopback.scopes.chance,
+        records_steps=config.is_recorded,
     )
     chain = admission(config, plugins_need)
     return Services(

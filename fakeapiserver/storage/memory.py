@@ -19,7 +19,7 @@ from fakeapiserver.storage.interface import (
     StoredObject,
 )
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
-from fakeapiserver.storage.watch import BufferedWatcher, Hub
+from fakeapiserver.storage.watch import BufferedWatcher, ChangeObserver, Hub
 
 # etcd's own limits, and the approximate size of a transaction without its value.
 _MAX_REQUEST_BYTES: Final = 3 << 19
@@ -57,6 +57,10 @@ class MemoryStorage:
     def undelivered(self) -> int:
         """The number of watches that have events and will be woken in some milliseconds."""
         return len(self._hub.woken)
+
+    def observe(self, observer: ChangeObserver) -> None:
+        """Lets `observer` record every change from now on."""
+        self._hub.observer = observer
 
     def count_clients(self, has_clients: Callable[[], bool]) -> None:
         """`has_clients` reports whether clients outside of this process watch; without it they are taken to."""

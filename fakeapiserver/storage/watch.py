@@ -8,7 +8,7 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject
@@ -169,6 +169,16 @@ class BufferedWatcher:
         self._hub.forget(self, self._prefix)
 
 
+class ChangeObserver(Protocol):
+    """Records changes of the storage, for a time line."""
+
+    def published(self, change: Change) -> None:
+        """Called for each change, in the order of revisions, before watchers see it."""
+
+    def interrupted(self) -> None:
+        """Called when all watches end: the objects may have changed otherwise."""
+
+
 class Hub:
     """All watchers of a storage, by the prefix they watch."""
 
@@ -182,6 +192,7 @@ class Hub:
         self._order = chance.source("watchers") if chance.seed is not None else None
         # Reports whether clients outside of this process watch.
         self.has_clients: Callable[[], bool] = lambda: True
+        self.observer: ChangeObserver | None = None
         self._last_publish = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -206,6 +217,8 @@ class Hub:
     def publish(self, change: Change) -> None:
         """Offers the change to its watchers, in the turn of the commit: as one event object, so that it is encoded once."""
         event: Event | None = None
+        if self.observer is not None:
+            self.observer.published(change)
         for prefix in _prefixes(change.key):
             for watcher in self._watchers.get(prefix, ()):
                 if event is None:
@@ -264,6 +277,8 @@ class Hub:
             for watcher in watchers:
                 watcher.end()
         self._watchers.clear()
+        if self.observer is not None:
+            self.observer.interrupted()
 
 
 def _prefixes(key: str) -> list[str]:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client import causes
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
@@ -157,11 +158,9 @@ class Registration:
         self._tell(("add", obj, initial))
 
     def updated(self, old: Object, new: Object) -> None:
-        """For the informer."""
         self._tell(("update", old, new))
 
     def deleted(self, obj: Tombstone) -> None:
-        """For the informer."""
         self._tell(("delete", obj, None))
 
     def _tell(self, notification: _Notification) -> None:
@@ -171,6 +170,7 @@ class Registration:
     async def run(self) -> None:
         """Calls the handler, until it is cancelled."""
         waiting, told = self._waiting, 0
+        causes.reconcile.set(0)  # an informer may be started by a reconcile
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -194,10 +194,12 @@ class Registration:
                     await asyncio.sleep(0)
 
     def _call(self, notification: _Notification) -> object:
+        if notification[0] == "update":
+            causes.event.set(notification[2])
+            return self._handler.on_update(notification[1], notification[2])
+        causes.event.set(notification[1])
         if notification[0] == "add":
             return self._handler.on_add(notification[1], notification[2])
-        if notification[0] == "update":
-            return self._handler.on_update(notification[1], notification[2])
         return self._handler.on_delete(notification[1])
 
 
@@ -345,9 +347,7 @@ class SharedInformer:
         """Stores an object and queues it for the handlers, as an update if it is stored already."""
         self._store(meta_namespace_key(obj), obj, False)
 
-    def update(self, obj: Object) -> None:
-        """Does the same as `add`."""
-        self._store(meta_namespace_key(obj), obj, False)
+    update = add
 
     def delete(self, obj: Tombstone) -> None:
         """Removes an object and queues its deletion for the handlers, also if it was never stored."""

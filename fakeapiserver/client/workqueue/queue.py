@@ -12,6 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from fakeapiserver.client.causes import NO_CAUSES, Causes
 from fakeapiserver.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
 from fakeapiserver.clock import SystemClock, Timer, Timers
 
@@ -66,6 +67,7 @@ class WorkQueue(Generic[T]):
         rate_limiter: RateLimiter | None = None,
         metrics: QueueMetrics | None = None,
         clock: Timers | None = None,
+        notes_causes: bool = False,
     ) -> None:
         self.name = name
         # Seconds by which delayed items may come late when a test moves the clock.
@@ -88,6 +90,9 @@ class WorkQueue(Generic[T]):
         self._drained = asyncio.Event()
         self._shutting_down = False
         self._paused = False
+        # Why each item is in the queue, or is being worked on; None: that isn't noted.
+        self._causes: dict[T, Causes] | None = {} if notes_causes else None
+        self._taken_for: dict[T, Causes] = {}
 
     def __len__(self) -> int:
         """Items that could be got now."""
@@ -160,12 +165,37 @@ class WorkQueue(Generic[T]):
         for _ in range(len(self)):
             self._wake()
 
+    def causes(self, item: T) -> Causes:
+        """Why an item that is being worked on was put into the queue; empty unless the queue notes causes."""
+        return self._taken_for.get(item, NO_CAUSES)
+
+    def due_in(self, item: T) -> float | None:
+        """Seconds until an item can be taken again; None if it isn't in the queue."""
+        if item in self._dirty:
+            return 0.0
+        known = self._due.get(item)
+        return None if known is None else max(0.0, known[0] - self._clock.monotonic())
+
+    def _note_cause(self, item: T) -> None:
+        assert self._causes is not None
+        self._causes.setdefault(item, Causes()).note()
+
+    def _take_causes(self, item: T, waited: float) -> None:
+        assert self._causes is not None
+        causes = self._taken_for[item] = self._causes.pop(item, Causes())
+        causes.waited = waited
+
     # ------------------------------------------------------------------ putting in
 
     def add(self, item: T, priority: int = 0) -> None:
         """The item is to be looked at."""
         if self._shutting_down:
             return
+        if self._causes is not None:
+            self._note_cause(item)
+        self._put(item, priority)
+
+    def _put(self, item: T, priority: int) -> None:
         known = self._dirty.get(item)
         if known is not None:
             if priority > known.priority:
@@ -188,6 +218,8 @@ class WorkQueue(Generic[T]):
             return
         if self._metrics is not None:
             self._metrics.retried()
+        if self._causes is not None:
+            self._note_cause(item)
         due = self._clock.monotonic() + seconds
         known = self._due.get(item)
         if known is not None:
@@ -244,6 +276,8 @@ class WorkQueue(Generic[T]):
         started = self._processing.pop(item, None)
         if started is None:
             return
+        if self._causes is not None:
+            self._taken_for.pop(item, None)
         if self._metrics is not None:
             self._metrics.finished(self._clock.monotonic() - started)
         known = self._dirty.get(item)
@@ -261,6 +295,8 @@ class WorkQueue(Generic[T]):
             self._timer.cancel()
         self._delayed.clear()
         self._due.clear()
+        if self._causes is not None:
+            self._causes.clear()
         while self._getters:
             self._wake()
         if not self._processing and not self._dirty:
@@ -304,6 +340,8 @@ class WorkQueue(Generic[T]):
                 now = self._clock.monotonic()
                 self._processing[item] = now
                 self.taken += 1
+                if self._causes is not None:
+                    self._take_causes(item, now - known.since)
                 if self._metrics is not None:
                     self._metrics.taken(now - known.since, priority)
                 return item, priority
@@ -332,7 +370,7 @@ class WorkQueue(Generic[T]):
             known = self._due.get(item)
             if known is not None and known[0] == due:
                 del self._due[item]
-                self.add(item, known[1])
+                self._put(item, known[1])
         self._set_timer()
 
 

@@ -344,6 +344,8 @@ class Stream:
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
             if events:
                 self._told = events[-1].revision
+                if self._form.progress.on_delivery is not None:
+                    self._form.progress.on_delivery([event.revision for event in events])
                 yield self._form.sent(list(map(self._form.event, events)))
             if self._clock.monotonic() >= bookmark_at:
                 bookmark_at = self._next_bookmark(end)

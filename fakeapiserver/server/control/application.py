@@ -21,6 +21,7 @@ from fakeapiserver.server.control import (
     snapshots,
     state,
     storage,
+    timeline,
 )
 from fakeapiserver.server.control.errors import PREFIX, control_application
 
@@ -36,6 +37,7 @@ class Controlled(
     outages.Controlled,
     page.Controlled,
     state.Controlled,
+    timeline.Controlled,
     Protocol,
 ):
     """The part of an API server that is controlled."""
@@ -57,6 +59,7 @@ def control(server: Controlled) -> FastAPI:
         outages.router(server),
         page.router(server),
         state.router(server, taken.find),
+        timeline.router(server),
     ):
         app.include_router(routes, prefix=PREFIX)
     return app

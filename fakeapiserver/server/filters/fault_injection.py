@@ -35,6 +35,8 @@ class FaultInjection:
         self.active: Sequence[ActiveFault] = ()
         self._dependencies = (clock, storage, scopes, request_timeout, chance.source("faults"))
         self._faults: Faults | None = None
+        # Called with the faults when one was added or removed.
+        self.on_change: Callable[[Sequence[ActiveFault]], None] | None = None
         self._to_webhooks = to_webhooks
         self._intercept_api_services = intercept_api_services
 
@@ -46,6 +48,8 @@ class FaultInjection:
 
     def _set(self, active: "Sequence[ActiveFault]") -> None:
         self.active = active
+        if self.on_change is not None:
+            self.on_change(active)
         has_webhooks = any(fault.fault.webhook for fault in active)
         self._to_webhooks.intercept = self.faults.call_webhook if has_webhooks else None
         has_api_services = any(fault.fault.apiservice for fault in active)

@@ -220,6 +220,7 @@ class Config(Struct, kw_only=True):
     cloud_storage: bool = False  # claims of every storage class get volumes
     ui: bool = False  # the page in a browser, and the recording that it shows
     ui_port: int = 0  # its port on loopback; 0 takes a free one
+    records: bool = False  # the recording without the page
     load_balancers: bool = False  # services of that type get addresses
     metrics: tuple[str, ...] = ()  # which metrics APIs are served from the start: resource, custom, external, * for all
     stages: Sources = ()  # KWOK's Stage objects, which say what becomes of nodes and pods
@@ -250,6 +251,11 @@ class Config(Struct, kw_only=True):
     webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
     context_name: str = "fakeapiserver"  # of the context, cluster and user in kubeconfigs
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say
+
+    @property
+    def is_recorded(self) -> bool:
+        """Reports whether everything that happens is recorded (evidence/timeline)."""
+        return self.ui or self.records
 
     @property
     def service_ranges(self) -> tuple[str, ...]:

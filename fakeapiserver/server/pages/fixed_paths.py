@@ -29,10 +29,11 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     negotiate_document,
 )
 from fakeapiserver.endpoints.openapi import handler
-from fakeapiserver.endpoints.request import ASGIApplication, Message, Request, Response
+from fakeapiserver.endpoints.request import ASGIApplication, Request, Response
 from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server import exposition
 from fakeapiserver.server.metrics import Metrics
+from fakeapiserver.server.pages import control as control_pages
 from fakeapiserver.server.pages import debug_pages, health, openid, status_pages
 from fakeapiserver.server.pages.health import HealthChecks
 
@@ -122,7 +123,7 @@ class FixedPaths:
         """Answers a request; 404 as text, as Go's mux does for unknown paths."""
         first = request.path[1:].partition("/")[0]
         if first == CONTROL:
-            return await self._control(request)
+            return await control_pages.answer(request, self._control_application)
         if first == "debug":
             return await debug_pages.page(request) or _nobody()
         if request.path.startswith("/apis//"):
@@ -133,20 +134,6 @@ class FixedPaths:
             return await self._openapi_handler.answer(request) or _nobody()
         response = answer(request) if answer is not None else None
         return response if response is not None else _nobody()
-
-    async def _control(self, request: Request) -> Response:
-        """The test control, a FastAPI application; its answers are small, so they are collected."""
-        response = Response(content_type="")
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                response.status = message["status"]
-                response.headers = [pair for pair in message["headers"] if pair[0] != b"content-length"]
-            else:
-                response.body += message.get("body", b"")
-
-        await self._control_application(request.scope, request.receive, send)
-        return response
 
     @cached_property
     def _control_application(self) -> ASGIApplication:

@@ -17,6 +17,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from contextvars import Context, copy_context
 from typing import Final
 
 from msgspec import Struct
@@ -52,10 +53,11 @@ def _states(storage: MVCC, since: int) -> set[tuple[str, int, int, bytes]]:
 
 
 class _Write(Struct, eq=False):
-    """A change that waits for the file."""
+    """A change that waits for the file, and the context of its request, in which it is published."""
 
     change: Change
     written: "asyncio.Future[None]"
+    context: Context
 
 
 class FileStorage(MemoryStorage):
@@ -157,7 +159,7 @@ class FileStorage(MemoryStorage):
     async def _written(self, change: Change) -> StoredObject:
         self._newest = change.revision
         self._decided[change.key] = change
-        write = _Write(change, asyncio.get_running_loop().create_future())
+        write = _Write(change, asyncio.get_running_loop().create_future(), copy_context())
         self._waiting.append(write)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
@@ -193,7 +195,7 @@ class FileStorage(MemoryStorage):
             change = self._mvcc.commit(write.change)
             if self._decided.get(change.key) is change:
                 del self._decided[change.key]
-            self._hub.publish(change)
+            write.context.run(self._hub.publish, change)
             if not write.written.done():
                 write.written.set_result(None)
 

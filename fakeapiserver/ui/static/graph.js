@@ -7,7 +7,7 @@ import { graphList } from "./graphlist.js";
 import { TONE_NAMES, toneIcon } from "./summary.js";
 import { whoCanView } from "./whocan.js";
 
-const MODES = [["picture", "Picture"], ["list", "List"], ["who", "Who can"]];
+const GRAPH_MODES = [["picture", "Picture"], ["list", "List"], ["who", "Who can"]];
 const EDGE_WORDS = { owns: "owns", selects: "selects", uses: "uses", targets: "leads to", binds: "binds" };
 const MARK = { ok: "circle", wait: "triangle", bad: "diamond", going: "cross", plain: "circle" };
 
@@ -15,7 +15,7 @@ export function mountGraph(container, app) {
   const namespaces = h("select", { "aria-label": "Namespace", on: { change: (event) => app.state.set({ ns: event.target.value }) } });
   const search = h("input", { type: "search", "data-filter": true, placeholder: "Find an object", "aria-label": "Find an object in the graph", on: { input: () => emphasise(null) } });
   const count = h("span", { class: "muted", role: "status" });
-  const modes = h("div", { class: "segments", role: "group", "aria-label": "Form of the graph" }, MODES.map(([name, label]) =>
+  const modes = h("div", { class: "segments", role: "group", "aria-label": "Form of the graph" }, GRAPH_MODES.map(([name, label]) =>
     h("button", { class: "button", "aria-pressed": "false", on: { click: () => setMode(name) } }, label)));
   const content = h("div", { class: "graph-content graph" });
   const element = container.appendChild(h("div", { class: "graph" }, h("div", { class: "toolbar" }, namespaces, modes, search, count), content));
@@ -31,7 +31,7 @@ export function mountGraph(container, app) {
 
   function setMode(name) {
     mode = name;
-    for (const [index, button] of [...modes.children].entries()) button.setAttribute("aria-pressed", String(MODES[index][0] === name));
+    for (const [index, button] of [...modes.children].entries()) button.setAttribute("aria-pressed", String(GRAPH_MODES[index][0] === name));
     shape = "";
     asked = "";
     who = null;
@@ -176,7 +176,8 @@ export function mountGraph(container, app) {
       const { width, height } = frame.getBoundingClientRect();
       const right = Math.max(...current.nodes.map((node) => node.x)) + NODE.width;
       const bottom = Math.max(...current.nodes.map((node) => node.y)) + NODE.height;
-      const scale = Math.min(1.1, Math.max(0.08, Math.min((width - 60) / right, (height - 110) / bottom)));
+      // What would be too small to read is not fitted as a whole.
+      const scale = Math.min(1.1, Math.max(0.45, Math.min((width - 60) / right, (height - 110) / bottom)));
       Object.assign(view, { scale, x: Math.max(30, (width - right * scale) / 2), y: Math.max(24, (height - 50 - bottom * scale) / 2), isFitted: width > 0 });
       placeSoon();
     }

@@ -30,8 +30,9 @@ export function edgesOf(items, world) {
       const owner = byUid.get(uid) ?? world.byUid(uid);
       if (owner) add(keyOf(owner), key, "owns");
     }
-    if (object) REFERENCES[head.r]?.({ head, object, key, add, pods, world });
-    if (object && !REFERENCES[head.r]) templateOf(object, (spec) => podReferences(spec, head.ns, key, add, head.r));
+    if (!object?.spec && !object?.roleRef) continue;
+    REFERENCES[head.r]?.({ head, object, key, add, pods, world });
+    if (!REFERENCES[head.r]) templateOf(object, (spec) => podReferences(spec, head.ns, key, add, head.r));
   }
   return edges;
 }

@@ -15,26 +15,43 @@ export function layout(nodes, edges) {
     into[b].push(a);
   }
   const layers = layersOf(out, into);
-  let y = 0;
-  let width = 0;
   const alone = [];
+  const blocks = [];
   for (const component of components(out, into)) {
     if (component.length === 1) {
       alone.push(component[0]);
       continue;
     }
     const columns = ordered(component, layers, out, into);
-    const height = place(nodes, columns, out, into, y);
-    width = Math.max(width, columns.length * (NODE.width + NODE.gapX));
-    y += height + NODE.gapY * 3;
+    blocks.push({ component, width: columns.length * (NODE.width + NODE.gapX) - NODE.gapX, height: place(nodes, columns, out, into, 0) });
   }
+  const { width, height } = pack(nodes, blocks);
   const across = Math.max(1, Math.floor(Math.max(width, 1100) / (NODE.width + NODE.gapY)));
   alone.sort((a, b) => nodes[a].key.localeCompare(nodes[b].key));
   alone.forEach((node, position) => {
     nodes[node].x = (position % across) * (NODE.width + NODE.gapY);
-    nodes[node].y = y + Math.floor(position / across) * (NODE.height + NODE.gapY);
+    nodes[node].y = height + Math.floor(position / across) * (NODE.height + NODE.gapY);
   });
   return nodes;
+}
+
+// Puts blocks beside and below each other, each where the picture is least high, so that it becomes about as wide as a window.
+function pack(nodes, blocks) {
+  if (!blocks.length) return { width: 0, height: 0 };
+  const widest = Math.max(...blocks.map((block) => block.width));
+  const area = blocks.reduce((sum, block) => sum + (block.height + NODE.gapY * 3), 0);
+  const tallest = Math.max(...blocks.map((block) => block.height));
+  const count = Math.max(1, Math.min(blocks.length, Math.round(Math.sqrt((area * 1.7) / widest)), Math.ceil(area / tallest)));
+  const heights = new Array(count).fill(0);
+  for (const { component, height } of blocks) {
+    const column = heights.indexOf(Math.min(...heights));
+    for (const node of component) {
+      nodes[node].x += column * (widest + NODE.gapX);
+      nodes[node].y += heights[column];
+    }
+    heights[column] += height + NODE.gapY * 3;
+  }
+  return { width: count * (widest + NODE.gapX) - NODE.gapX, height: Math.max(...heights) };
 }
 
 // The longest way from a node without predecessors; edges that close a circle don't count.

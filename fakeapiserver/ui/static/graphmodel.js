@@ -4,9 +4,10 @@ import { edgesOf, isDrawn, keyOf } from "./graphedges.js";
 import { summaries } from "./summary.js";
 import { World } from "./world.js";
 
-// Objects whose references are read, dependents of one owner and kind that are drawn singly, and nodes of a picture.
+// Objects whose references are read, dependents of one owner and kind that are drawn singly, nodes that are seen at once, nodes of a picture.
 const MOST_READ = 2000;
 const MOST_SIBLINGS = 8;
+const MOST_AT_ONCE = 80;
 const MOST_NODES = 500;
 
 // {nodes: [{key, r, ns, name, tone, text, head, exists, members}], edges: [{from, to, kind, label}]}; `open`: keys of groups that aren't folded.
@@ -58,11 +59,16 @@ function groupState(group) {
   return { tone, text: tone === "plain" ? "" : `${good}/${group.members.length} ready` };
 }
 
-// Folds dependents of one owner and kind where there are many; and, if the picture still is too large, everything by its kind.
+// Folds the dependents of one owner and kind, and the unconnected objects of a kind, where there are many. What is too much to be seen at once
+// is folded further: all such siblings, then everything by its kind.
 function fold(nodes, edges, open) {
   const owner = new Map(edges.filter((edge) => edge.kind === "owns").map((edge) => [edge.to, edge.from]));
-  const first = foldBy(nodes, edges, (node) => `${owner.get(node.key) ?? ""} ${node.r}`, MOST_SIBLINGS, open);
-  if (first.nodes.length <= MOST_NODES) return first;
+  const linked = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const bySiblings = (node) => (owner.has(node.key) ? `${owner.get(node.key)} ${node.r}` : linked.has(node.key) ? node.key : node.r);
+  const first = foldBy(nodes, edges, bySiblings, MOST_SIBLINGS, open);
+  if (first.nodes.length <= MOST_AT_ONCE) return first;
+  const second = foldBy(nodes, edges, bySiblings, 1, open);
+  if (second.nodes.length <= MOST_NODES) return second;
   return foldBy(nodes, edges, (node) => `${owner.has(node.key) ? "owned" : ""} ${node.r}`, 1, open);
 }
 

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { summaries, toneIcon, TONE_NAMES } from "./summary.js";
 
 const MOST_CHILDREN = 12;
-const DEEPEST = 6;
+const DEEPEST_KIN = 6;
 
 // The tree from the topmost owners down, or null if the object has no relatives.
 export async function familyView(app, head) {
@@ -21,7 +21,7 @@ export async function familyView(app, head) {
   function branch(one, depth, seen) {
     shown.push(one);
     seen.add(one.uid);
-    const children = depth < DEEPEST ? recording.dependents(one.uid, moment).filter((child) => !seen.has(child.uid) && !child.r.startsWith("events")) : [];
+    const children = depth < DEEPEST_KIN ? recording.dependents(one.uid, moment).filter((child) => !seen.has(child.uid) && !child.r.startsWith("events")) : [];
     // The object itself is never among those that are left out.
     children.sort((a, b) => (b.uid === head.uid) - (a.uid === head.uid) || a.r.localeCompare(b.r) || b.created - a.created);
     const missing = (one.owners ?? []).filter((uid) => !recording.byUid(uid, moment));
@@ -42,7 +42,7 @@ function topOwners(recording, head, moment) {
   const tops = new Map();
   const visit = (one, depth) => {
     const owners = (one.owners ?? []).map((uid) => recording.byUid(uid, moment)).filter(Boolean);
-    if (!owners.length || depth > DEEPEST) tops.set(one.uid, one);
+    if (!owners.length || depth > DEEPEST_KIN) tops.set(one.uid, one);
     else owners.forEach((owner) => visit(owner, depth + 1));
   };
   visit(head, 0);

@@ -1,6 +1,6 @@
 // The revisions of one object: who wrote each, what it changed, what admission changed on the way, and the rule that allowed it.
 
-import { linkView } from "./causeview.js";
+import { linkView, objectAnchor } from "./causeview.js";
 import { admissionView, changesView, diffView } from "./diffview.js";
 import { clear, clockTime, h } from "./dom.js";
 
@@ -73,7 +73,7 @@ function revisionView(app, state, before) {
 function writerView(app, request, state) {
   return h("span", { class: "writer" }, h("strong", {}, request.client || "unknown"), " ", WRITE_WORDS[state.op], " it by ",
     linkView({ label: `${request.verb}${request.sub ? ` ${request.sub}` : ""}`, ref: { request: request.seq } }, app),
-    request.user && request.user !== request.client ? h("span", { class: "muted" }, ` as ${request.user}`) : null);
+    request.user && !request.user.endsWith(request.client) ? h("span", { class: "muted" }, ` as ${request.user}`) : null);
 }
 
 function fillRevision(app, body, state, before, after, request) {
@@ -88,8 +88,20 @@ function fillRevision(app, body, state, before, after, request) {
       return details?.admission ? admissionView(details.admission) : h("p", { class: "muted" }, "The steps are not kept any more.");
     }));
   }
-  if (request?.why) parts.push(h("p", { class: "allowed muted" }, `Allowed: ${request.why}`));
+  if (request?.why) parts.push(h("p", { class: "allowed muted" }, "Allowed: ", ruleView(app, request)));
   clear(body, parts);
+}
+
+// The authorizer's reason with links to the binding and the role that it names.
+export function ruleView(app, request) {
+  const match = /^RBAC: allowed by (ClusterRoleBinding|RoleBinding) "([^"]+)" of (ClusterRole|Role) "([^"]+)" to (.+)$/.exec(request.why);
+  if (!match) return request.why;
+  const [, bindingKind, binding, roleKind, role, subject] = match;
+  const anchor = (kind, text) => {
+    const [name, ns] = text.split("/"); // RoleBindings and Roles of a namespace: "name/namespace"
+    return objectAnchor(app, { r: `${kind.toLowerCase()}s.rbac.authorization.k8s.io`, ns: kind.startsWith("Cluster") ? "" : ns ?? request.ns ?? "", name: kind.startsWith("Cluster") ? text : name }, text);
+  };
+  return [`${roleKind} `, anchor(roleKind, role), `, bound by ${bindingKind} `, anchor(bindingKind, binding), ` to ${subject.replaceAll('"', "")}`];
 }
 
 function folding(title, make) {

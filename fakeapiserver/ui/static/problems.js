@@ -3,7 +3,7 @@
 import { cause, objectLink, sentence } from "./cause.js";
 import { badConditions } from "./whycustom.js";
 import { refusedCause, refusedWrites } from "./whyrequest.js";
-import { busyObjects, fightCause, fightsOver, idleCause, idleWrites, loopCause } from "./writers.js";
+import { busyObjects, fightCause, fightsOver, hotLoops, idleCause, idleWrites, loopCause } from "./writers.js";
 import { whyObject } from "./whyobject.js";
 import { World } from "./world.js";
 
@@ -78,7 +78,7 @@ async function addKind(world, r, found, explained, heads) {
       unexplained += 1;
       continue;
     }
-    const causes = await whyObject(world, r, object);
+    const causes = await causesOf(world, r, object);
     if (!causes.length) continue;
     left -= 1;
     const { name, namespace, uid } = object.metadata;
@@ -87,6 +87,15 @@ async function addKind(world, r, found, explained, heads) {
   }
   if (unexplained) {
     found.push({ severity: "note", kind: r, subject: null, title: sentence`${unexplained} more ${world.recording.kind(r).resource} look like these.`, causes: [] });
+  }
+}
+
+// An object that the rules can't read must not hide what is wrong with others.
+async function causesOf(world, r, object) {
+  try {
+    return await whyObject(world, r, object);
+  } catch (error) {
+    return [cause(sentence`The page's rules can't read this object.`, [], { quote: error.message })];
   }
 }
 
@@ -144,22 +153,27 @@ async function addDeletions(world, found, explained) {
     const [object] = await world.load([head]);
     if (!object) continue;
     left -= 1;
-    const causes = await whyObject(world, head.r, object);
+    const causes = await causesOf(world, head.r, object);
     explained.add(head.uid);
     found.push({ severity: "bad", kind: head.r, subject: head, title: sentence`${nameLink(world, head.r, head.ns, head.name)} is being deleted, but still there.`, causes });
   }
 }
 
 async function addFights(world, found) {
-  for (const busy of busyObjects(world)) {
+  const busyOnes = busyObjects(world);
+  const fought = new Set();
+  for (const busy of busyOnes) {
     const fights = await fightsOver(world, busy.head);
     const subject = { r: busy.head.r, ns: busy.head.ns, name: busy.head.name };
     for (const fight of fights.slice(0, 2)) {
       const why = fightCause(world, busy.head, fight);
       found.push({ severity: "bad", kind: "fight", subject, title: why.parts, causes: why.because, fix: why.fix });
     }
-    const loop = fights.length ? null : loopCause(world, busy);
-    if (loop) found.push({ severity: "note", kind: "loop", subject, title: loop.parts, causes: loop.because, fix: loop.fix });
+    if (fights.length) fought.add(busy.uid);
+  }
+  for (const loop of hotLoops(world, busyOnes.filter((busy) => !fought.has(busy.uid)))) {
+    const why = loopCause(world, loop);
+    found.push({ severity: "note", kind: "loop", subject: loop.busy[0].head, title: why.parts, causes: why.because, fix: why.fix });
   }
   for (const idle of idleWrites(world).slice(0, 5)) {
     const why = idleCause(world, idle);

@@ -3,7 +3,7 @@
 import { svg } from "./dom.js";
 
 // tone: "ok", "wait", "bad", "going" (in deletion) or "plain"
-const SHAPES = {
+const TONE_SHAPES = {
   ok: ["circle", { cx: 6, cy: 6, r: 4.5 }],
   wait: ["path", { d: "M6 1.2 11.3 10.6H.7z" }],
   bad: ["path", { d: "M6 .6 11.4 6 6 11.4.6 6z" }],
@@ -13,7 +13,7 @@ const SHAPES = {
 export const TONE_NAMES = { ok: "ready", wait: "not ready", bad: "failing", going: "being deleted", plain: "" };
 
 export function toneIcon(tone) {
-  const [tag, properties] = SHAPES[tone];
+  const [tag, properties] = TONE_SHAPES[tone];
   return svg("svg", { class: `tone ${tone}`, viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" }, svg(tag, properties));
 }
 

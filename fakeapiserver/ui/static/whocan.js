@@ -5,10 +5,10 @@ import { clear, h } from "./dom.js";
 import { RBAC, whoCan } from "./graphedges.js";
 import { World } from "./world.js";
 
-const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+const RBAC_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
 export function whoCanView(container, app) {
-  const verb = h("select", { "aria-label": "Verb", on: { change: () => draw() } }, VERBS.map((one) => h("option", {}, one)));
+  const verb = h("select", { "aria-label": "Verb", on: { change: () => draw() } }, RBAC_VERBS.map((one) => h("option", {}, one)));
   const kind = h("select", { "aria-label": "Resource", on: { change: () => draw() } });
   const where = h("span", { class: "muted" });
   const answer = h("div", { role: "status" });

@@ -77,7 +77,7 @@ export function mountWhy(container, app) {
     shown = text;
     const bad = found.filter((one) => one.severity === "bad").length;
     const when = app.state.get().moment === null ? "now" : `at revision ${app.state.get().moment}`;
-    status.textContent = found.length ? `${[counted(bad, "problem"), found.length > bad ? counted(found.length - bad, "notice") : ""].filter(Boolean).join(" and ")} ${when}` : "";
+    status.textContent = found.length ? `${[bad ? counted(bad, "problem") : "", found.length > bad ? counted(found.length - bad, "notice") : ""].filter(Boolean).join(" and ")} ${when}` : "";
     if (!found.length) clear(list, h("li", { class: "all-well" }, h("h2", {}, `Nothing looks wrong ${when}`), h("p", { class: "muted" },
       "No pod is pending, no workload is incomplete, nothing is stuck in deletion, no write was refused for good, and no two clients fight over a field. Scrub to another moment to look there.")));
     else clear(list, found.map((one, index) => problemView(one, app, index < 6)));

@@ -32,7 +32,7 @@ export async function whyCustom(world, r, object) {
   if (isBehindSpec) {
     found.push(cause(sentence`The spec is at generation ${object.metadata.generation}, but status.observedGeneration is ${observed}: its controller has not acted on the last change.`,
       reconcilers(world, r, head)));
-  } else if (object.spec && !object.status && hasStatus(world, r, object)) {
+  } else if (object.spec && !object.status && lacksStatus(world, r, object)) {
     found.push(cause(sentence`It has no status: no controller has looked at it yet, or none reports.`, reconcilers(world, r, head)));
   }
   if (found.length) found.push(...refusedWork(world, r, head));
@@ -40,7 +40,7 @@ export async function whyCustom(world, r, object) {
 }
 
 // Custom resources whose kind has a status at all: another object has one, or the client that reconciles it isn't there.
-function hasStatus(world, r, object) {
+function lacksStatus(world, r, object) {
   return (object.metadata.managedFields ?? []).every((entry) => entry.subresource !== "status") && world.isCustom(r);
 }
 

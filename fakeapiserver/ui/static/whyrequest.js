@@ -10,7 +10,7 @@ export async function whyRefused(world, request) {
   if (request.fault) {
     return [cause(sentence`A fault struck this request on purpose: ${faultText(request.fault)}.`, [], { quote, fix: sentence`Remove the fault under Levers.` })];
   }
-  const rule = STATUSES[request.status];
+  const rule = LEADS[request.status];
   const [lead, more] = rule ? await rule(world, request) : [sentence`The server answered ${request.status} ${request.reason ?? ""}.`, []];
   return [cause(lead, [...causes, ...more], { quote })];
 }
@@ -19,7 +19,7 @@ function faultText(fault) {
   return typeof fault === "string" ? fault : Object.entries(fault).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(" ");
 }
 
-const STATUSES = {
+const LEADS = {
   400: () => [sentence`The request is malformed.`, []],
   401: () => [sentence`The server doesn't know who sends this: no valid certificate or token came with the request.`, []],
   403: forbidden,

@@ -94,13 +94,24 @@ export function busyObjects(world, most = 20) {
     .sort((a, b) => b.writes - a.writes).slice(0, most);
 }
 
-// A client that writes one object many times in a short time, with every write a change: a hot loop. Null if there is no such client.
-export function loopCause(world, busy) {
-  const [client, times] = [...busy.clients].sort((a, b) => b[1] - a[1])[0];
-  const last = world.writerOf(world.history(busy.uid).findLast((state) => world.writerOf(state)?.client === client));
-  const seconds = busy.last.at - busy.first.at;
-  if (times < LOOP || seconds > LOOP_SECONDS * (times / LOOP) || !last || last.bundled) return null;
-  return cause(sentence`${client} wrote ${world.linkOf(busy.head)} ${times} times within ${Math.max(1, Math.round(seconds))} s, last by ${requestLink(last.seq)}.`, [
+// Clients that write one object many times in a short time, with every write a change: [{client, busy: [{head, times, last}]}].
+export function hotLoops(world, busyOnes) {
+  const loops = new Map();
+  for (const busy of busyOnes) {
+    const [client, times] = [...busy.clients].sort((a, b) => b[1] - a[1])[0];
+    const last = world.writerOf(world.history(busy.uid).findLast((state) => world.writerOf(state)?.client === client));
+    const seconds = Math.abs(busy.last.at - busy.first.at);
+    if (times < LOOP || seconds > LOOP_SECONDS * (times / LOOP) || !last || last.bundled) continue;
+    if (!loops.has(client)) loops.set(client, []);
+    loops.get(client).push({ head: busy.head, times, seconds, last });
+  }
+  return [...loops].map(([client, busy]) => ({ client, busy }));
+}
+
+export function loopCause(world, { client, busy }) {
+  const times = busy.reduce((sum, one) => sum + one.times, 0);
+  const seconds = Math.max(1, Math.round(Math.max(...busy.map((one) => one.seconds))));
+  return cause(sentence`${client} wrote ${listed(busy.map((one) => world.linkOf(one.head)))} ${times} times within ${seconds} s, last by ${requestLink(busy[0].last.seq)}.`, [
     cause(sentence`A controller that writes what it watches wakes itself. Often a time, a counter or a list in another order differs in each write.`)], {
     fix: sentence`Compare before writing, and see the diffs in the object's history.` });
 }

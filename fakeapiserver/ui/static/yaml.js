@@ -4,7 +4,7 @@ import { dateTime, h } from "./dom.js";
 import { fieldOwners } from "./fields.js";
 import { yamlLines, yamlLineText } from "./yamllines.js";
 
-const COLOURS = 8;
+const OWNER_COLOURS = 8;
 // Lines beyond are shown when asked for.
 const MOST_LINES = 4000;
 
@@ -71,14 +71,14 @@ function pathText(path) {
 
 function lineView(line, previous, index) {
   const isNew = !previous || previous.owners.join() !== line.owners.join();
-  const marks = line.owners.map((id) => h("span", { class: `owner owner-${id % COLOURS}` }, isNew ? ownerLetter(id) : ""));
+  const marks = line.owners.map((id) => h("span", { class: `owner owner-${id % OWNER_COLOURS}` }, isNew ? ownerLetter(id) : ""));
   const text = yamlLineText(line);
   const lead = text.length - text.trimStart().length;
   const parts = [" ".repeat(lead)];
   if (line.dash) parts.push(h("span", { class: "yaml-dash" }, "- ".repeat(line.dash)));
   if (line.key !== null) parts.push(h("span", { class: "yaml-key" }, line.key), ":", line.value === null ? "" : " ");
   if (line.value !== null) parts.push(h("span", { class: valueClass(line) }, line.value));
-  return h("div", { class: "yaml-line", role: "option", id: `yaml-${index}`, "aria-selected": "false", data: { owners: ` ${line.owners.join(" ")} ` } },
+  return h("div", { class: `yaml-line${line.owners.length ? ` owned owner-${line.owners[0] % OWNER_COLOURS}` : ""}`, role: "option", id: `yaml-${index}`, "aria-selected": "false", data: { owners: ` ${line.owners.join(" ")} ` } },
     h("span", { class: "owners" }, marks), h("span", { class: "yaml-text" }, parts));
 }
 
@@ -104,7 +104,7 @@ function legendView(owners, counts, code) {
       },
     },
   },
-  h("span", { class: `owner owner-${owner.id % COLOURS}` }, ownerLetter(owner.id)),
+  h("span", { class: `owner owner-${owner.id % OWNER_COLOURS}` }, ownerLetter(owner.id)),
   h("span", { class: "owner-name" }, owner.manager),
   h("span", { class: "muted" }, `${owner.operation}${owner.subresource ? ` ${owner.subresource}` : ""} · ${counts.get(owner.id)} ${counts.get(owner.id) === 1 ? "field" : "fields"}${
     owner.time ? ` · ${dateTime(owner.time).slice(11)}` : ""}`)));

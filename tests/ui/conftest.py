@@ -69,9 +69,9 @@ def static_server() -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A Chromium without a window."""
+    """A Chromium without a window. Playwright's event loop runs as long, in which time tests can't have one of their own."""
     api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright: pip install playwright")
     executable = shutil.which("chromium")
     if executable is None:

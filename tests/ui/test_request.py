@@ -5,9 +5,16 @@ import pytest
 MODULE = "async (args) => { const module = await import('./repeat.js'); return module[args[0]](...args.slice(1)); }"
 
 REQUEST = {
-    "verb": "get", "path": "/api/v1/namespaces/shop/pods/web", "query": "", "r": "pods", "ns": "shop", "name": "web", "sub": "", "status": 200,
+    "verb": "get",
+    "path": "/api/v1/namespaces/shop/pods/web",
+    "query": "",
+    "r": "pods",
+    "ns": "shop",
+    "name": "web",
+    "sub": "",
+    "status": 200,
     "bundled": False,
-}  # fmt: skip
+}
 KIND = {"namespaced": True}
 
 
@@ -20,7 +27,8 @@ KIND = {"namespaced": True}
         (
             {"verb": "patch"},
             {"spec": {"paused": True, "x": None}},
-            ["kubectl patch pods web -n shop --type=merge", 'cluster.patch("pods/web", {"spec": {"paused": True, "x": None}}, namespace="shop")'],
+            ["kubectl patch pods web -n shop --type=merge",
+             'cluster.patch("pods/web", {"spec": {"paused": True, "x": None}}, namespace="shop")'],
         ),
         ({"verb": "patch", "sub": "status"}, [{"op": "remove", "path": "/a"}], ["--subresource=status --type=json"]),
         ({"verb": "create"}, {"kind": "Pod"}, ["kubectl create --raw", "-X POST", 'cluster.apply({"kind": "Pod"}, namespace="shop")']),
@@ -36,8 +44,10 @@ def test_lines_repeat_a_request(open_page, small, request_, body, expected):
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        ({"status": 409, "verb": "update"}, "fakeapiserver faults add verb=update resource=pods namespace=shop name=web status=409 times=1"),
-        ({"status": 200, "verb": "create"}, "fakeapiserver faults add verb=create resource=pods namespace=shop status=409 times=1"),
+        ({"status": 409, "verb": "update"},
+         "fakeapiserver faults add verb=update resource=pods namespace=shop name=web status=409 times=1"),
+        ({"status": 200, "verb": "create"},
+         "fakeapiserver faults add verb=create resource=pods namespace=shop status=409 times=1"),
         ({"status": 403, "r": "", "path": "/version", "ns": "", "name": "", "bundled": True},
          "fakeapiserver faults add verb=get path=/version bundled=true status=403 times=1"),
     ],

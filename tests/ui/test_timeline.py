@@ -50,16 +50,17 @@ def test_a_click_on_a_mark_selects_it_and_joins_are_drawn(open_page, small):
     page.locator(".timeline button.label").first.wait_for()
     label = page.locator(".timeline .label", has_text="kubectl").bounding_box()
     box = page.locator("canvas.marks").bounding_box()
-    request = next(r for r in small["records"] if r["t"] == "request" and r["r"] == "deployments.apps" and r["verb"] == "create")
-    x = page.evaluate("request => window.__x = request", None) or _x_of(page, small, request["at"], box)
-    page.mouse.click(x, label["y"] + label["height"] / 2)
+    request = next(
+        r for r in small["records"] if r["t"] == "request" and r["r"] == "deployments.apps" and r["verb"] == "create"
+    )
+    page.mouse.click(_x_of(small, request["at"], box), label["y"] + label["height"] / 2)
     page.locator(".panel .request").wait_for()
     assert f"request={request['seq']}" in page.url
     assert "causes and" in page.locator(".timeline .status").inner_text()
 
 
-def _x_of(page, recording, at, box):
-    """Where a time is on the screen while everything is shown."""
+def _x_of(recording, at, box):
+    """Returns the place of a time on the screen while everything is shown."""
     times = [record["at"] for record in recording["records"] if "at" in record]
     first, last = min(times), max(times)
     whole = (last - first) * 1.04
@@ -121,9 +122,7 @@ def test_the_differences_between_two_moments_are_those_of_the_states(open_page, 
     states = [record for record in small["records"] if record["t"] == "state" and record["r"] == "pods"]
     first, last = states[0], [state for state in states if state["uid"] == states[0]["uid"]][-1]
     page = open_page(small, f"#range={first['rev']}-{last['rev']}&panel=changes")
-    change = page.locator(".changed-objects li", has_text=first["name"])
-    change.locator("summary").click()
-    change.get_by_text("status.phase").wait_for()
+    page.locator(".changed-objects li", has_text=first["name"]).get_by_text("status.phase").wait_for()
 
 
 def test_the_axis_scrubs(open_page, small):

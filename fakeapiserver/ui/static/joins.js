@@ -1,7 +1,7 @@
 // What is joined to a record of the time line: its causes upwards and its effects downwards.
 
 const MOST_JOINS = 400;
-const DEEPEST = 12;
+const DEEPEST_JOIN = 12;
 
 // Returns {edges: [{from, to}], records: Set}, each edge from a cause to its effect.
 export function joinsOf(recording, record) {
@@ -10,7 +10,7 @@ export function joinsOf(recording, record) {
 
   function walk(direct, edge) {
     let front = [record];
-    for (let depth = 0; depth < DEEPEST && front.length; depth += 1) {
+    for (let depth = 0; depth < DEEPEST_JOIN && front.length; depth += 1) {
       const reached = [];
       for (const here of front) {
         for (const there of direct(here)) {

@@ -273,9 +273,11 @@ export class Lanes {
   // The rows from top to bottom: {group, lane, isHeader, more}: the header of a closed group has the marks of all its lanes.
   rows() {
     const rows = [];
+    const relatedOrder = [...this.related];
     for (const group of this.groups.values()) {
       const lanes = [...group.lanes.values()].filter((lane) => lane.starts.length || lane.spans.length);
       if (!lanes.length && !group.all.starts.length) continue;
+      if (group.id === "related") lanes.sort((a, b) => relatedOrder.indexOf(a.id) - relatedOrder.indexOf(b.id));
       const isOpen = this.#open.has(group.id);
       rows.push({ group, lane: group.all, isHeader: true, isOpen, count: lanes.length });
       for (const lane of lanes.slice(0, MOST_LANES)) rows.push({ group, lane, isHeader: false });

@@ -5,7 +5,7 @@ import { leverSection, lookUp } from "./lever.js";
 import { faultFor, faultLines } from "./repeat.js";
 
 const FAULTS = "/fakeapiserver/faults";
-const VERBS = ["", "get", "list", "watch", "create", "update", "patch", "delete", "read", "write"];
+const FAULT_VERBS = ["", "get", "list", "watch", "create", "update", "patch", "delete", "read", "write"];
 // Effects: the field, its title, and the value that the form begins with; true needs none.
 const EFFECTS = [
   ["status", "answer with the status", "409"], ["latency", "wait, in seconds", "2"], ["hang", "never answer", true], ["reset", "reset the connection", "before"],
@@ -15,7 +15,7 @@ const TEXTS = [["resource", "Resource", "deployments"], ["namespace", "Namespace
 
 export function mountFaultLevers(app, board) {
   const list = h("ul", { class: "lever-list" });
-  const verb = h("select", { "aria-label": "Verb" }, VERBS.map((each) => h("option", { value: each }, each || "any verb")));
+  const verb = h("select", { "aria-label": "Verb" }, FAULT_VERBS.map((each) => h("option", { value: each }, each || "any verb")));
   const texts = new Map(TEXTS.map(([name, title, example]) => [name, h("input", { type: "text", "aria-label": title, placeholder: `${title}: ${example}`, spellcheck: "false" })]));
   const effect = h("select", { "aria-label": "Effect", on: { change: chooseEffect } }, EFFECTS.map(([name, title]) => h("option", { value: name }, title)));
   const amount = h("input", { type: "text", size: 6, value: "409", "aria-label": "Value of the effect", spellcheck: "false" });
@@ -33,7 +33,7 @@ export function mountFaultLevers(app, board) {
     const request = app.recording.request(app.state.get().request);
     if (!request) return;
     const fault = faultFor(request);
-    verb.value = VERBS.includes(fault.verb) ? fault.verb : "";
+    verb.value = FAULT_VERBS.includes(fault.verb) ? fault.verb : "";
     for (const [name, input] of texts) input.value = fault[name] ?? "";
     effect.value = "status";
     chooseEffect();

@@ -7,7 +7,7 @@ import { mountNodeLevers } from "./levernodes.js";
 
 // While records arrive, what the levers show is looked up that often at most.
 const REFRESH_PAUSE = 1000; // ms
-const MODES = { run: "Run", step: "Step", off: "Off" };
+const CONTROLLER_MODES = { run: "Run", step: "Step", off: "Off" };
 const CONTROL = "/fakeapiserver";
 
 export function mountLevers(container, app) {
@@ -91,7 +91,7 @@ function mountControllers(app, board) {
 
   function row({ name, mode, failure }) {
     return h("tr", {}, h("th", { scope: "row" }, name, failure ? h("p", { class: "danger-text" }, failure) : null),
-      h("td", {}, h("div", { class: "segments", role: "group", "aria-label": `Mode of ${name}` }, Object.entries(MODES).map(([value, title]) => (
+      h("td", {}, h("div", { class: "segments", role: "group", "aria-label": `Mode of ${name}` }, Object.entries(CONTROLLER_MODES).map(([value, title]) => (
         board.button(title, () => setMode(name, value), { "aria-pressed": String(value === mode) }))))),
       h("td", {}, mode === "step" ? board.button("Next item", () => step(name)) : null),
       h("td", { class: "muted", data: { queue: name } }, queueText(name)));

@@ -26,7 +26,7 @@ export function termOf(query, field) {
   return parseQuery(query).find((term) => term.field === field && !term.negative)?.value ?? "";
 }
 
-function hasStatus(status, value) {
+function matchesStatus(status, value) {
   if (value === "refused") return status >= 400 || status === 0;
   if (value === "ok") return status > 0 && status < 400;
   return /^\dxx$/.test(value) ? String(status)[0] === value[0] : String(status) === value;
@@ -41,7 +41,7 @@ const REQUEST_TESTS = {
   ns: (request, value) => request.ns === value,
   client: (request, value) => (request.client ?? "").toLowerCase().includes(value),
   verb: (request, value) => request.verb === value,
-  status: (request, value) => hasStatus(request.status, value),
+  status: (request, value) => matchesStatus(request.status, value),
   kind: isOfKind,
   object: (request, value) => (request.name ?? "").toLowerCase().includes(value),
   user: (request, value) => (request.user ?? "").toLowerCase().includes(value),

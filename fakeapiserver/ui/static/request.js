@@ -7,7 +7,7 @@ import { copyLine, faultFor, faultLines, requestLines } from "./repeat.js";
 import { why } from "./why.js";
 
 const LONGEST_BODY = 200_000;
-const TABS = [["changes", "Changes"], ["body", "Body"], ["answer", "Answer"], ["admission", "Admission"], ["joins", "Causes and effects"], ["repeat", "Repeat"]];
+const REQUEST_TABS = [["changes", "Changes"], ["body", "Body"], ["answer", "Answer"], ["admission", "Admission"], ["joins", "Causes and effects"], ["repeat", "Repeat"]];
 
 export function mountRequest(container, app) {
   const { recording, source, state } = app;
@@ -41,7 +41,7 @@ export function mountRequest(container, app) {
       clear(element, h("p", { class: "muted" }, `There is no request ${shown.seq} in this recording, or it is forgotten.`));
       return;
     }
-    const tabs = TABS.filter(([name]) => isUseful(name, request, shown.details));
+    const tabs = REQUEST_TABS.filter(([name]) => isUseful(name, request, shown.details));
     const tab = tabs.some(([name]) => name === chosen) ? chosen : tabs[0][0];
     clear(element,
       heading(request),

@@ -7,7 +7,7 @@ export const ROW_HEIGHT = 24;
 // With more marks than one in that many pixels, a lane is drawn as bars per pixel.
 const DENSE_PIXELS = 3;
 
-const COLOURS = {
+const MARK_COLOURS = {
   bg: "--bg", bg2: "--bg-2", bg3: "--bg-3", line: "--line", text: "--text", text2: "--text-2", accent: "--accent", accentText: "--accent-text",
   read: "--mark-read", write: "--mark-write", watch: "--mark-watch", reconcile: "--mark-reconcile", fault: "--mark-fault",
   refused: "--mark-refused", deleted: "--mark-delete",
@@ -24,7 +24,7 @@ const ORDER = [LOOK.READ, LOOK.DELIVERY, LOOK.RECONCILE, LOOK.WATCH, LOOK.WRITE,
 
 export function paletteOf(element) {
   const style = getComputedStyle(element);
-  return Object.fromEntries(Object.entries(COLOURS).map(([name, variable]) => [name, style.getPropertyValue(variable).trim()]));
+  return Object.fromEntries(Object.entries(MARK_COLOURS).map(([name, variable]) => [name, style.getPropertyValue(variable).trim()]));
 }
 
 // Draws one mark of a look whose bar is `width` wide, with the middle of its row at y.
@@ -36,10 +36,10 @@ export function drawMark(context, look, x, y, width, colours) {
   else if (look === LOOK.WRITE) context.fillRect(x, y - 7, Math.max(width, 2.5), 14);
   else if (look === LOOK.RECONCILE) context.fillRect(x, y - 4, Math.max(width, 2), 8);
   else if (look === LOOK.UPDATE) context.fillRect(x - 1, y - 6, 2.5, 12);
-  else SHAPES[look](context, x, y, width, colours);
+  else MARK_SHAPES[look](context, x, y, width, colours);
 }
 
-const SHAPES = {
+const MARK_SHAPES = {
   [LOOK.DRY](context, x, y, width) {
     context.lineWidth = 1.2;
     context.strokeRect(x + 0.5, y - 6, Math.max(width, 4), 12);

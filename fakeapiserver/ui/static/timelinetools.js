@@ -5,7 +5,7 @@ import { LOOK } from "./lanes.js";
 import { termOf, withTerm } from "./query.js";
 import { drawMark, paletteOf } from "./timelinedraw.js";
 
-const STATUSES = [["refused", "refused"], ["ok", "successful"], ["4xx", "4xx"], ["409", "409 Conflict"], ["403", "403 Forbidden"], ["5xx", "5xx"]];
+const STATUS_CHOICES = [["refused", "refused"], ["ok", "successful"], ["4xx", "4xx"], ["409", "409 Conflict"], ["403", "403 Forbidden"], ["5xx", "5xx"]];
 
 const LEGEND = [
   [LOOK.READ, "read"], [LOOK.WRITE, "write"], [LOOK.REFUSED, "refused"], [LOOK.CREATE, "created"], [LOOK.UPDATE, "changed"], [LOOK.DELETE, "deleted"],
@@ -24,7 +24,7 @@ export function mountTools(app, timeline) {
     choice("ns", "Namespace", () => values((request) => request.ns)),
     choice("client", "Client", () => values((request) => request.client)),
     choice("verb", "Verb", () => values((request) => request.verb)),
-    choice("status", "Status", () => STATUSES),
+    choice("status", "Status", () => STATUS_CHOICES),
   ];
 
   function values(of) {
@@ -79,7 +79,7 @@ export function mountTools(app, timeline) {
     element,
     update() {
       const { query, axis } = state.get();
-      if (document.activeElement !== input) input.value = query;
+      if (input.value !== query) input.value = query;
       for (const each of choices) each.update();
       for (const button of axes) button.setAttribute("aria-pressed", String(button.dataset.axis === axis));
       element.dataset.source = source.canAct ? "live" : "file";

@@ -87,9 +87,11 @@ class _Exchange:
     async def _next(self, task: "asyncio.Future[None]") -> bytes | None:
         """Returns the next chunk; None at the end, also if the application has failed."""
         chunk = asyncio.ensure_future(self._chunks.get())
-        await asyncio.wait((chunk, task), return_when=asyncio.FIRST_COMPLETED)
-        if not chunk.done():
-            chunk.cancel()
+        try:
+            await asyncio.wait((chunk, task), return_when=asyncio.FIRST_COMPLETED)
+            if chunk.done():
+                return chunk.result()
             task.result()
             return None
-        return chunk.result()
+        finally:
+            chunk.cancel()  # the reader may have gone meanwhile

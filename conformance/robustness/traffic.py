@@ -1,160 +1,159 @@
-"""Clients with Kubernetes' mix of requests: most updates, some creates, deletes and lists, and watches that resume where they ended.
+"""Clients with Kubernetes' mix of requests, each in a thread: writers, which read as well, and reflectors, which list and watch.
 
 Upstream: etcd's tests/robustness/traffic/kubernetes.go.
 """
 
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from conformance.robustness.client import LOST, NAMESPACE, PATH, Client, Credentials
-from conformance.robustness.history import Read, Seen, Verb, Watch, Write
+from conformance.robustness.client import LOST, Client, Credentials
+from conformance.robustness.history import Scope, Write
+from conformance.robustness.kinds import CONFIG_MAPS, EVENTS, KINDS, LEASES, NAMESPACE, WIDGETS, Kind, definition
+from conformance.robustness.reading import Reading, read_list, revision_of
+from conformance.robustness.reflector import Reflector
+from conformance.robustness.writer import Writer
 
-_NAMES: Final = [f"c{number}" for number in range(12)]
-_VERBS: Final[tuple[Verb, ...]] = ("update", "delete", "create")
-_WEIGHTS: Final = (90, 5, 5)
-_LISTS: Final = 0.15
-_PAUSE: Final = 0.01  # seconds after a lost connection
+# The objects that reflectors follow, each in turn: with and without selectors.
+_SCOPES: Final = (
+    Scope("configmaps"),
+    Scope("widgets", color="red"),
+    Scope("events"),
+    Scope("leases"),
+    Scope("configmaps", color="green"),
+    Scope("widgets"),
+    Scope("configmaps", name="c1"),
+    Scope("leases", color="blue"),
+)
+# Seconds after the last write within which each client sees it.
+_PATIENCE: Final = 30.0
+_PAUSE: Final = 0.1
 
 
 class Traffic:
-    """`writers` and `watchers` are numbers of threads, which share the servers. What they see is in `writes`, `reads` and `watches`."""
+    """`clients` are the numbers of writers, readers and reflectors, which share the servers. What they see is in `reading` and `writes`."""
 
-    def __init__(self, credentials: Sequence[Credentials], writers: int, watchers: int, seed: int) -> None:
-        self.writes: list[Write] = []
-        self.reads: list[Read] = []
-        self.watches: list[Watch] = []
+    def __init__(
+        self, credentials: Sequence[Credentials], clients: tuple[int, int, int], seed: int, *, with_events: bool
+    ) -> None:
+        writers, readers, reflectors = clients
+        self.reading = Reading()
         self.failures: list[BaseException] = []
+        self._credentials = credentials
         self._stopped = threading.Event()
-        work = [(self._write, number) for number in range(writers)] + [
-            (self._watch, number) for number in range(watchers)
-        ]
-        self._threads = [
-            threading.Thread(
-                target=self._run, args=(run, f"{seed}-{number}", credentials[number % len(credentials)]), daemon=True
+        self._last = 0  # the revision that reflectors wait for, once the writers are done
+        kinds: list[Kind] = [CONFIG_MAPS, LEASES, WIDGETS, *([EVENTS] if with_events else [])]
+        scopes = [scope for scope in _SCOPES if KINDS[scope.resource] in kinds]
+        count = len(credentials)
+        self._writers = [
+            Writer(
+                Client(credentials[number % count]),
+                number % count,
+                f"{seed}-{number}",
+                self.reading,
+                kinds,
+                is_reader=number >= writers,
             )
-            for run, number in work
+            for number in range(writers + readers)
         ]
+        self._reflectors = [
+            Reflector(
+                Client(credentials[number % count]),
+                number % count,
+                f"{seed}-reflector-{number}",
+                self.reading,
+                scopes[number % len(scopes)],
+            )
+            for number in range(reflectors)
+        ]
+        self._writing = [self._thread(writer.run) for writer in self._writers]
+        self._reflecting = [self._thread(reflector.run) for reflector in self._reflectors]
+
+    @property
+    def writes(self) -> list[Write]:
+        return [write for writer in self._writers for write in writer.writes]
 
     def start(self) -> None:
-        for thread in self._threads:
+        for thread in (*self._writing, *self._reflecting):
             thread.start()
 
-    def stop(self) -> None:
-        """Raises what has ended a client other than this."""
+    def stop(self) -> list[str]:
+        """Ends the writers, and the reflectors when each has seen the last write. Returns what was still missing at the end, as sentences.
+        Raises what has ended a client other than this."""
         self._stopped.set()
-        for thread in self._threads:
+        for thread in self._writing:
+            thread.join()
+        deadline = time.monotonic() + _PATIENCE
+        late = self._read_everything(deadline)
+        if not late:
+            self._last = max(read.revision for read in self.reading.reads[-len(self._credentials) :])
+        else:
+            deadline = time.monotonic()
+        for reflector in self._reflectors:
+            reflector.end(self._last, deadline)
+        for thread in self._reflecting:
             thread.join()
         for failure in self.failures:
             raise failure
+        return late + [reflector.missing for reflector in self._reflectors if reflector.missing]
 
-    def _run(self, work: Callable[[str, Credentials], None], name: str, credentials: Credentials) -> None:
-        try:
-            work(name, credentials)
-        except BaseException as error:
-            self.failures.append(error)
-
-    def _write(self, name: str, credentials: Credentials) -> None:
-        client, chance, number = Client(credentials), random.Random(name), 0
-        known: dict[str, tuple[int, str]] = {}
-        while not self._stopped.is_set():
-            number += 1
+    def _thread(self, work: Callable[[threading.Event], None]) -> threading.Thread:
+        def run() -> None:
             try:
-                if not known or chance.random() < _LISTS:
-                    known = self._list(client)
-                self._write_once(client, chance, known, f"{name}-{number}")
-            except LOST:
-                known = {}
-                self._stopped.wait(_PAUSE)
-        client.close()
+                work(self._stopped)
+            except BaseException as error:
+                self.failures.append(error)
 
-    def _list(self, client: Client) -> dict[str, tuple[int, str]]:
-        began = time.monotonic()
-        status, found = client.ask("GET", PATH)
-        if status != 200:
-            return {}
-        objects = {item["metadata"]["name"]: (revision_of(item), value_of(item)) for item in found["items"]}
-        self.reads.append(Read(began, time.monotonic(), revision_of(found), objects))
-        return {**objects}
+        return threading.Thread(target=run, daemon=True)
 
-    def _write_once(self, client: Client, chance: random.Random, known: dict[str, tuple[int, str]], value: str) -> None:
-        """Sends one write, of an object as this client knows it. Raises what LOST lists if the answer doesn't come."""
-        [verb] = chance.choices(_VERBS, _WEIGHTS)
-        absent = [name for name in _NAMES if name not in known]
-        if verb == "create" or not known:
-            verb = "create"
-            name = chance.choice(absent or _NAMES)
-            revision, last = 0, ""
-        else:
-            name = chance.choice([*known])
-            revision, last = known[name]
-        write = Write(verb, name, last if verb == "delete" else value, revision, time.monotonic())
-        self.writes.append(write)
-        status, answer = _send(client, write)
-        write.ended = time.monotonic()
-        if status in (200, 201):
-            write.outcome = "done"
-            write.revision = _written(answer, verb)
-        elif status < 500:
-            write.outcome = "refused"
-        known.pop(name, None)
-        if write.outcome == "done" and verb != "delete":
-            known[name] = (write.revision, value)
+    def _read_everything(self, deadline: float) -> list[str]:
+        """Writes a last object, and lists everything at each server: its newest state and what it has in its copy. Returns what failed."""
+        late = []
+        for number, credentials in enumerate(self._credentials):
+            client = Client(credentials)
+            while not self._finish(client, number) and time.monotonic() < deadline:
+                time.sleep(_PAUSE)
+            if time.monotonic() >= deadline:
+                late.append(f"server {number} serves no requests {_PATIENCE:.0f} seconds after the last disturbance")
+            client.close()
+        return late
 
-    def _watch(self, name: str, credentials: Credentials) -> None:
-        client, revision = Client(credentials), 0
-        while not self._stopped.is_set():
-            try:
-                if not revision:
-                    status, found = client.ask("GET", f"{PATH}?resourceVersion=0")
-                    revision = revision_of(found) if status == 200 else 0
-                revision = self._watch_once(client, revision)
-            except LOST:
-                self._stopped.wait(_PAUSE)
-        client.close()
-
-    def _watch_once(self, client: Client, start: int) -> int:
-        """Follows one watch. Returns the revision for the next one, or 0 if it has to list again."""
-        watch = Watch(start)
-        revision = start
+    def _finish(self, client: Client, number: int) -> bool:
         try:
-            for kind, obj in client.watch(start):
-                if kind == "ERROR":
-                    return 0
-                revision = revision_of(obj)
-                name = "" if kind == "BOOKMARK" else obj["metadata"]["name"]
-                watch.events.append(Seen(kind, revision, name, value_of(obj)))
-                if self._stopped.is_set():
-                    break
-        except (*LOST, ValueError):  # a line that ends in the middle
-            self._stopped.wait(_PAUSE)
-        finally:
-            if watch.events:
-                self.watches.append(watch)
-        return revision
+            for resource in KINDS:
+                for promise in ("any", "newest"):
+                    if read_list(self.reading, client, (f"last-{number}", number), Scope(resource), promise) is None:
+                        return False
+        except LOST:
+            return False
+        return True
 
 
-def _send(client: Client, write: Write) -> tuple[int, Any]:
-    meta: dict[str, object] = {"name": write.name, "namespace": NAMESPACE}
-    if write.verb == "delete":
-        preconditions = {"resourceVersion": str(write.expected)}
-        return client.ask("DELETE", f"{PATH}/{write.name}", {"preconditions": preconditions})
-    if write.verb == "update":
-        meta["resourceVersion"] = str(write.expected)
-    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"value": write.value}}
-    return client.ask("POST", PATH, obj) if write.verb == "create" else client.ask("PUT", f"{PATH}/{write.name}", obj)
+def prepare(credentials: Sequence[Credentials]) -> int:
+    """Makes the namespace of the traffic and the definition of its custom resource, and waits until each server has them. Returns the
+    revision from which the history counts. Raises RuntimeError if a server doesn't have them in time."""
+    namespace = CONFIG_MAPS.path.rsplit("/", 1)[0]
+    client = Client(credentials[0])
+    _made(client, namespace.rsplit("/", 1)[0], {"metadata": {"name": NAMESPACE}})
+    _made(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+    client.close()
+    return max([_newest_of(Client(each)) for each in credentials])
 
 
-def _written(answer: Any, verb: Verb) -> int:
-    """The revision in an answer; that of a deletion, which has none, is 0."""
-    return 0 if verb == "delete" else revision_of(answer)
+def _made(client: Client, path: str, body: object) -> None:
+    status, answer = client.ask("POST", path, body)
+    if status != 201:
+        raise RuntimeError(f"{path} was refused: {answer}")
 
 
-def revision_of(obj: Any) -> int:
-    return int(obj["metadata"]["resourceVersion"])
-
-
-def value_of(obj: Any) -> str:
-    return str(obj.get("data", {}).get("value", ""))
+def _newest_of(client: Client) -> int:
+    """The revision of a server, once it serves all kinds."""
+    deadline, answer = time.monotonic() + _PATIENCE, None
+    while time.monotonic() < deadline:
+        status, answer = client.ask("GET", WIDGETS.path)
+        if status == 200:
+            client.close()
+            return revision_of(answer)
+        time.sleep(_PAUSE)
+    raise RuntimeError(f"a server doesn't serve widgets: {answer}")

@@ -60,6 +60,10 @@ def mount(folder: Path, size: int) -> None:
         raise OSError(f"no small disk can be mounted: {result.stderr.decode().strip()}")
 
 
+def unmount(folder: Path) -> None:
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
 def fill(disk: Path) -> Path:
     """Fills what is left of a disk, and returns the file that does."""
     ballast = disk / "ballast"

@@ -98,6 +98,8 @@ class EtcdServers:
             for network in networks:
                 network.close()
         self._etcd.close()
+        if self._options.on_small_disk:
+            disks.unmount(self._disk)
 
     # ----------------------------------------------------------- disturbances
 

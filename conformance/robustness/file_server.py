@@ -123,6 +123,8 @@ class FileServer:
         if self._compacting is not None:
             self._compacting.join()
         self._server.close()
+        if self._on_small_disk:
+            disks.unmount(self._disk)
 
     def _read(self) -> None:
         """Reads the new revisions in a copy of the file, so that the next start recovers the file itself."""

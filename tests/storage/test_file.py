@@ -193,8 +193,9 @@ def test_nothing_is_shown_before_it_is_in_the_file(tmp_path: Path) -> None:
         key = f"{suite.PODS}default/a"
         assert await storage.get(key) is None
         assert (storage.revision, storage.get_now(key)) == (1, None)
-        found = await storage.get_for_update(key)  # another writer goes on from what is decided
+        found = await storage.get_for_update(key)  # another writer goes on from it, once it is in the file
         assert found is not None
+        assert found is storage.get_now(key)
         with pytest.raises(KeyExists):
             await suite.create(storage, "a")
         assert creating.done()
@@ -234,6 +235,23 @@ def test_a_full_disk_refuses_writes_and_later_takes_them_again(tmp_path: Path) -
 
     in_folder(tmp_path, scenario)
     assert len(objects(state_of(tmp_path))) == 2
+
+
+def test_no_writer_starts_from_a_state_that_a_full_disk_refuses(tmp_path: Path) -> None:
+    """A client would be refused with a conflict that never was."""
+
+    async def scenario(storage: FileStorage) -> None:
+        obj = await suite.create(storage, "a")
+        database = storage._database
+        (pages,) = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count={pages}")
+        updating = asyncio.ensure_future(suite.update(storage, obj, "x" * 30000))
+        await asyncio.sleep(0)
+        assert await storage.get_for_update(obj.key) == obj
+        with pytest.raises(Unwritable):
+            await updating
+
+    in_folder(tmp_path, scenario)
 
 
 def test_after_an_error_of_the_device_nothing_is_written_any_more(

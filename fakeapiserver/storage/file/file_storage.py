@@ -126,7 +126,11 @@ class FileStorage(MemoryStorage):
         return await self._written(removal(last, self._newest + 1))
 
     async def get_for_update(self, key: str) -> StoredObject | None:
-        return self._latest(key)
+        """The object as it is in the file. A refusal must not be about a state that is lost in the end."""
+        while key in self._decided:
+            with suppress(Unwritable):
+                await self._in_file(key)
+        return self._mvcc.get(key)
 
     async def _ready(self) -> None:
         """Returns when a write can be decided. Raises Unwritable if none will ever be."""

@@ -55,7 +55,11 @@ def main(arguments: Sequence[str]) -> int:
     if options.bugs:
         return _try_bugs(options.store, options.seed)
     if options.check:
-        return _report(Result.of(load(options.check), 0.0), options.output)
+        try:
+            return _report(Result.of(load(options.check), 0.0), options.output)
+        except (OSError, msgspec.MsgspecError) as error:
+            print(f"{options.check} is no history: {error}", file=sys.stderr)
+            return 1
     if options.small_disk:
         disks.in_own_namespace(arguments)
     servers = Options(options.servers, options.members, options.bug, options.real, options.small_disk)

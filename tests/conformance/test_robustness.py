@@ -1,159 +1,75 @@
-"""The checks of histories, and short runs of the harness that kills servers."""
+"""Short runs of the harness that disturbs servers, and the planted bugs that its checks find."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from conformance.robustness import checks
-from conformance.robustness.__main__ import run, target_of
-from conformance.robustness.history import History, Logged, Read, Seen, Watch, Write
+from conformance.robustness.__main__ import found_by, main
+from conformance.robustness.checks.every import problems
+from conformance.robustness.etcd_servers import Options
+from conformance.robustness.harness import Plan, Result, run, target_of
+from conformance.robustness.history import load, save
 from conformance.robustness.planted import BUGS
 from fakeapiserver.cluster.processes.etcd_process import NoEtcd
 
-
-def sound() -> History:
-    """a is made at 11, changed at 13 and deleted at 14; 12 is something else."""
-    writes = [
-        Write("create", "a", "v1", 0, 0.0, 1.0, "done", 11),
-        Write("update", "a", "v2", 11, 2.0, 3.0, "done", 13),
-        Write("update", "a", "v3", 11, 2.0, 3.0, "refused"),
-        Write("delete", "a", "v2", 13, 4.0, 5.0, "done", 14),
-        Write("create", "a", "v4", 0, 6.0),
-    ]
-    log = [
-        Logged(11, "a", "v1", 0, False),
-        Logged(12, "", "", 0, False),
-        Logged(13, "a", "v2", 11, False),
-        Logged(14, "a", "v2", 13, True),
-    ]
-    reads = [Read(1.5, 1.6, 12, {"a": (11, "v1")}), Read(5.5, 5.6, 14, {})]
-    events = [Seen("ADDED", 11, "a", "v1"), Seen("BOOKMARK", 12, "", ""), Seen("MODIFIED", 13, "a", "v2")]
-    watches = [Watch(10, events), Watch(13, [Seen("DELETED", 14, "a", "v2")])]
-    return History(10, writes, reads, watches, log)
-
-
-def test_a_sound_history_has_no_problems() -> None:
-    assert checks.problems(sound()) == []
-
-
-def gap(history: History) -> None:
-    history.log = [each for each in history.log if each.revision != 12]
-
-
-def lost(history: History) -> None:
-    history.log = history.log[:-1]
-
-
-def twice(history: History) -> None:
-    history.log = [*history.log, Logged(15, "a", "v2", 0, False)]
-
-
-def by_nobody(history: History) -> None:
-    history.log = [*history.log, Logged(15, "a", "v9", 0, False)]
-
-
-def refused_but_done(history: History) -> None:
-    history.log = [*history.log, Logged(15, "a", "v3", 0, False)]
-
-
-def blind(history: History) -> None:
-    history.writes[1].expected = 10
-
-
-def replaced_unseen(history: History) -> None:
-    history.log[2].previous = 10
-
-
-def stale(history: History) -> None:
-    history.reads = [Read(5.5, 5.6, 12, {"a": (11, "v1")})]
-
-
-def torn(history: History) -> None:
-    history.reads = [Read(5.5, 5.6, 14, {"a": (13, "v2")})]
-
-
-def two_of_one_revision(history: History) -> None:
-    history.writes[0].revision = 13
-
-
-def late(history: History) -> None:
-    history.writes[0].revision = 20
-
-
-def unordered(history: History) -> None:
-    history.watches[0].events.reverse()
-
-
-def repeated(history: History) -> None:
-    history.watches[0].events.append(history.watches[0].events[-1])
-
-
-def missed(history: History) -> None:
-    del history.watches[0].events[0]
-
-
-def early(history: History) -> None:
-    history.watches[0].events[1].revision = 13
-    del history.watches[0].events[2]
-
-
-def mistaken(history: History) -> None:
-    history.watches[0].events[2].type = "ADDED"
-
-
-def without_its_last_state(history: History) -> None:
-    history.watches[1].events[0].value = "v1"
-
-
-@pytest.mark.parametrize(
-    ("damage", "check"),
-    [
-        (gap, checks.revisions_are_dense),
-        (two_of_one_revision, checks.revisions_are_unique),
-        (lost, checks.nothing_answered_is_lost),
-        (twice, checks.nothing_happens_twice),
-        (by_nobody, checks.nothing_happens_that_nobody_did),
-        (refused_but_done, checks.nothing_happens_that_nobody_did),
-        (blind, checks.compare_and_swap_is_honest),
-        (replaced_unseen, checks.compare_and_swap_is_honest),
-        (stale, checks.reads_are_consistent),
-        (torn, checks.reads_are_consistent),
-        (late, checks.writes_keep_the_order_of_time),
-        (unordered, checks.watches_are_ordered),
-        (repeated, checks.watches_are_unique),
-        (missed, checks.watches_are_reliable),
-        (early, checks.bookmarks_come_after_everything_before),
-        (mistaken, checks.watches_show_what_is_in_the_log),
-        (without_its_last_state, checks.watches_show_what_is_in_the_log),
-    ],
+FILE = Plan(3, ("the server is killed", "the server is killed and the log's end is torn", "the server is stopped"))
+ETCD = Plan(
+    4, ("a server is killed", "etcd is killed and the log's end is torn", "a network is cut", "etcd is stopped")
 )
-def test_each_damage_is_found(damage: Callable[[History], None], check: Callable[[History], object]) -> None:
-    history = sound()
-    damage(history)
-    assert any(problem.startswith(f"{getattr(check, '__name__', '')}: ") for problem in checks.problems(history))
+LEADERS = Plan(3, ("the leader is killed", "a follower is parted", "the leader is stopped"))
 
 
-@pytest.mark.parametrize("store", ["file", "etcd"])
-def test_servers_that_are_killed_keep_their_promises(store: str) -> None:
+def checked(store: str, plan: Plan, options: Options, folder: Path) -> None:
     try:
-        with target_of(store) as target:
-            result = run(target, 2)
+        with target_of(store, options) as target:
+            history = run(target, plan)
     except NoEtcd as missing:
         pytest.skip(str(missing))
+    result = Result.of(history, 0.0)
     assert result.problems == []
     assert result.answered > 20
+    assert result.events > 20
+    file = folder / "history.jsonl"
+    save(history, file)
+    assert problems(load(file)) == []
+
+
+@pytest.mark.parametrize(("store", "plan"), [("file", FILE), ("etcd", ETCD)], ids=["file", "etcd"])
+def test_servers_that_are_disturbed_keep_their_promises(store: str, plan: Plan, tmp_path: Path) -> None:
+    checked(store, plan, Options(), tmp_path)
+
+
+@pytest.mark.slow
+def test_servers_on_three_members_of_etcd_keep_their_promises(tmp_path: Path) -> None:
+    checked("etcd", LEADERS, Options(members=3), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["file", "etcd"])
+def test_compaction_all_the_time_loses_nothing(store: str, tmp_path: Path) -> None:
+    kinds = {"file": ["the server is killed"], "etcd": ["a network is cut", "a server is killed"]}
+    checked(store, Plan(2, kinds[store], compaction=0.1), Options(), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug: str) -> None:
     """Chance decides which requests meet: three histories at most."""
-    for seed in range(3):
-        try:
-            with target_of("file", sync="off", bug=bug) as target:
-                if run(target, 3, seed=seed).problems:
-                    return
-        except RuntimeError as error:
-            assert "is damaged" in str(error)  # noqa: PT017
-            return
+    try:
+        for seed in range(3):
+            if found_by(BUGS[bug], BUGS[bug].store or "file", seed):
+                return
+    except NoEtcd as missing:
+        pytest.skip(str(missing))
     raise AssertionError("no check has found it")
+
+
+def test_an_unknown_disturbance_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--disturb=an earthquake"]) == 1
+    assert "'an earthquake' can't be done here; possible are: the server is killed" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_history_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").write_text('{"type":"logged"}\n')
+    assert main([f"--check={tmp_path / 'other.jsonl'}"]) == 1
+    assert "no history" in capsys.readouterr().err

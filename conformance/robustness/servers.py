@@ -19,6 +19,7 @@ _START: Final = 60.0
 _LOOK: Final = 0.02
 _TOKEN: Final = "robustness"
 _HOST: Final = "127.0.0.1"
+_LAST_LINES: Final = 3
 
 
 class Server(Protocol):
@@ -55,6 +56,9 @@ class _Program:
     def kill(self) -> None:
         self._process.kill()
 
+    def _last_words(self) -> str:
+        return " / ".join(self._process.output().splitlines()[-_LAST_LINES:])
+
     def pause(self) -> None:
         self._process.pause()
 
@@ -80,7 +84,7 @@ class OurServer(_Program):
         deadline = time.monotonic() + _START
         while not self._kubeconfig.exists():  # it is written when the server is ready
             if self._process.ended is not None or time.monotonic() > deadline:
-                raise RuntimeError(self._process.output().strip())
+                raise RuntimeError(self._last_words())
             time.sleep(_LOOK)
         return Credentials(self._kubeconfig)
 
@@ -118,7 +122,7 @@ class RealServer(_Program):
         deadline = time.monotonic() + _START
         while not self._is_ready():
             if self._process.ended is not None or time.monotonic() > deadline:
-                raise RuntimeError(self._process.output().strip()[-2000:])
+                raise RuntimeError(self._last_words())
             time.sleep(5 * _LOOK)
         config = {
             "clusters": [{"cluster": {"server": f"https://{_HOST}:{self._process.ports['']}"}}],

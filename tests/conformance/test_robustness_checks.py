@@ -15,10 +15,11 @@ SECOND = Content("v2", "", "blue", "u1")
 MARKED = Content("v2", "m1", "blue", "u1")
 EVENT = Content("e1", "", "red", "u2")
 A, B = "configmaps/a", "events/b"
+NOTHING = Content()
 ALL, RED, ONE = Scope("configmaps"), Scope("configmaps", color="red"), Scope("configmaps", name="a")
 
 
-def logged(revision: int, name: str = "", content: Content = Content(), previous: int = 0, **more: Any) -> Logged:
+def logged(revision: int, name: str = "", content: Content = NOTHING, previous: int = 0, **more: Any) -> Logged:
     return Logged(revision, name, content, previous, more.pop("deleted", False), **more)
 
 
@@ -58,7 +59,7 @@ def sound() -> History:
             10,
             [
                 Seen("ADDED", 11, A, FIRST, 1.1),
-                Seen("BOOKMARK", 12, "", Content(), 1.4),
+                Seen("BOOKMARK", 12, "", NOTHING, 1.4),
                 Seen("MODIFIED", 13, A, SECOND, 2.5),
             ],
         ),
@@ -126,7 +127,7 @@ def false_conflict(history: History) -> None:
 
 
 def false_absence(history: History) -> None:
-    history.writes[6].began, history.writes[6].ended = 3.85, 3.9
+    history.writes[6].began, history.writes[6].ended = 1.5, 1.6
 
 
 def invalid(history: History) -> None:

@@ -105,10 +105,23 @@ class WatchCache:
 
     async def _relist(self) -> None:
         """Replaces the copy by what etcd has. The history and all watches end with it."""
+        try:
+            objects, left_out, revision = await self._everything(_PAGE)
+        except RevisionCompacted:  # between two pages; upstream's pager goes on like this, too (client-go/tools/pager)
+            objects, left_out, revision = await self._everything(0)
+        # Not before: until then, the copy lacks what is readable now.
+        self._unreadable = {key: reason for key, reason in self._unreadable.items() if key in left_out}
+        self.mvcc.replace(objects, revision)
+        self.hub.end_all()
+        self._advanced()
+        self.on_relisted()
+
+    async def _everything(self, limit: int) -> tuple[list[StoredObject], set[str], int]:
+        """All objects in etcd, the keys whose values can't be read, and the revision. `limit`: the keys of a page, 0 for a single page."""
         objects: list[StoredObject] = []
-        revision = 0
         left_out: set[str] = set()
-        async with aclosing(self._pages()) as pages:
+        revision = 0
+        async with aclosing(self._pages(limit)) as pages:
             async for page in pages:
                 revision = revision or page.header.revision
                 with without_collections():
@@ -118,18 +131,13 @@ class WatchCache:
                         else:
                             objects.append(stored)
                 await asyncio.sleep(0)
-        # Not before: until then, the copy lacks what is readable now.
-        self._unreadable = {key: reason for key, reason in self._unreadable.items() if key in left_out}
-        self.mvcc.replace(objects, revision)
-        self.hub.end_all()
-        self._advanced()
-        self.on_relisted()
+        return objects, left_out, revision
 
-    async def _pages(self) -> AsyncGenerator[RangeResponse]:
+    async def _pages(self, limit: int) -> AsyncGenerator[RangeResponse]:
         """Yields everything that etcd has at one revision, page by page. The next page is on its way while one is decoded."""
         start = f"{self._prefix}/".encode()
         end = prefix_end(start)
-        reading = asyncio.ensure_future(self._client.range(RangeRequest(start, end, _PAGE)))
+        reading = asyncio.ensure_future(self._client.range(RangeRequest(start, end, limit)))
         revision = 0
         try:
             while True:
@@ -138,7 +146,7 @@ class WatchCache:
                 if not page.more:
                     yield page
                     return
-                request = RangeRequest(page.kvs[-1].key + b"\0", end, _PAGE, revision)
+                request = RangeRequest(page.kvs[-1].key + b"\0", end, limit, revision)
                 reading = asyncio.ensure_future(self._client.range(request))
                 yield page
         finally:

@@ -10,7 +10,14 @@ from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.compactor import Compactor
 from fakeapiserver.storage.etcd.errors import EtcdError, Refused, RevisionCompacted, UnknownOutcome
-from fakeapiserver.storage.etcd.messages import PutRequest, RangeRequest, RequestOp, TxnRequest, WatchResponse
+from fakeapiserver.storage.etcd.messages import (
+    PutRequest,
+    RangeRequest,
+    RangeResponse,
+    RequestOp,
+    TxnRequest,
+    WatchResponse,
+)
 from fakeapiserver.storage.etcd.storage import EtcdStorage
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
 from fakeapiserver.storage.interface import (
@@ -252,6 +259,31 @@ def test_a_watch_that_etcd_has_compacted_is_followed_by_a_list(etcd: EtcdProcess
         assert await watcher.next_batch(5) is None
         with pytest.raises(Compacted):
             storage.watch(suite.PODS, revision=obj.mod_revision)
+
+    run(etcd.url, "/registry", scenario)
+
+
+def test_a_server_starts_while_etcd_forgets_the_revision_that_it_lists(
+    etcd: EtcdProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages can't be read to their end then: everything is read at once."""
+    monkeypatch.setattr("fakeapiserver.storage.etcd.watch_cache._PAGE", 2)
+    read = Client.range
+
+    async def later(client: Client, request: RangeRequest, timeout: float | None = None) -> RangeResponse:
+        if request.limit == 2 and request.revision:
+            put = TxnRequest(success=(RequestOp(request_put=PutRequest(b"/other", b"")),))
+            await client.compact((await client.txn(put)).header.revision)
+        return await read(client, request, timeout)
+
+    async def scenario(servers: Servers) -> None:
+        first = await servers.new()
+        for name in "abc":
+            await suite.create(first, name)
+        monkeypatch.setattr(Client, "range", later)
+        second = await servers.new()
+        assert suite.names(await second.list(suite.PODS)) == ["a", "b", "c"]
+        assert await second.differences() == []
 
     run(etcd.url, "/registry", scenario)
 

@@ -1,4 +1,4 @@
-"""Disks that are slow, full, or have lost the end of what was being written.
+"""Disks that are slow, full, or have lost the end of a write.
 
 A slow disk is made by `strace`, which delays each fsync; a small one by mounting a tmpfs, for which the harness starts itself again in a
 mount namespace of its own. Both need Linux, and the latter root.
@@ -99,7 +99,8 @@ def tear_sqlite(log: Path, chance: random.Random) -> str:
 
 
 def _end_of_sqlite(data: bytes) -> int:
-    """Where the last committed transaction of a write-ahead log ends. Frames of an earlier use of the file may follow."""
+    """Returns the place at which the last committed transaction of a write-ahead log ends. Frames of an earlier use of the file may
+    follow."""
     if len(data) < _WAL_HEADER:
         return 0
     magic, _, page, _, *salts = struct.unpack_from(">6I", data)

@@ -51,7 +51,7 @@ class EtcdLog:
             time.sleep(_PAUSE)
 
     def compact_every(self, seconds: float) -> None:
-        """Forgets the history up to what is in the log, from now on."""
+        """Compacts etcd up to the newest revision of the log, from now on."""
         self._interval = seconds
 
     def burst(self, count: int) -> None:

@@ -101,7 +101,7 @@ class FileServer:
             self._compact(0)
 
     def _compact(self, kept: int = _KEPT_REVISIONS) -> None:
-        """Forgets the history up to what is in the log, or to some revisions before that."""
+        """Forgets the history up to `kept` revisions before the end of the log."""
         revision = self._log[-1].revision - kept if self._log else 0
         if revision <= self._since or self._credentials is None:
             return

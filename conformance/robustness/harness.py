@@ -1,4 +1,4 @@
-"""One run: traffic on servers that are disturbed, and the history that its clients and the store have seen."""
+"""A run: traffic on servers that are disturbed, and the history that its clients and the store have seen."""
 
 import random
 import tempfile
@@ -22,8 +22,8 @@ _TRAFFIC: Final = (0.3, 2.0)
 
 
 class Plan(Struct, frozen=True):
-    """`disturbances` is a number; with `kinds` they are of these, with `in_turn` each of them in turn. `compaction`: the seconds between
-    two compactions, 0 for none. `pace`: a factor for the pauses between disturbances."""
+    """`disturbances` is their number. They are of `kinds`, each in turn, or of all kinds at random if that is empty. `compaction`: the
+    seconds between two compactions, 0 for none. `pace`: a factor for the pauses between disturbances. `seed` is that of all choices."""
 
     disturbances: int
     kinds: Sequence[str] = ()

@@ -30,7 +30,7 @@ class Content(Struct, frozen=True):
 
 
 def merged(content: Content, before: Content) -> Content:
-    """What an object with the content `before` has after a write of `content`."""
+    """Returns the content of an object after a write of `content` to a state with the content `before`."""
     return Content(
         before.value if content.value is None else content.value,
         before.mark if content.mark is None else content.mark,

@@ -72,7 +72,7 @@ class Members:
         self.processes[number].start()
 
     def leader(self) -> int | None:
-        """The number of the leader, or None if there is none now."""
+        """The number of the leader, or None while they have no leader."""
         return next((number for number, url in enumerate(self.urls) if _is_leader(url)), None)
 
     def choose(self, chance: random.Random, *, is_leader: bool) -> int:

@@ -79,7 +79,7 @@ def last_events_repeated_after_a_reconnect() -> None:
 
 @planted("etcd", "a network is cut", compaction=0.1)
 def deletions_missed_by_a_new_list() -> None:
-    """What was deleted while the watch was away stays in the copy when everything is listed again."""
+    """An object that was deleted while the watch was away stays in the copy when everything is listed again."""
     relist = WatchCache._relist
 
     async def keeping(self: WatchCache) -> None:
@@ -260,7 +260,7 @@ def objects_read_from_the_copy() -> None:
 
 @planted("etcd", "a follower is parted", members=3, disturbances=6)
 def serializable_reads() -> None:
-    """A member of etcd is asked for what it has, which may be behind the others after a fail-over."""
+    """A read shows the state of one member of etcd, which may be behind the others after a fail-over."""
     read = Client.range
 
     async def local(self: Client, request: RangeRequest, timeout: float | None = None) -> Any:
@@ -335,7 +335,7 @@ def unknown_transactions_repeated() -> None:
 
 @planted("etcd", "a network loses answers", disturbances=8)
 def unknown_transactions_refused() -> None:
-    """A transaction without an answer is taken for one that was too late."""
+    """A transaction without an answer is reported as a conflict."""
     update = EtcdStorage.update
 
     async def refused(self: EtcdStorage, key: str, *values: Any, **kw: Any) -> Any:
@@ -352,7 +352,7 @@ def unknown_transactions_refused() -> None:
 
 @planted("etcd", "a network is cut", disturbances=8)
 def unknown_transactions_taken_for_done() -> None:
-    """A transaction without an answer is taken for one that has happened."""
+    """A transaction without an answer is reported as done."""
     txn = Client.txn
 
     async def done(self: Client, request: TxnRequest, timeout: float | None = None) -> Any:

@@ -10,7 +10,7 @@ from conformance.robustness.kinds import KINDS, Kind
 
 
 class Reading:
-    """What all clients have read. `newest` is the highest revision that any of them has seen."""
+    """The reads of all clients. `newest` is the highest revision that any of them has seen."""
 
     def __init__(self) -> None:
         self.reads: list[Read] = []

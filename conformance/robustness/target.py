@@ -22,7 +22,7 @@ class Target(Protocol):
 
     @property
     def disturbances(self) -> Mapping[str, Callable[[random.Random], None]]:
-        """What can be done to it, by a name: it is killed, stopped, or hindered for about a second. They raise RuntimeError as `start`
+        """The disturbances by name: each kills, stops or hinders something for about a second. They raise RuntimeError as `start`
         does."""
 
     def compact_every(self, seconds: float) -> None:

@@ -130,7 +130,8 @@ def uids_are_unique(timeline: Timeline) -> Iterator[str]:
 
 
 def refusals_are_true(timeline: Timeline) -> Iterator[str]:
-    """A conflict is the answer if the object was, or came to be, another one than the client expected; not found if there was none."""
+    """A write is refused with 409 only if its object was, or became, another state than the client expected, and with 404 only if it was
+    absent."""
     for write in timeline.history.writes:
         if write.outcome != "refused":
             continue
@@ -149,7 +150,7 @@ def _conflicts(write: Write, states: list[Logged | None]) -> bool:
 
 
 def writes_keep_the_order_of_time(timeline: Timeline) -> Iterator[str]:
-    """What is sent after something was known gets a higher revision."""
+    """A write gets a higher revision than each that a client knew before it was sent."""
     for write in timeline.history.writes:
         known = timeline.known_before(write.began)
         if write.outcome == "done" and write.verb != "delete" and write.revision <= known:

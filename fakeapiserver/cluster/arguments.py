@@ -14,9 +14,11 @@ from fakeapiserver.apis.recorded import NEWEST, known_versions, minor_version
 from fakeapiserver.apis.runtime_config import runtime_config
 from fakeapiserver.apis.scheme import group_versions
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
-from fakeapiserver.server.options.config import SYNCS
+from fakeapiserver.server.options import read_only
+from fakeapiserver.server.options.config import MEDIA_TYPES, SYNCS, Config
 from fakeapiserver.server.projects import manifests
 from fakeapiserver.spelling import did_you_mean
+from fakeapiserver.storage.etcd.addresses import address_of
 
 _LAST_PORT: Final = 65535
 _MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
@@ -182,9 +184,51 @@ def _folder(name: str, value: Any) -> Path:
     return Path(value)
 
 
-def _sync(name: str, value: Any) -> str:
-    [sync] = _chosen(name, [value], SYNCS)
-    return sync
+def _file(name: str, value: Any) -> Path:
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise TypeError(f"{name} must be the path of a file, not {value!r}")
+    path = Path(value)
+    if not path.is_file():
+        raise FileNotFoundError(f"{name}: there is no file {str(path)!r}")
+    return path
+
+
+def _file_name(name: str, value: Any) -> str:
+    return str(_file(name, value))
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{name} must be a text, not {value!r}")
+    return value
+
+
+def _endpoints(name: str, value: Any) -> tuple[str, ...]:
+    endpoints = as_names(name, value)
+    if not endpoints:
+        raise ValueError(f"{name} must have at least one endpoint, such as http://127.0.0.1:2379")
+    for endpoint in endpoints:
+        try:
+            address_of(endpoint)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return endpoints
+
+
+def check_state(config: Config, given: Collection[str]) -> None:
+    """Checks the options that say where the state is; `given` are their names. Raises ValueError if two contradict each other."""
+    if config.etcd.servers and (other := [name for name in ("data_dir", "sync") if name in given]):
+        raise ValueError(f"etcd_servers says where the state is: leave {other[0]} out")
+    for name in given:
+        if name.startswith("etcd_") and not config.etcd.servers:
+            raise ValueError(f"{name} is for an etcd: name its endpoints by etcd_servers")
+    if config.read_only:
+        read_only.check(config, lambda flag: flag.replace("-", "_"))
+
+
+def _one_of(name: str, value: Any, choices: Collection[str]) -> str:
+    [choice] = _chosen(name, [value], choices)
+    return choice
 
 
 def _sources(name: str, value: Any) -> Any:
@@ -242,8 +286,16 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "objects": _sources,
     "webhooks": partial(_objects_of, kinds=_CONFIGURATIONS),
     "webhook_port": _port,
+    "etcd_servers": _endpoints,
+    "etcd_prefix": _text,
+    "etcd_cafile": _file_name,
+    "etcd_certfile": _file_name,
+    "etcd_keyfile": _file_name,
+    "storage_media_type": partial(_one_of, choices=MEDIA_TYPES),
+    "encryption_provider_config": _file,
+    "read_only": _boolean,
     "data_dir": _folder,
-    "sync": _sync,
+    "sync": partial(_one_of, choices=SYNCS),
     "seed": _whole_number,
     "stopped_at": _time,
     "kept_requests": _whole_number,

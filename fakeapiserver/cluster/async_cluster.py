@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from msgspec import structs
-
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.cluster import arguments, clients, eventually, operators, reset, settling
@@ -24,7 +22,7 @@ from fakeapiserver.cluster.eventually import T
 from fakeapiserver.cluster.faults import AsyncBadCertificate, AsyncFault, AsyncFaults, AsyncOutage
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
-from fakeapiserver.cluster.options import ClusterOptions, Configured
+from fakeapiserver.cluster.options import ClusterOptions, Configured, of_a_fork
 from fakeapiserver.cluster.page import AsyncPage
 from fakeapiserver.cluster.processes.operator_process import OperatorProcesses
 from fakeapiserver.cluster.requests import AsyncRequests
@@ -249,8 +247,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""
-        config = structs.replace(self._config, secure_port=0, ui_port=0, crds=(), webhooks=(), data_dir=None)
-        other = AsyncCluster.from_config(config)
+        other = AsyncCluster.from_config(of_a_fork(self._config))
         other._origin, other._is_fork = self._server.fork(), True
         return other
 

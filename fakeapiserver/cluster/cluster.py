@@ -56,6 +56,11 @@ class Cluster(Blocking[AsyncCluster]):
     - `objects`: files, folders or objects of any kind, which are applied before the cluster is ready.
     - `webhook_port`: where your webhook server listens; 0 takes a free port.
     - `ui`: records what happens, for the page in a browser, to which `cluster.page.link()` leads (docs/ui.md).
+    - `etcd_servers`: the endpoints of an etcd in which the state is, also together with other API servers (docs/etcd.md); it needs
+      the extra `fakeapiserver[etcd]`. `etcd_cafile`, `etcd_certfile`, `etcd_keyfile`: PEM files for TLS. `etcd_prefix`: /registry.
+      `storage_media_type`: `application/vnd.kubernetes.protobuf` or `application/json`.
+    - `encryption_provider_config`: the file of an EncryptionConfiguration, for objects in `etcd_servers` and those that `load` reads.
+    - `read_only`: nothing is written to `etcd_servers` or `data_dir`: no controllers run, and writes of clients get 403.
     - `data_dir`: a folder in which the state is kept, with its keys: the next cluster there goes on with it. By default it is gone with
       the cluster. `sync`: what a write in it survives: `full` (power loss), `normal` (the end of the process), `off`.
     - `seed`: a number from which uids, generated names, addresses, ports and orders follow; by default from chance.

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Final, Self, TypedDict, Unpack
+
+from msgspec import structs
 
 from fakeapiserver.cluster import arguments
 from fakeapiserver.evidence.request_log import KEPT
-from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.options.config import Config, EtcdOptions
 from fakeapiserver.server.projects.manifests import Sources
 
 
@@ -32,6 +34,14 @@ class ClusterOptions(TypedDict, total=False):
     objects: Sources
     webhooks: Sources
     webhook_port: int | str
+    etcd_servers: Iterable[str]
+    etcd_prefix: str
+    etcd_cafile: str | os.PathLike[str]
+    etcd_certfile: str | os.PathLike[str]
+    etcd_keyfile: str | os.PathLike[str]
+    storage_media_type: str
+    encryption_provider_config: str | os.PathLike[str]
+    read_only: bool
     data_dir: str | os.PathLike[str]
     sync: str
     seed: int | str
@@ -39,6 +49,18 @@ class ClusterOptions(TypedDict, total=False):
     kept_requests: int | str
     kept_request_bytes: int | str
     ui: bool
+
+
+# The options whose values are fields of EtcdOptions.
+_ETCD: Final = {
+    "etcd_servers": "servers",
+    "etcd_prefix": "prefix",
+    "etcd_cafile": "cafile",
+    "etcd_certfile": "certfile",
+    "etcd_keyfile": "keyfile",
+    "storage_media_type": "media_type",
+    "encryption_provider_config": "encryption_config",
+}
 
 
 class Configured:
@@ -60,6 +82,12 @@ def config_of(options: ClusterOptions) -> Config:
     return _read(options)[0]
 
 
+def of_a_fork(config: Config) -> Config:
+    """The configuration of a fork, which is in memory and has a port of its own."""
+    config = structs.replace(config, secure_port=0, ui_port=0, crds=(), webhooks=())
+    return structs.replace(config, data_dir=None, etcd=EtcdOptions(), read_only=False)
+
+
 def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     """The configuration, and the objects to apply."""
     fields: dict[str, Any] = {}
@@ -69,4 +97,7 @@ def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     if "port" in fields:
         fields["secure_port"] = fields.pop("port")
     given = frozenset(name.replace("_", "-") for name in fields)
-    return Config(**{"records_access": True, "kept_requests": KEPT, "given": given, **fields}), objects
+    etcd = EtcdOptions(**{field: fields.pop(name) for name, field in _ETCD.items() if name in fields})
+    config = Config(**{"records_access": True, "kept_requests": KEPT, "given": given, "etcd": etcd, **fields})
+    arguments.check_state(config, options)
+    return config, objects

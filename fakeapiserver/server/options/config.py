@@ -128,6 +128,10 @@ OLDER_FEATURE_GATES: Final = (
 SYNCS: Final = ("full", "normal", "off")
 
 
+# How built-in kinds can be written to an etcd.
+MEDIA_TYPES: Final = ("application/vnd.kubernetes.protobuf", "application/json")
+
+
 class EtcdOptions(Struct, kw_only=True):
     """The etcd in which objects are stored, by upstream's names; without `servers` they are in memory. `event_ttl`: seconds.
 
@@ -140,7 +144,7 @@ class EtcdOptions(Struct, kw_only=True):
     cafile: str = ""
     certfile: str = ""
     keyfile: str = ""
-    media_type: str = "application/vnd.kubernetes.protobuf"
+    media_type: str = MEDIA_TYPES[0]
     event_ttl: float = 3600.0
     encryption_config: Path | None = None
     reloads_encryption: bool = False

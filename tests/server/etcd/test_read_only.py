@@ -215,7 +215,7 @@ def test_a_data_directory_in_use_is_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        (Config(), "--read-only is for what exists already: name it by --etcd-servers or --data-dir"),
+        (Config(), "--read-only is for a state that exists already: name it by --etcd-servers or --data-dir"),
         (Config(data_dir=Path("d"), nodes=2), "leave --nodes out, with which the server writes objects of its own"),
         (Config(data_dir=Path("d"), metrics=("resource",)), "leave --metrics out"),
         (Config(data_dir=Path("d"), given=frozenset(("controllers",))), "leave --controllers out, since controllers"),

@@ -1,6 +1,7 @@
 """A client's requests to the server of its own process: no sockets, no HTTP, the same handler chain."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 from urllib.parse import unquote
@@ -21,6 +22,32 @@ _MAX_CHUNKS: Final = 64
 _MAX_REQUESTS: Final = 100
 
 
+class Turns:
+    """Begins the requests of clients in this process, in their order, one in each turn of the event loop.
+
+    A controller may send hundreds of requests at once. Clients at sockets wait for one of them at most, not for all.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def next(self) -> None:
+        """Returns when the requests before it have begun, in a turn of its own."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._begin)
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _begin(self) -> None:
+        turn = self._waiting.popleft()
+        if not turn.done():
+            turn.set_result(None)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._begin)
+
+
 class InProcessClients:
     """A ClientBuilder whose clients call `application` as their user, without credentials.
 
@@ -32,6 +59,7 @@ class InProcessClients:
         self._config = RESTConfig(url)
         self._clock = clock
         self._clients: dict[str, RESTClient] = {}
+        self._turns = Turns()
         self.in_flight = 0
 
     def client(self, account: str) -> RESTClient:
@@ -39,7 +67,7 @@ class InProcessClients:
         if account not in self._clients:
             name, groups, agent = identity_of(account)
             user = UserInfo(name, groups=(*groups, "system:authenticated"))
-            transport = InProcessRoundTripper(self._application, user, self._counted)
+            transport = InProcessRoundTripper(self._application, user, self._counted, turns=self._turns)
             self._clients[account] = RESTClient(self._config.with_(user_agent=agent), transport, self._clock)
         return self._clients[account]
 
@@ -56,16 +84,23 @@ class InProcessRoundTripper:
     """A RoundTripper that calls `application`, which must run in the same event loop, as `user`.
 
     `as_client`: the user is no part of the cluster. `counted` is called with +1 when a request other than a watch begins and with -1 when
-    its response is complete. At most 100 requests run at once.
+    its response is complete. At most 100 requests run at once. `turns`: shared by clients of one server; by default the client's own.
     """
 
     def __init__(
-        self, application: ASGIApplication, user: UserInfo, counted: Callable[[int], None], *, as_client: bool = False
+        self,
+        application: ASGIApplication,
+        user: UserInfo,
+        counted: Callable[[int], None],
+        *,
+        as_client: bool = False,
+        turns: Turns | None = None,
     ) -> None:
         self._marks: Message = {IN_PROCESS_USER: user, **({AS_CLIENT: True} if as_client else {})}
         self._application = application
         self._exchanges: set[_Exchange] = set()
         self._free = asyncio.Semaphore(_MAX_REQUESTS)
+        self.turns = turns or Turns()
         self.counted = counted
 
     async def round_trip(
@@ -134,8 +169,13 @@ class _Exchange:
     def start(self, application: ASGIApplication, scope: Message) -> None:
         if not self.watching:
             self._transport.counted(1)
-        self._task = asyncio.ensure_future(application(scope, self._receive, self._send))
+        self._task = asyncio.ensure_future(self._exchange(application, scope))
         self._task.add_done_callback(self._done)
+
+    async def _exchange(self, application: ASGIApplication, scope: Message) -> None:
+        if not self.watching:  # a watch has to begin before its client can miss anything
+            await self._transport.turns.next()
+        await application(scope, self._receive, self._send)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         if not self.watching:

@@ -29,6 +29,7 @@ from fakeapiserver.component_helpers.objects import (
 )
 from fakeapiserver.component_helpers.workloads.controller_ref_manager import ControllerRefManager
 from fakeapiserver.component_helpers.workloads.expectations import UIDTrackingControllerExpectations, is_over
+from fakeapiserver.component_helpers.workloads.gathering import gather_changes
 from fakeapiserver.component_helpers.workloads.pod_control import (
     SLOW_START_INITIAL_BATCH_SIZE,
     PodControl,
@@ -170,6 +171,12 @@ class ReplicaSetController:
     # -------------------------------------------------------------------------- sync
 
     async def reconcile(self, request: Request) -> Result | None:
+        known = self._sets.get_by_key(str(request))
+        if known is not None:
+            await gather_changes(len(pod_facts.objects_of_owner(self._pods, known, self._kind.kind, orphans=False)))
+        return await self._sync(request)
+
+    async def _sync(self, request: Request) -> Result | None:
         key = str(request)
         replica_set = self._sets.get_by_key(key)
         if replica_set is None:

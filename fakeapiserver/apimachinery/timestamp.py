@@ -8,7 +8,7 @@ __all__ = ["rfc3339", "rfc3339_micro", "seconds_of"]
 
 def rfc3339(seconds: float) -> str:
     """metav1.Time on the wire: UTC, whole seconds, `2026-01-02T15:04:05Z`."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    return f"{_to_the_second(int(seconds))}Z"
 
 
 def rfc3339_micro(seconds: float) -> str:

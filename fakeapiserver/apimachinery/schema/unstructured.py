@@ -18,7 +18,6 @@ from fakeapiserver.apimachinery.schema.scalars import canonical_base64
 # A definition's fields as Go goes through its struct; empty for the order that they are recorded in.
 FieldOrder = Callable[[str], Sequence[str]]
 
-_AS_RECORDED: Final[FieldOrder] = lambda name: ()  # noqa: E731
 _KINDS: Final = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 _SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
 
@@ -26,28 +25,96 @@ _SCALARS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
 def restore(obj: dict[str, Any], name: str, definitions: Definitions, order: FieldOrder) -> None:
     """Brings the values of a definition's object, in place, to what Go's fields hold. DecodeError for the first, in the `order`
     of a definition's fields, that can't be."""
+    struct = _structs(definitions).of(name)
     try:
-        obj.update(_struct(obj, name, definitions, _AS_RECORDED))
+        obj.update(struct(obj, None))
     except DecodeError:
-        _struct(obj, name, definitions, order)
+        struct(obj, order)
         raise
 
 
-def _struct(value: Any, name: str, definitions: Definitions, order: FieldOrder) -> Any:
-    schema = definitions[name]
-    if not _is_struct(schema, name) or schema.get("x-kubernetes-int-or-string"):
-        return _custom(value, name, definitions)
-    if not isinstance(value, dict):
-        raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
-    recorded, required = go_types_in(definitions).get(name, {}), schema.get("required", ())
-    out = dict(value)
-    properties = schema.get("properties", {})
-    for key in order(name) or properties:
-        field = properties.get(key)
-        if field is not None and value.get(key) is not None:
-            marked = recorded.get(key) or expected_go_type(field, key in required)
-            out[key] = _value(value[key], field, marked.partition(" @")[0].strip("*!~"), definitions, order)
-    return out
+# Returns what Go's field of a certain type holds of a value other than None. Raises DecodeError; without an order, any one.
+_Restore = Callable[[Any, FieldOrder | None], Any]
+
+
+class _Structs:
+    """Functions that restore the definitions' types, each made when first needed."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._known: dict[str, _Restore] = {}
+
+    def of(self, name: str) -> _Restore:
+        """Returns the function that restores a definition's type."""
+        known = self._known.get(name)
+        if known is None:
+            schema = self._definitions[name]
+            is_custom = not _is_struct(schema, name) or schema.get("x-kubernetes-int-or-string")
+            known = self._known[name] = self._custom(name) if is_custom else self._struct(name, schema)
+        return known
+
+    def _custom(self, name: str) -> _Restore:
+        """A type with an UnmarshalJSON of its own."""
+        check = compile_builtin(self._definitions, name).check
+
+        def restore_custom(value: Any, order: FieldOrder | None) -> Any:
+            check(value)
+            return value
+
+        return restore_custom
+
+    def _struct(self, name: str, schema: Schema) -> _Restore:
+        recorded, required = go_types_in(self._definitions).get(name, {}), schema.get("required", ())
+        properties: dict[str, Schema] = schema.get("properties", {})
+        fields: dict[str, _Restore] = {}
+
+        def field_of(key: str) -> _Restore:
+            marked = recorded.get(key) or expected_go_type(properties[key], key in required)
+            fields[key] = self._value(properties[key], marked.partition(" @")[0].strip("*!~"))
+            return fields[key]
+
+        def restore_struct(value: Any, order: FieldOrder | None) -> Any:
+            if not isinstance(value, dict):
+                raise DecodeError(f"cannot restore struct from: {_KINDS[type(value)]}")
+            out = dict(value)
+            for key in value if order is None else order(name) or properties:
+                item = value.get(key)
+                if item is not None and key in properties:
+                    out[key] = (fields.get(key) or field_of(key))(item, order)
+            return out
+
+        return restore_struct
+
+    def _value(self, schema: Schema, go_type: str) -> _Restore:
+        if name := reference(schema):
+            return lambda value, order: self.of(name)(value, order)  # noqa: PLW0108 - definitions may contain themselves
+        kind = schema.get("type", "")
+        if kind == "array":
+            items = schema["items"]
+            return _list(self._value(items, element_of(go_type, "[]") or go_type_of(items)))
+        if kind == "object" and "additionalProperties" in schema:
+            values = schema["additionalProperties"]
+            return _map(self._value(values, element_of(go_type, "]") or go_type_of(values)))
+        if kind == "integer":
+            size = schema.get("format", "int64")
+            return lambda value, order: _integer(value, size, go_type)
+        if schema.get("format") == "byte":
+            return lambda value, order: _bytes(value)
+        if kind not in _SCALARS:
+            return lambda value, order: value
+        scalar = _SCALARS[kind]
+        return lambda value, order: _scalar(value, scalar, go_type)
+
+
+# By the identity of their definitions, which they keep alive.
+_known_structs: dict[int, _Structs] = {}
+
+
+def _structs(definitions: Definitions) -> _Structs:
+    structs = _known_structs.get(id(definitions))
+    if structs is None:
+        structs = _known_structs[id(definitions)] = _Structs(definitions)
+    return structs
 
 
 def _is_struct(schema: Schema, name: str) -> bool:
@@ -55,37 +122,22 @@ def _is_struct(schema: Schema, name: str) -> bool:
     return "properties" in schema or (schema.get("type") == "object" and name not in RAW)
 
 
-def _custom(value: Any, name: str, definitions: Definitions) -> Any:
-    """A type with an UnmarshalJSON of its own."""
-    compile_builtin(definitions, name).check(value)
-    return value
-
-
-def _value(value: Any, schema: Schema, go_type: str, definitions: Definitions, order: FieldOrder) -> Any:
-    if value is None:
-        return None
-    if name := reference(schema):
-        return _struct(value, name, definitions, order)
-    kind = schema.get("type", "")
-    if kind == "array":
+def _list(restore_item: _Restore) -> _Restore:
+    def restore_list(value: Any, order: FieldOrder | None) -> Any:
         if not isinstance(value, list):
             raise DecodeError(f"cannot restore slice from {_KINDS[type(value)]}")
-        items = schema["items"]
-        inner = element_of(go_type, "[]") or go_type_of(items)
-        return [_value(item, items, inner, definitions, order) for item in value]
-    if kind == "object" and "additionalProperties" in schema:
+        return [None if item is None else restore_item(item, order) for item in value]
+
+    return restore_list
+
+
+def _map(restore_item: _Restore) -> _Restore:
+    def restore_map(value: Any, order: FieldOrder | None) -> Any:
         if not isinstance(value, dict):
             raise DecodeError(f"cannot restore map from {_KINDS[type(value)]}")
-        values = schema["additionalProperties"]
-        inner = element_of(go_type, "]") or go_type_of(values)
-        return {key: _value(item, values, inner, definitions, order) for key, item in value.items()}
-    if kind == "integer":
-        return _integer(value, schema.get("format", "int64"), go_type)
-    if schema.get("format") == "byte":
-        return _bytes(value)
-    if kind not in _SCALARS:
-        return value
-    return _scalar(value, _SCALARS[kind], go_type)
+        return {key: None if item is None else restore_item(item, order) for key, item in value.items()}
+
+    return restore_map
 
 
 def _bytes(value: Any) -> Any:

@@ -154,8 +154,10 @@ LAZY: Final = {
         "fakeapiserver.storage.encryption.configuration",
     ),
     "Few servers have a page, for which everything is recorded.": (
+        "fakeapiserver.evidence.timeline.embedded",
         "fakeapiserver.evidence.timeline.recorder",
         "fakeapiserver.server.page_port",
+        "fakeapiserver.ui.export",
     ),
     "Nodes are simulated only where a cluster has some.": (
         "fakeapiserver.languages.gotemplate",

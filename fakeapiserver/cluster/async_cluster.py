@@ -286,7 +286,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     @property
     def page(self) -> AsyncPage:
-        """The page in a browser: `page.link()`."""
+        """The page in a browser: `page.link()`; as a file: `await page.save("page.html")`."""
         return AsyncPage(self._server)
 
     @property

@@ -301,7 +301,7 @@ class Cluster(Blocking[AsyncCluster]):
 
     @property
     def page(self) -> Page:
-        """The page in a browser: `page.link()`."""
+        """The page in a browser: `page.link()`; as a file: `page.save("page.html")`."""
         return Page(self._core.page, self._run)
 
     @property

@@ -37,7 +37,7 @@ async def mark(server: LocalServer) -> Mark:
 
 async def reset(server: LocalServer, to: Mark) -> None:
     """Makes everything as it was: objects and definitions, the clock, controllers' modes, nodes, scripts, metrics, faults, and the logs of
-    requests and of access. Open watches end, so that clients list again. Revisions go on rising."""
+    requests and of access; the recording begins again. Open watches end, so that clients list again. Revisions go on rising."""
     api, controllers = server.api, server.controllers
     assert api is not None
     if isinstance(server.clock, AdjustableClock):
@@ -62,6 +62,8 @@ async def reset(server: LocalServer, to: Mark) -> None:
     for log in (api.access_log, api.request_log):
         if log is not None:
             log.forget()
+    if api.recorder is not None:
+        api.recorder.restart()
 
 
 def _restart(simulation: "Simulation") -> None:

@@ -33,6 +33,8 @@ _GUARD_CHOICES: Final = ("always", "auto", "off")
 _GUARD: Final["pytest.StashKey[Guard]"] = pytest.StashKey()
 # The clusters that a test uses.
 _CLUSTERS: Final["pytest.StashKey[list[Cluster]]"] = pytest.StashKey()
+# The pages that were written about failed tests, of a run or a worker of xdist.
+_PAGE: Final = "fake_cluster_html"
 # The fixtures of more than one test that only tests with the marker real_cluster use.
 _REAL_FIXTURES: Final = pytest.StashKey[frozenset[str]]()
 
@@ -53,6 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("short", "full", "off"),
         default="short",
         help="what to show of the fake clusters of a failed test: at most 60 lines (short), everything (full) or nothing (off)",
+    )
+    parser.getgroup("fakeapiserver").addoption(
+        "--fake-cluster-html",
+        metavar="DIR",
+        help="record what happens in fake clusters, and write a page about each failed test to this folder, for browsers",
     )
     parser.getgroup("fakeapiserver").addoption(
         "--update-transcripts",
@@ -234,7 +241,50 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         )
         for cluster in clusters:
             report.sections.append(("fake cluster", f"{text(cluster, full=choice == 'full')}\n{repeat}"))
+    if report.failed and report.when != "teardown" and clusters and _pages(item.config) is not None:
+        _write_pages(item, clusters, report)
     return report
+
+
+def _pages(config: pytest.Config) -> Path | None:
+    """Returns the folder of pages about failed tests, if they are to be written."""
+    folder = config.getoption("fake_cluster_html")
+    return Path(folder) if folder else None
+
+
+def _recording(config: pytest.Config, cluster: "Cluster") -> "Cluster":
+    """Returns the cluster; it records what happens if pages are to be written."""
+    if _pages(config) is not None:
+        from fakeapiserver.testing import pages
+
+        pages.record(cluster)
+    return cluster
+
+
+def _write_pages(item: pytest.Item, clusters: "Sequence[Cluster]", report: pytest.TestReport) -> None:
+    """Writes pages about a failed test. The report carries their paths, from a worker of xdist to its controller as well."""
+    from fakeapiserver.testing import pages
+
+    folder = _pages(item.config)
+    assert folder is not None
+    try:
+        paths = [*pages.write(folder, item.nodeid, clusters, report.longreprtext)]
+    except OSError as error:
+        report.sections.append(("fake cluster", f"--fake-cluster-html: the page can't be written: {error}"))
+    else:
+        report.user_properties.extend((_PAGE, str(path)) for path in paths)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Shows where the pages about failed tests are."""
+    if _pages(config) is None:
+        return
+    reports = [report for outcome in ("failed", "error") for report in terminalreporter.getreports(outcome)]
+    paths = [value for report in reports for name, value in getattr(report, "user_properties", ()) if name == _PAGE]
+    if paths:
+        terminalreporter.section("pages about fake clusters")
+        for path in paths:
+            terminalreporter.line(path)
 
 
 # ------------------------------------------------------------------ options
@@ -368,7 +418,7 @@ def make_fake_cluster(request: pytest.FixtureRequest) -> "Iterator[Callable[...,
         def make(**options: Any) -> Cluster:
             _check_names(options)
             seed = _seed(request.config, request.node.nodeid, len(made))
-            cluster = stack.enter_context(Cluster(**{"seed": seed, **defaults, **options}))
+            cluster = stack.enter_context(_recording(request.config, Cluster(**{"seed": seed, **defaults, **options})))
             if not made:
                 stack.enter_context(pointed_at(cluster.kubeconfig))
             _add_faults(cluster, request.node)
@@ -404,11 +454,12 @@ def _module_cluster(request: pytest.FixtureRequest) -> "Iterator[SharedCluster]"
 
 
 def _shared(request: pytest.FixtureRequest, node: pytest.Collector | None) -> "Iterator[SharedCluster]":
+    from fakeapiserver.cluster import Cluster
     from fakeapiserver.testing.shared import SharedCluster
 
     _begin_guard_if_used(request)
     seed = _seed(request.config, node.nodeid if node is not None else "session", 0)
-    cluster = SharedCluster(**{"seed": seed, **_options(request.config, node)})
+    cluster = SharedCluster(_recording(request.config, Cluster(**{"seed": seed, **_options(request.config, node)})))
     cluster.start()
     yield cluster
     cluster.stop()

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Unpack
 
 from fakeapiserver.cluster import Cluster
-from fakeapiserver.cluster.options import ClusterOptions
 from fakeapiserver.testing.environment import pointed_at
 
 
 class SharedCluster:
     """Call order: `start()`, `used()` for each test, `stop()`. Each test finds the cluster as it was after its start."""
 
-    def __init__(self, **options: Unpack[ClusterOptions]) -> None:
-        self._cluster = Cluster(**options)
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
 
     def start(self) -> None:
         self._cluster.start()

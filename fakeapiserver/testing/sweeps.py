@@ -7,8 +7,6 @@ def test_a_database(fake_cluster):
     fake_cluster.delete("databases/db")
 """
 
-import hashlib
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +28,7 @@ from fakeapiserver.sweep.process import Command
 from fakeapiserver.sweep.report.document import Document, Swept
 from fakeapiserver.sweep.scenario import Scenario, Stage
 from fakeapiserver.sweep.timing import Timing
+from fakeapiserver.testing.pages import file_name
 
 # What a test does to the cluster, as a user. Everything else looks at it, and is a reason to wait until the operator is at rest.
 ACTS: Final = frozenset(("apply", "patch", "delete", "clock", "nodes"))
@@ -224,12 +223,6 @@ def publish(text: str, document: Callable[[], Document], pages: Path | None, tes
     if pages is not None:
         pages.mkdir(parents=True, exist_ok=True)
         (pages / file_name(test)).write_text(page.html_of(document()), encoding="utf-8")
-
-
-def file_name(test: str) -> str:
-    """The name of a test's page: its own name, in which other characters than letters and digits are dashes, and a digest of it."""
-    plain = re.sub(r"[^A-Za-z0-9_]+", "-", test).strip("-")[-100:]
-    return f"{plain}-{hashlib.sha256(test.encode()).hexdigest()[:6]}.html"
 
 
 def _sweep(target: Target, plan: Plan) -> sweep.Report:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.testing import sweeps
+from fakeapiserver.testing import pages
 
 pytest_plugins = ["pytester"]
 # The operator gives each ConfigMap of a site a Secret and then a page. With BUG it takes the Secret for a sign that all is done.
@@ -105,6 +105,6 @@ def test_markers(pytester: pytest.Pytester) -> None:
 
 
 def test_each_test_has_a_page_of_its_own() -> None:
-    names = {sweeps.file_name(name) for name in ("a.py::test[x/y]", "a.py::test[x-y]", "a.py::test[" + "x" * 500)}
+    names = {pages.file_name(name) for name in ("a.py::test[x/y]", "a.py::test[x-y]", "a.py::test[" + "x" * 500)}
     assert len(names) == 3
     assert max(map(len, names)) < 120

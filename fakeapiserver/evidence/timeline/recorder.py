@@ -78,6 +78,11 @@ class Recorder:
         """Records the present state of everything, and every change from now on."""
         self.states.begin()
 
+    def restart(self) -> None:
+        """Forgets everything, and records from now on."""
+        self.recording.restart()
+        self.states.begin()
+
     def faults_changed(self, faults: "Sequence[ActiveFault]") -> None:
         """Records the faults that were added and removed since the last call."""
         now = {fault.id: fault for fault in faults}

@@ -37,9 +37,7 @@ class Recording:
         most_bytes: int = KEPT_BYTES,
     ) -> None:
         self.clock = clock
-        # The time when the recording began: of the machine, and of the cluster.
-        self.began, self.began_time = time(), clock.now()
-        self._zero = perf_counter()
+        self._begin()
         self._start = start
         self._forgotten = forgotten
         self._most = most
@@ -53,6 +51,22 @@ class Recording:
         self._base: dict[tuple[str, str, str], State] = {}
         self._kinds: Kinds | None = None
         self._changed: asyncio.Future[None] | None = None
+
+    def _begin(self) -> None:
+        # The time when the recording began: of the machine, and of the cluster.
+        self.began, self.began_time = time(), self.clock.now()
+        self._zero = perf_counter()
+
+    def restart(self) -> None:
+        """Forgets everything, and begins again; numbers go on. Streams that read it begin again, too."""
+        for record in self.kept:
+            if not isinstance(record, Kinds):
+                self._forgotten(record)
+        self._first = self.last + 1
+        self._rows.clear()
+        self._base.clear()
+        self._size, self._kinds = 0, None
+        self._begin()
 
     @property
     def last(self) -> int:
@@ -94,6 +108,12 @@ class Recording:
         start = max(0, number + 1 - self._first)
         return [line for line, *_ in self._rows[start : start + most]]
 
+    @property
+    def kept(self) -> list[State | Request | Kinds]:
+        """The records of states, requests and kinds in their order, with those on which the oldest kept record builds."""
+        records = [record for _, record, _ in self._rows if record is not None]
+        return [*self._base_states(), *records]
+
     def has(self, number: int) -> bool:
         """Reports whether every record after that number is kept."""
         return number >= self._first - 1
@@ -103,8 +123,11 @@ class Recording:
         yield self.start()
         if self._kinds is not None:
             yield _encode(self._kinds) + b"\n"
-        for state in sorted(self._base.values(), key=lambda state: state.n):
+        for state in self._base_states():
             yield _encode(state) + b"\n"
+
+    def _base_states(self) -> list[State]:
+        return sorted(self._base.values(), key=lambda state: state.n)
 
     def start(self) -> bytes:
         """The first line of each stream."""
@@ -135,7 +158,7 @@ class Recording:
         former = self._base.pop(key, None)
         if former is not None:
             self._forgotten(former)
-        self.oldest = max(self.oldest, state.rev)
+        self.oldest = max(self.oldest, int(state.rev))
         if state.op == "delete":
             self._forgotten(state)
         else:

@@ -51,10 +51,12 @@ class Kinds(Record, tag="kinds"):
 
 class State(Record, tag="state"):
     """The state of an object from revision `rev` on; with `delete` the object is gone. `base`: it was there when the recording began, or
-    it is the oldest state that is still known. `owners` are uids, `by` is the request that wrote the state (0: none did). `of`: the
-    revision under which the state is found; 0: under `rev`. After a restore it is that of the write that made the state at first."""
+    it is the oldest state that is still known. `owners` are uids, `by` is the request that wrote the state (0: none did).
 
-    rev: int
+    `of`: the revision under which the state is found; 0: under `rev`. A restore changes many objects at one revision: then `of` is that
+    of the write that made the state at first, and `rev` has a fraction, so that each state has a revision of its own."""
+
+    rev: int | float
     at: float
     time: float
     r: str
@@ -68,6 +70,11 @@ class State(Record, tag="state"):
     deleting: bool
     by: int
     of: int
+
+    @property
+    def content(self) -> int:
+        """The revision under which the state is found."""
+        return self.of or int(self.rev)
 
 
 class Request(Record, tag="request"):

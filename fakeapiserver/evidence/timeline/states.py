@@ -34,6 +34,8 @@ class _Object(Struct):
     metadata: _Meta
 
 
+# The revisions of restored states differ by a millionth.
+_MILLION: Final = 1_000_000
 _decode: Final = msgspec.json.Decoder(_Object).decode
 _NO_META: Final = _Meta()
 
@@ -58,6 +60,8 @@ class States:
     def begin(self) -> None:
         """Records what is stored now, and every change from now on."""
         self.recording.oldest = self._storage.revision
+        self._present.clear()
+        self._generation, self._kinds = -1, ()
         self.check_kinds()
         for stored in sorted(self._stored().values(), key=lambda stored: stored.mod_revision):
             self._add(stored, "base", stored.mod_revision)
@@ -71,7 +75,7 @@ class States:
         self._add(stored, op, change.revision, current.writer(change))
 
     def interrupted(self) -> None:
-        """See ChangeObserver. What has changed otherwise than by writes is recorded as if it had been written at the present revision."""
+        """See ChangeObserver. Records changes that were no writes, after the present revision (`State.rev`)."""
         now = self._stored()
         changed = [stored for key, stored in now.items() if self._present.get(key) is not stored]
         gone = [stored for key, stored in self._present.items() if key not in now]
@@ -79,10 +83,10 @@ class States:
             return
         revision = self._storage.revision
         self.recording.add(Restore(at=self.recording.at(), revision=revision))
-        for stored in gone:
-            self._add(stored, "delete", revision)
-        for stored in changed:
-            self._add(stored, "update" if stored.key in self._present else "create", revision)
+        for number, stored in enumerate(gone):
+            self._add(stored, "delete", revision + number / _MILLION)
+        for number, stored in enumerate(changed, len(gone)):
+            self._add(stored, "update" if stored.key in self._present else "create", revision + number / _MILLION)
 
     def get(self, revision: int) -> StoredObject | None:
         """The state that was written at a revision; None if it is forgotten."""
@@ -97,7 +101,7 @@ class States:
 
     def forget(self, state: State) -> None:
         """Forgets the state of a record, unless another record has it, too."""
-        content = state.of or state.rev
+        content = state.content
         self._uses[content] -= 1
         if not self._uses[content]:
             del self._uses[content], self._by_revision[content]
@@ -128,7 +132,7 @@ class States:
         self._uses[content] = self._uses.get(content, 0) + 1
         return content
 
-    def _add(self, stored: StoredObject, op: Op, revision: int, by: int = 0) -> None:
+    def _add(self, stored: StoredObject, op: Op, revision: float, by: int = 0) -> None:
         recording = self.recording
         group, resource = self.resource(stored.key)
         namespace, _, name = stored.key[len(prefix_of(resource_of(stored.key))) :].rpartition("/")

@@ -65,6 +65,10 @@ class ShownRequest(Struct):
     admission: list[AdmissionStep]
 
 
+# A request without bodies.
+NOTHING: Final = ShownRequest(None, None, None, None, [])
+
+
 async def states(recorder: Recorder, revisions: Iterable[int], *, objects: bool = True, cells: bool = True) -> States:
     """The states that were written at these revisions. Forgotten ones are left out."""
     shown = States()

@@ -9,10 +9,11 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
-from fakeapiserver.evidence.timeline import views
+from fakeapiserver.evidence.timeline import embedded, views
 from fakeapiserver.evidence.timeline.recorder import Recorder
 from fakeapiserver.evidence.timeline.recording import Recording
 from fakeapiserver.server.control.errors import Body
+from fakeapiserver.ui import export
 
 # Seconds in which records gather for one chunk.
 _GATHERING: Final = 0.05
@@ -37,6 +38,9 @@ class Wanted(Body):
 
 
 Since = Annotated[int, Query(ge=0, description="The number of the last record that is known already")]
+
+
+Revision = Annotated[int, Query(ge=0, description="The oldest revision whose states are in the page")]
 
 
 def router(server: Controlled) -> APIRouter:
@@ -69,21 +73,30 @@ def router(server: Controlled) -> APIRouter:
             raise HTTPException(404, f"there is no request {number} in the recording")
         return Response(msgspec.json.encode(shown), media_type=_JSON)
 
+    @routes.get("/page", response_class=Response)
+    async def read_page(since_revision: Revision = 0) -> Response:
+        """Returns the page with the recording in it as one HTML file, which needs no server. States of revisions before
+        `since_revision` are left out."""
+        document = await embedded.document(recorder(), since=since_revision)
+        return Response(export.page(document), media_type="text/html")
+
     return routes
 
 
 async def _lines(recording: Recording, since: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
-    """Yields the lines in chunks; with `follow` until the reader has gone."""
-    if recording.has(since) and since:
+    """Yields the lines in chunks; with `follow` until the reader has gone, or is so slow that records are forgotten unread."""
+    began = 0.0
+    if since and recording.has(since):
+        began = recording.began
         yield recording.start()
-    else:
-        yield b"".join(recording.beginning())
-        since = max(since, recording.first - 1)
     while True:
-        while lines := recording.after(since, _MOST_LINES):
-            since = max(since, recording.first - 1) + len(lines)
+        if recording.began != began:
+            began, since = recording.began, recording.first - 1
+            yield b"".join(recording.beginning())
+        while recording.has(since) and (lines := recording.after(since, _MOST_LINES)):
+            since += len(lines)
             yield b"".join(lines)
-        if not follow:
+        if not follow or not recording.has(since):
             return
         await recording.wait()
         await asyncio.sleep(_GATHERING)

@@ -124,9 +124,11 @@ class EtcdStorage(MemoryStorage):
             if expected_revision is not None and last.mod_revision != expected_revision:
                 raise ResourceVersionConflict(last)
             removing = RequestOp(request_delete_range=DeleteRangeRequest(name))
-            response = await self._swap(name, last.mod_revision, removing)
+            with self._cache.expected(key, b"", None):
+                response = await self._swap(name, last.mod_revision, removing)
+                if response.succeeded:
+                    await self._reached(response.header.revision)
             if response.succeeded:
-                await self._reached(response.header.revision)
                 tombstone = removal(last, response.header.revision).tombstone
                 assert tombstone is not None
                 return tombstone

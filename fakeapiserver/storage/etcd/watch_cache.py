@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from contextvars import Context, copy_context
 from typing import Final
 
 from fakeapiserver.storage.encryption.transformers import TransformError
@@ -61,6 +62,8 @@ class WatchCache:
         self.hub = hub
         # The objects of writes on their way, by key and bytes: they needn't be decoded when the watch brings them.
         self._sent: dict[tuple[str, bytes], Decoded] = {}
+        # The contexts of these writes, in which their changes are published, and of deletions, which have no bytes.
+        self._contexts: dict[tuple[str, bytes], Context] = {}
         # The objects that can't be decrypted, by key: the reason, and when that was found (a monotonic time).
         self._unreadable: dict[str, tuple[str, float]] = {}
         # Whether etcd's notifications of progress come after all events before them. If not, the copy advances by events alone, and what
@@ -208,13 +211,16 @@ class WatchCache:
             self._task = asyncio.ensure_future(self._follow())
 
     @contextmanager
-    def expected(self, key: str, data: bytes, decoded: Decoded) -> Iterator[None]:
-        """Announces a write of these bytes, which then aren't decoded when the watch brings them."""
-        self._sent[key, data] = decoded
+    def expected(self, key: str, data: bytes, decoded: Decoded | None) -> Iterator[None]:
+        """Announces a write of these bytes, which then aren't decoded when the watch brings them; or a deletion, without bytes."""
+        if decoded is not None:
+            self._sent[key, data] = decoded
+        self._contexts[key, data] = copy_context()
         try:
             yield
         finally:
             self._sent.pop((key, data), None)
+            self._contexts.pop((key, data), None)
 
     async def differences(self) -> list[str]:
         """The keys whose objects in the copy aren't those in etcd, at one revision. Raises EtcdError, ResourceVersionTooLarge."""
@@ -281,7 +287,12 @@ class WatchCache:
         for event in response.events:
             change = self._change(event)
             if change is not None:
-                self.hub.publish(self.mvcc.commit(change))
+                data = b"" if change.current is None else event.kv.value
+                context = self._contexts.get((change.key, data))
+                if context is None:  # another server has written it
+                    self.hub.publish(self.mvcc.commit(change))
+                else:
+                    context.run(self.hub.publish, self.mvcc.commit(change))
         # etcd's revision runs ahead of the events, except where they are complete.
         newest = response.events[-1].kv.mod_revision if response.events else response.header.revision
         self.mvcc.revision = max(self.mvcc.revision, newest)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
 # The requests of the page itself.
-_OWN: Final = ("/fakeapiserver/timeline", "/ui")
+_OWN: Final = ("/fakeapiserver/", "/ui")
 _READS: Final = frozenset(("get", "list", "watch"))
 _REASON: Final = "authorization.k8s.io/reason"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -36,6 +36,8 @@ _PATCH: Final = "patch.webhook.admission.k8s.io/"
 _FACTS: Final = 1500
 _REFUSED: Final = 400
 _NODE: Final = "system:node:"
+# Users of the test's own requests, e.g. those of `cluster.apply`.
+_TEST: Final = "fakeapiserver:"
 
 
 class Auditing(Protocol):
@@ -111,7 +113,7 @@ class Requests:
         assert isinstance(record, _HandledRequest)
         self.before()
         entry, number, recording = record.entry(), record.number, self.recording
-        bundled = is_bundled(request)
+        bundled = is_bundled(request) and not entry.user.startswith(_TEST)
         if bundled and entry.verb in _READS:
             entry = replace(entry, content=None)
         steps = record.steps if entry.content is not None else []
@@ -274,4 +276,6 @@ def short_name(user: str, agent: str, *, bundled: bool) -> str:
     """The name under which a client's requests are shown: of a bundled one its account, of others the product that its user agent names."""
     if bundled:
         return "kubelet" if user.startswith(_NODE) else user.rpartition(":")[2]
+    if user.startswith(_TEST):
+        return "the test"
     return agent.partition("/")[0].strip() or user.rpartition(":")[2] or "unknown"

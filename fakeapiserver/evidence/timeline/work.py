@@ -51,20 +51,16 @@ class Work:
         )
 
     def loaded(self, controller: str, queue: Load) -> None:
-        """See WorkObserver. Some changes are left out."""
+        """See WorkObserver. Some changes are left out, but not the last one, after which the queue is at rest."""
         now = perf_counter()
         when, former = self._loads.get(controller, (0.0, (0, 0, 0)))
-        if now - when < _PERIOD:
+        load = ready, delayed, processing = len(queue), queue.waiting, queue.processing
+        if load == former or (now - when < _PERIOD and (ready or processing)):
             return
-        load = len(queue), queue.waiting, queue.processing
         self._loads[controller] = now, load
-        if load != former:
-            ready, delayed, processing = load
-            self.recording.add(
-                Queue(
-                    at=self.recording.at(), controller=controller, ready=ready, delayed=delayed, processing=processing
-                )
-            )
+        self.recording.add(
+            Queue(at=self.recording.at(), controller=controller, ready=ready, delayed=delayed, processing=processing)
+        )
 
     def mode_changed(self, controller: str, mode: str) -> None:
         """See WorkObserver."""

@@ -1,5 +1,7 @@
 // What is joined to a record of the time line: its causes upwards and its effects downwards.
 
+import { duration } from "./dom.js";
+
 const MOST_JOINS = 400;
 const DEEPEST_JOIN = 12;
 
@@ -46,6 +48,18 @@ const FAULT_CHANGES = { add: "added", remove: "removed" };
 const CLOCK_CHANGES = { stop: "stopped", start: "started", advance: "advanced", jump: "set" };
 const OPERATIONS = { create: "created", update: "changed", delete: "deleted", base: "existed before" };
 
+function fieldsText(fault) {
+  return Object.entries(fault ?? {}).map(([name, value]) => `${name}=${value}`).join(" ");
+}
+
+// A few words for a fault or a change of the clock, beside its mark.
+export function shortText(record) {
+  if (record.t === "fault") return record.change === "remove" ? "removed" : fieldsText(record.fault);
+  if (record.t === "clock") return record.seconds ? `${record.change} ${duration(Math.abs(record.seconds))}${record.seconds < 0 ? " back" : ""}` : record.change;
+  if (record.t === "controller") return `${record.name}: ${record.mode}`;
+  return "restored";
+}
+
 // A record in one sentence, for the line below the lanes and for screen readers.
 export function sentenceOf(recording, record) {
   switch (record.t) {
@@ -65,7 +79,7 @@ export function sentenceOf(recording, record) {
       return `${record.controller} reconciled ${record.key} in ${Number(record.ms.toPrecision(3))} ms`
         + `${record.error ? `, with the error ${record.error}` : ""}`;
     case "fault": {
-      const fields = Object.entries(record.fault ?? {}).map(([name, value]) => `${name}=${value}`).join(" ");
+      const fields = fieldsText(record.fault);
       return `Fault ${record.id} ${FAULT_CHANGES[record.change]}${fields ? `: ${fields}` : ""}`;
     }
     case "clock":

@@ -11,12 +11,13 @@ const GROUPS = [
   ["events", "Clock and faults"],
   ["clients", "Clients"],
   ["bundled", "Controllers and nodes"],
-  ["related", "Selected object"],
-  ["objects", "Objects"],
   ["queues", "Reconciles"],
   ["watches", "Watches"],
+  ["objects", "All objects"],
+  ["related", "Selected object"],
+  ["touched", "Objects of clients"], // what they wrote, and what it owns
 ];
-const OPEN_AT_FIRST = ["events", "clients", "related"];
+const OPEN_AT_FIRST = ["events", "clients", "related", "touched"];
 // An opened group shows that many lanes; a filter brings up the others.
 const MOST_LANES = 200;
 const MOST_RELATED = 40;
@@ -82,7 +83,7 @@ export function requestLook(request) {
 
 export class Lanes {
   #open = new Set(OPEN_AT_FIRST);
-  #taken = 0; // the size of the recording that the lanes are of
+  #touched = new Set(); // the uids of what clients wrote, and of what it owns
 
   constructor(recording) {
     this.recording = recording;
@@ -113,6 +114,7 @@ export class Lanes {
     this.groups = new Map(GROUPS.map(([id, title]) => [id, { id, title, all: new Lane(id, "", title), lanes: new Map() }]));
     this.passes = predicateOf(this.settings.query, recording);
     this.related = this.#relatedUids();
+    this.#touched = new Set();
     this.from = Infinity;
     this.to = -Infinity;
     const { requests, states, reconciles, faults, clock, restores, controllerChanges, watches, queues } = recording;
@@ -165,8 +167,9 @@ export class Lanes {
   add(records) {
     for (const record of records) {
       const place = this.#readers[record.t];
-      if (!place || (record.t === "state" && record.op === "base")) {
-        if (record.t === "state") this.#addLifetime(record);
+      if (!place) continue;
+      if (record.op === "base") {
+        this.#placeState(record);
         continue;
       }
       const start = this.x(record);
@@ -178,6 +181,11 @@ export class Lanes {
 
   #readers = {
     request(record, start) {
+      // a state is recorded before the request that wrote it
+      for (const state of this.recording.writes.get(record.seq) ?? []) {
+        if (!record.bundled) this.#touch(state.uid);
+        this.#placeState(state);
+      }
       if (!this.passes(record)) return;
       this.#push(record, start, this.#end(record, start), requestLook(record));
       if (record.verb === "watch" && record.status < 400) {
@@ -185,10 +193,9 @@ export class Lanes {
         if (lane.id) lane.spans.push({ from: record, to: () => this.recording.watches.get(record.seq)?.end ?? null });
       }
     },
-    state(record, start) {
-      const look = STATE_LOOKS[record.op] ?? LOOK.UPDATE;
-      this.#addLifetime(record);
-      for (const lane of this.#objectLanes(record)) lane.push(start, start, look, record);
+    state(record) {
+      if (record.owners.some((owner) => this.#touched.has(owner))) this.#touch(record.uid);
+      this.#placeState(record);
     },
     delivery(record, start) {
       if (this.passes(record)) this.#push(record, start, start, LOOK.DELIVERY);
@@ -221,17 +228,26 @@ export class Lanes {
     this.laneOf(record).push(start, end, look, record);
   }
 
-  #objectLanes(state) {
-    const lanes = this.passes(state) ? [this.#objectLane("objects", state)] : [];
-    if (this.related.has(state.uid)) lanes.push(this.#objectLane("related", state));
-    return lanes;
+  // Puts a state on the lanes of its object on which it isn't yet.
+  #placeState(state) {
+    const start = this.x(state);
+    const groups = this.passes(state) ? ["objects", ...(this.#touched.has(state.uid) ? ["touched"] : [])] : [];
+    if (this.related.has(state.uid)) groups.push("related");
+    for (const group of groups) {
+      const lane = this.#objectLane(group, state);
+      if (lane.id && (state.op === "base" || state.op === "create") && !lane.spans.some((span) => span.from === state)) {
+        lane.spans.push({ from: state, to: () => this.recording.history(state.uid).find((each) => each.op === "delete" && each.rev > state.rev) ?? null });
+      }
+      if (state.op !== "base" && lane.indexOf(state, start) < 0) lane.push(start, start, STATE_LOOKS[state.op] ?? LOOK.UPDATE, state);
+    }
   }
 
-  #addLifetime(state) {
-    if (state.op !== "create" && state.op !== "base") return;
-    for (const lane of this.#objectLanes(state)) {
-      if (lane.id) lane.spans.push({ from: state, to: () => this.recording.history(state.uid).find((each) => each.op === "delete" && each.rev > state.rev) ?? null });
-    }
+  // From now on the object and what it owns have lanes of their own.
+  #touch(uid) {
+    if (this.#touched.has(uid)) return;
+    this.#touched.add(uid);
+    for (const state of this.recording.history(uid)) this.#placeState(state);
+    for (const dependent of this.recording.owned.get(uid) ?? []) this.#touch(dependent);
   }
 
   #objectLane(group, { uid, r, ns, name }) {
@@ -248,7 +264,8 @@ export class Lanes {
   laneOf(record) {
     if (record.t === "request") return this.#lane(record.bundled ? "bundled" : "clients", record.client, () => record.client || "unknown");
     if (record.t === "state") {
-      return this.#objectLane(this.related.has(record.uid) ? "related" : "objects", record);
+      const { uid } = record;
+      return this.#objectLane(this.related.has(uid) ? "related" : this.#touched.has(uid) ? "touched" : "objects", record);
     }
     if (record.t === "delivery") {
       const watch = this.recording.watches.get(record.seq);

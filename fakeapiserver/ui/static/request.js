@@ -78,7 +78,8 @@ export function mountRequest(container, app) {
     if (tab === "body") return bodyView(details.body);
     if (tab === "answer") return bodyView(details.answer);
     if (tab === "admission") return admissionView(details.admission);
-    return [changesView(details.before ?? null, details.after ?? null), diffView(details.before ?? null, details.after ?? null)];
+    const [before, after] = [details.before ?? null, details.after ?? null];
+    return [before && after ? changesView(before, after) : null, diffView(before, after)];
   }
 
   update();

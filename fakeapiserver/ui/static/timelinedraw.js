@@ -1,5 +1,6 @@
 // Draws the time line on its canvas: only what is visible, and per pixel where marks are dense.
 
+import { shortText } from "./joins.js";
 import { LOOK } from "./lanes.js";
 
 export const AXIS_HEIGHT = 26;
@@ -162,7 +163,24 @@ function drawLane(context, scene, lane, y) {
   const count = last - first;
   if (count <= 0) return;
   if (count > scene.width / DENSE_PIXELS) drawDense(context, scene, lane, y, first, last);
-  else drawMarks(context, scene, lane, y, first, last);
+  else {
+    drawMarks(context, scene, lane, y, first, last);
+    if (lane.group === "events") drawTexts(context, scene, lane, y, first, last);
+  }
+}
+
+// What a fault or a change of the clock was, where there is room for it.
+function drawTexts(context, { scale, colours }, lane, y, first, last) {
+  context.fillStyle = colours.text;
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  for (let index = first; index < last; index += 1) {
+    const x = scale.x(lane.starts[index]) + 11;
+    const room = (index + 1 < lane.starts.length ? scale.x(lane.starts[index + 1]) - 8 : scale.width) - x;
+    const text = shortText(lane.records[index]);
+    if (context.measureText(text).width <= room) context.fillText(text, x, y);
+  }
 }
 
 function drawMarks(context, { scale, width, colours }, lane, y, first, last) {
@@ -236,16 +254,16 @@ function drawSpans(context, scene, lane, y) {
   drawDepths(context, scene, lane, y);
 }
 
-// The length of a controller's queue, as steps.
+// The number of items that are ready in a controller's queue, as steps.
 function drawDepths(context, { scale, width, colours, axis }, lane, y) {
   if (!lane.depths.length || axis !== "real") return;
   context.fillStyle = colours.reconcile;
   context.globalAlpha *= 0.18;
   for (let index = 0; index < lane.depths.length; index += 1) {
-    const { at, ready = 0, delayed = 0 } = lane.depths[index];
+    const { at, ready } = lane.depths[index];
     const end = lane.depths[index + 1]?.at ?? scale.last;
-    if (end < scale.from || at > scale.to || !(ready + delayed)) continue;
-    const size = Math.min(ROW_HEIGHT - 4, 4 + 3 * Math.log2(ready + delayed + 1));
+    if (end < scale.from || at > scale.to || !ready) continue;
+    const size = Math.min(ROW_HEIGHT - 4, 4 + 3 * Math.log2(ready + 1));
     const left = Math.max(scale.x(at), 0);
     context.fillRect(left, y + ROW_HEIGHT / 2 - 2 - size, Math.min(scale.x(end), width) - left, size);
   }

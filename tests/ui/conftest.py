@@ -92,6 +92,7 @@ def open_page(browser: Any, static_server: ThreadingHTTPServer) -> Iterator[Open
         name = str(len(static_server.recordings))  # type: ignore[attr-defined]
         static_server.recordings[name] = recordings.embedded(recording)  # type: ignore[attr-defined]
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.set_default_timeout(60_000)  # a busy machine takes many times as long as an idle one
         contexts.append(context)
         page = context.new_page()
         page.on(

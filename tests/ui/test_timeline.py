@@ -149,6 +149,7 @@ def test_an_object_brings_lanes_of_its_owners_and_dependents(open_page, small):
     assert rows[start + 1 : start + 4] == ["deploy/web-0", "rs/web-0-7d4b9", "po/web-0-7d4b9-00000"]
 
 
+@pytest.mark.slow
 def test_50_000_requests_and_10_000_objects_stay_fluid(open_page, large):
     page = open_page(large)
     page.locator(".timeline button.label").first.wait_for()
@@ -157,11 +158,12 @@ def test_50_000_requests_and_10_000_objects_stay_fluid(open_page, large):
     for key in ("ArrowDown", "+", "+", "Shift+ArrowRight", "0", "End"):
         page.keyboard.press(key)
     assert page.locator(SPOKEN).inner_text() != ""
-    page.get_by_role("button", name="Objects", exact=False).click()
-    page.get_by_text("more: filter to see them").wait_for()
-    assert page.locator(".timeline .labels .label").count() < 250
+    page.get_by_role("button", name="All objects").click()
+    page.get_by_text("more: filter to see them").first.wait_for()
+    assert page.locator(".timeline .labels .label").count() < 450
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["objects", "graph", "why"])
 def test_other_views_take_10_000_objects(open_page, large, view):
     page = open_page(large, f"#view={view}")

@@ -40,11 +40,13 @@ export function mountChanges(container, app) {
 
   function objectView(change, isOpen) {
     const operation = operationOf(change);
+    const { r, ns, name } = change.head;
+    const title = `${recording.kind(r).kind} ${ns ? `${ns}/` : ""}${name}`;
     const body = h("div", { class: "change-body" });
     let isLoaded = false;
     const details = h("details", { on: { toggle: load } },
       h("summary", {}, h("span", { class: `badge ${{ created: "ok", deleted: "danger", changed: "accent" }[operation]}` }, operation), " ",
-        objectAnchor(app, change.head, `${recording.kind(change.head.r).kind} ${change.head.ns ? `${change.head.ns}/` : ""}${change.head.name}`)), body);
+        title), body);
 
     async function load() {
       if (isLoaded || !details.open) return;
@@ -62,7 +64,7 @@ export function mountChanges(container, app) {
     }
 
     details.open = isOpen && operation === "changed";
-    return h("li", {}, details);
+    return h("li", {}, details, objectAnchor(app, change.head, "Open", { class: "open", "aria-label": `Open ${title}` }));
   }
 
   update();

@@ -39,9 +39,9 @@ class Lane {
   }
 
   push(start, end, look, record) {
-    let index = this.starts.length;
-    while (index > 0 && this.starts[index - 1] > start) index -= 1;
-    if (index === this.starts.length) {
+    const count = this.starts.length;
+    const index = count && this.starts[count - 1] > start ? this.first(start) : count;
+    if (index === count) {
       this.starts.push(start);
       this.ends.push(end);
       this.looks.push(look);
@@ -114,7 +114,7 @@ export class Lanes {
     this.groups = new Map(GROUPS.map(([id, title]) => [id, { id, title, all: new Lane(id, "", title), lanes: new Map() }]));
     this.passes = predicateOf(this.settings.query, recording);
     this.related = this.#relatedUids();
-    this.#touched = new Set();
+    this.#touched = this.#touchedUids();
     this.from = Infinity;
     this.to = -Infinity;
     const { requests, states, reconciles, faults, clock, restores, controllerChanges, watches, queues } = recording;
@@ -240,6 +240,16 @@ export class Lanes {
       }
       if (state.op !== "base" && lane.indexOf(state, start) < 0) lane.push(start, start, STATE_LOOKS[state.op] ?? LOOK.UPDATE, state);
     }
+  }
+
+  #touchedUids() {
+    const { recording } = this;
+    const uids = new Set();
+    for (const request of recording.requests) {
+      if (!request.bundled) for (const state of recording.writes.get(request.seq) ?? []) uids.add(state.uid);
+    }
+    for (const uid of uids) for (const dependent of recording.owned.get(uid) ?? []) uids.add(dependent);
+    return uids;
   }
 
   // From now on the object and what it owns have lanes of their own.

@@ -13,13 +13,13 @@ const CONTROL = "/fakeapiserver";
 export function mountLevers(container, app) {
   const element = container.appendChild(h("div", { class: "levers" }));
   if (!app.source.canAct) {
-    element.append(h("div", { class: "empty" }, h("h2", {}, "No levers in a saved page"),
+    element.append(h("div", { class: "empty" }, h("h1", {}, "No levers in a saved page"),
       h("p", {}, "This page is a saved file: nothing runs behind it whose clock, controllers or nodes could be moved.")));
     return { update() {}, destroy: () => element.remove() };
   }
   const board = new LeverBoard(app, () => refresh());
   const parts = [mountClock, mountControllers, mountSettle, mountNodeLevers, mountFaultLevers, mountSnapshots].map((mount) => mount(app, board));
-  element.append(h("div", { class: "lever-grid" }, parts.map((part) => part.element)), board.element);
+  element.append(h("h1", { class: "sr" }, "Levers"), h("div", { class: "lever-grid" }, parts.map((part) => part.element)), board.element);
   let timer = 0;
 
   async function refresh() {

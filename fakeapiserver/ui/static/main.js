@@ -24,14 +24,14 @@ const UPDATE_PAUSE = 150; // ms
 const PHONE = "(max-width: 700px)";
 
 const emptyStates = {
-  waiting: () => [h("h2", {}, "Nothing has happened yet"), h("p", {}, "This page fills as soon as the server gets its first request.")],
+  waiting: () => [h("h1", {}, "Nothing has happened yet"), h("p", {}, "This page fills as soon as the server gets its first request.")],
   unrecorded: () => [
-    h("h2", {}, "Nothing is recorded here"),
+    h("h1", {}, "Nothing is recorded here"),
     h("p", {}, "Recording is switched off on this server. Switch the page on when you start it:"),
     h("pre", {}, "fakeapiserver serve --ui\n\nCluster(ui=True)                     # in Python"),
   ],
   loggedOut: () => [
-    h("h2", {}, "You are not logged in"),
+    h("h1", {}, "You are not logged in"),
     h("p", {}, "Open the link that this command prints; it can be used once:"),
     h("pre", {}, "fakeapiserver ui"),
   ],

@@ -37,7 +37,7 @@ class Timeline {
     this.spoken = h("p", { class: "sr", "aria-live": "polite" });
     this.tip = h("div", { class: "tip", role: "tooltip", hidden: true });
     this.tools = mountTools(app, this);
-    this.element = container.appendChild(h("div", { class: "timeline" }, this.tools.element, this.scroller,
+    this.element = container.appendChild(h("div", { class: "timeline" }, h("h1", { class: "sr" }, "Time line"), this.tools.element, this.scroller,
       h("div", { class: "foot" }, this.status, this.closer, legend()), this.spoken, this.tip));
     this.context = this.canvas.getContext("2d");
     this.colours = paletteOf(this.element);

@@ -18,7 +18,7 @@ export function mountGraph(container, app) {
   const modes = h("div", { class: "segments", role: "group", "aria-label": "Form of the graph" }, GRAPH_MODES.map(([name, label]) =>
     h("button", { class: "button", "aria-pressed": "false", on: { click: () => setMode(name) } }, label)));
   const content = h("div", { class: "graph-content graph" });
-  const element = container.appendChild(h("div", { class: "graph" }, h("div", { class: "toolbar" }, namespaces, modes, search, count), content));
+  const element = container.appendChild(h("div", { class: "graph" }, h("h1", { class: "sr" }, "Graph"), h("div", { class: "toolbar" }, namespaces, modes, search, count), content));
   const open = new Set();
   const picture = pictureOf();
   let mode = matchMedia("(max-width: 700px)").matches ? "list" : "picture";

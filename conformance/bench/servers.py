@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 TOKEN: Final = "bench-admin"
 _TOKENS: Final = f'{TOKEN},admin,1,"system:masters"\n'
+_ENABLES_ACCOUNTS: Final = "--enable-admission-plugins=ServiceAccount"
 _READY_SECONDS: Final = 60.0
 _REPOSITORY: Final = Path(__file__).parents[2]
 
@@ -182,6 +183,8 @@ class Reference:
         etcd = self.etcd or f"http://127.0.0.1:{etcd_port}"
         command = _apiserver_command(self.assets, port, etcd, self.keys or state)
         given = {flag.partition("=")[0] for flag in self.flags}  # a list that is given twice would have both's items
+        if _ENABLES_ACCOUNTS in self.flags:
+            given.add("--disable-admission-plugins")
         command = [flag for flag in command if flag.partition("=")[0] not in given]
         self._processes.append(self._run(state, *command, *self.flags))
         wait_ready(self.url, self._processes[-1])

@@ -18,10 +18,9 @@ from typing import Final
 from conformance.bench.servers import TOKEN
 from conformance.exchange import Client, scenarios
 from conformance.players.credentials import started
-from conformance.players.shared_etcd import OURS, REAL, Alternating, SharedEtcd
+from conformance.players.shared_etcd import ASSETS, OURS, REAL, Alternating, SharedEtcd, kinds
 from conformance.replay import Score, replay, table
 
-ASSETS: Final = "KUBEBUILDER_ASSETS"
 # Areas of which a server's own state is a part: older versions that the real program isn't, faults of one server, its audit log.
 _LEFT_OUT: Final = ("faults", "audit", "v1.33", "v1.33-gates-off", "v1.34", "v1.35")
 
@@ -47,18 +46,11 @@ def replayed(area: str, options: argparse.Namespace) -> Score:
             shared.stop()
 
 
-def _servers(text: str) -> list[str]:
-    kinds = text.split(",")
-    if not set(kinds) <= {REAL, OURS}:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {REAL!r} and {OURS!r}, separated by commas")
-    return kinds
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get(ASSETS)
     parser.add_argument("--assets", type=Path, default=default, required=not default, help=f"(default: ${ASSETS})")
-    parser.add_argument("--servers", type=_servers, default=[REAL, OURS], help="(real,ours)")
+    parser.add_argument("--servers", type=kinds, default=[REAL, OURS], help="(real,ours)")
     parser.add_argument("--area", action="append", default=[])
     parser.add_argument(
         "--first", type=int, default=0, help="the server of each scenario's first request (%(default)s)"

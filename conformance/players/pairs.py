@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.bench.clients.__main__ import write_kubeconfig
-from conformance.bench.servers import Ours, Reference, Server, end, free_port, rss_of
+from conformance.bench.servers import Ours, Reference, Server, end, free_port, make_keys, rss_of
 
 # What a script's pods, which no kubelet has, would fall victim to.
 WITHOUT_NODES: Final = "--controllers=*,-nodelifecycle,-podgc"
@@ -29,6 +29,58 @@ FOR_SCRIPTS: Final = (
 
 
 @dataclass
+class Manager:
+    """A kube-controller-manager of the server at `url`, `kind` "real" or "ours", with these flags.
+
+    `folder` gets its kubeconfig, `kubeconfig`, and its log, `manager.log`. `key` signs service accounts' tokens; None: a new one does.
+    """
+
+    kind: str
+    assets: Path
+    folder: Path
+    flags: Sequence[str] = ()
+    key: Path | None = None
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, url: str) -> None:
+        config = write_kubeconfig(self.folder, url)
+        parts = urlsplit(url)
+        authority = self.folder / "ca.crt"
+        authority.write_text(ssl.get_server_certificate((str(parts.hostname), int(parts.port or 443))))
+        if self.key is None:
+            make_keys(self.folder)
+        program = (
+            [str(self.assets / "kube-controller-manager")]
+            if self.kind == "real"
+            else [sys.executable, "-m", "fakeapiserver", "controller-manager"]
+        )
+        flags = [
+            f"--kubeconfig={config}",
+            f"--secure-port={free_port()}",
+            f"--root-ca-file={authority}",
+            f"--service-account-private-key-file={self.key or self.folder / 'sa.key'}",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=1000",
+            *self.flags,
+        ]
+        with (self.folder / "manager.log").open("wb") as log:
+            self.processes = [
+                subprocess.Popen(
+                    [*program, *flags], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)
+                )
+            ]
+
+    def check(self) -> None:
+        """RuntimeError with its last words, when it has ended."""
+        if self.processes[0].poll() is not None:
+            log = (self.folder / "manager.log").read_text(errors="replace")
+            raise RuntimeError(f"the {self.kind} manager has ended:\n{log[-2000:]}")
+
+    def stop(self) -> None:
+        end(self.processes)
+
+
+@dataclass
 class Pair:
     """`server` and `manager`: "real" or "ours". `flags` are the manager's, which both have, `server_flags` the server's."""
 
@@ -38,7 +90,7 @@ class Pair:
     flags: Sequence[str] = (WITHOUT_NODES,)
     server_flags: Sequence[str] = ()
     _server: Server | None = None
-    _manager: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _manager: Manager | None = None
     _folder: TemporaryDirectory[str] | None = None
 
     @property
@@ -65,38 +117,13 @@ class Pair:
         )
         self._server = found
         found.start()
-        config = write_kubeconfig(self.folder, found.url)
-        parts = urlsplit(found.url)
-        authority = self.folder / "ca.crt"
-        authority.write_text(ssl.get_server_certificate((str(parts.hostname), int(parts.port or 443))))
-        key = self.folder / "sa.key"
-        subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
-        program = (
-            [str(self.assets / "kube-controller-manager")]
-            if self.manager == "real"
-            else [sys.executable, "-m", "fakeapiserver", "controller-manager"]
-        )
-        flags = [
-            f"--kubeconfig={config}",
-            f"--secure-port={free_port()}",
-            f"--root-ca-file={authority}",
-            f"--service-account-private-key-file={key}",
-            "--kube-api-qps=1000",
-            "--kube-api-burst=1000",
-            *self.flags,
-        ]
-        with (self.folder / "manager.log").open("wb") as log:
-            self._manager = [
-                subprocess.Popen(
-                    [*program, *flags], cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ)
-                )
-            ]
+        self._manager = Manager(self.manager, self.assets, self.folder, self.flags)
+        self._manager.start(found.url)
 
     def check(self) -> None:
         """RuntimeError with its last words, when the manager has ended."""
-        if self._manager[0].poll() is not None:
-            log = (self.folder / "manager.log").read_text(errors="replace")
-            raise RuntimeError(f"{self.name}: the manager has ended:\n{log[-2000:]}")
+        assert self._manager is not None
+        self._manager.check()
 
     def refusals(self) -> list[str]:
         """Lines of the manager's log about what it mayn't do."""
@@ -104,7 +131,8 @@ class Pair:
         return [line for line in log.splitlines() if "forbidden: User" in line]
 
     def stop(self) -> None:
-        end(self._manager)
+        if self._manager is not None:
+            self._manager.stop()
         if self._server is not None:
             self._server.stop()
         if self._folder is not None:
@@ -113,4 +141,5 @@ class Pair:
     def rss_bytes(self) -> int:
         """Returns the resident memory of both processes."""
         assert self._server is not None
-        return self._server.rss_bytes() + rss_of(self._manager)
+        assert self._manager is not None
+        return self._server.rss_bytes() + rss_of(self._manager.processes)

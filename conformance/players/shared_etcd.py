@@ -1,5 +1,6 @@
 """API servers on one etcd, real ones and ours, and a client whose requests go to each in turn."""
 
+import argparse
 import os
 import subprocess
 import time
@@ -14,11 +15,21 @@ from conformance.bench.servers import Ours, Reference, Server, end, etcd_command
 from conformance.exchange import Answer, Client
 
 REAL, OURS = "real", "ours"
+# Names the folder with etcd and kube-apiserver.
+ASSETS: Final = "KUBEBUILDER_ASSETS"
 # Seconds within which etcd has to be ready, and between two looks at it.
 _START: Final = 30.0
 _LOOK: Final = 0.05
 # Flags of the servers that the exchanges were recorded from, which are defaults of ours.
 _AS_RECORDED: Final = ("--allow-privileged", "--authorization-mode=Node,RBAC")
+
+
+def kinds(text: str) -> list[str]:
+    """Reads `real,ours`. ArgumentTypeError for other words."""
+    words = text.split(",")
+    if not set(words) <= {REAL, OURS}:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {REAL!r} and {OURS!r}, separated by commas")
+    return words
 
 
 @dataclass

@@ -49,7 +49,7 @@ class TLSServer:
         self._signed = self_signed()
         self.ca_bundle = base64.b64encode(self._signed[1]).decode()
         self._server = _Server(handler)
-        context = _context(*self._signed)
+        context = server_context(*self._signed)
         self._presented, self._certificate = context, ""
         context.sni_callback = self._choose
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
@@ -65,9 +65,9 @@ class TLSServer:
             return
         self._certificate = certificate
         if certificate == "unknown":
-            self._presented = _context(*self_signed("stranger"))
+            self._presented = server_context(*self_signed("stranger"))
         else:
-            self._presented = _context(*(issued(*self._signed, certificate) if certificate else self._signed))
+            self._presented = server_context(*(issued(*self._signed, certificate) if certificate else self._signed))
         for connection in list(self._server.connections):
             with suppress(OSError):
                 connection.shutdown(SHUT_RDWR)
@@ -115,7 +115,7 @@ def issued(authority_key: bytes, authority: bytes, flaw: str) -> tuple[bytes, by
     return private_pem(key), certificate.public_bytes(Encoding.PEM)
 
 
-def _context(key: bytes, certificate: bytes) -> ssl.SSLContext:
+def server_context(key: bytes, certificate: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
         chain = Path(folder) / "chain.pem"

@@ -2,7 +2,8 @@
 
 The binary is upstream's test/e2e, built with Go for the same Kubernetes version. `e2e_specs.json` names what it has to pass, in groups
 of `{"nodes": N, "specs": [names]}`. Each batch of specs meets a fresh `fakeapiserver run` with all controllers and so many simulated
-nodes. Without a binary there is nothing to do, and the status is 0.
+nodes, or with `--servers real,ours` these servers on one etcd, behind a load balancer that sends each request to the next one; the
+variable E2E_OUTPUT names a file that gets what the specs print. Without a binary there is nothing to do, and the status is 0.
 """
 
 import argparse
@@ -14,9 +15,20 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypedDict
 
+from conformance.players.pairs import Manager
+from conformance.players.round_robin import RoundRobin
+from conformance.players.shared_etcd import ASSETS, OURS, REAL, SharedEtcd, kinds
+
+_OUTPUT: Final = "E2E_OUTPUT"
+_FLAGS: Final = (
+    "--enable-admission-plugins=ServiceAccount",
+    "--advertise-address=10.77.0.1",
+    "--etcd-compaction-interval=20s",
+)
 BINARY: Final = "FAKEAPISERVER_E2E_TEST"
 _SPECS: Final = Path(__file__).with_name("e2e_specs.json")
 _RESULT: Final = re.compile(r"(?:•|S|P)(?: \[(?P<state>[A-Z]+)\])?(?: \[[0-9.]+ seconds\])")
@@ -57,18 +69,62 @@ def read(lines: Iterable[str], names: Sequence[str]) -> Iterator[tuple[str, bool
         yield name, False
 
 
-def run(binary: Path, kubectl: str, nodes: int, names: Sequence[str]) -> list[tuple[str, bool]]:
-    """These specs against a server of their own. OSError for a binary that can't be run."""
-    server = ["--controllers=*", f"--nodes={nodes}", "--enable-admission-plugins=ServiceAccount"]
-    server += ["--advertise-address=10.77.0.1", "--etcd-compaction-interval=20s"]
+@dataclass(frozen=True)
+class Alone:
+    """A `fakeapiserver run` with all controllers."""
+
+    def run(self, nodes: int, test: Sequence[str], folder: str) -> subprocess.CompletedProcess[bytes]:
+        server = ["--controllers=*", f"--nodes={nodes}", *_FLAGS]
+        return _run([sys.executable, "-m", "fakeapiserver", "run", *server, "--", *test], folder, os.environ)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Several servers on one etcd behind a load balancer, with one controller manager: each server and the manager is REAL or OURS."""
+
+    servers: Sequence[str]
+    manager: str
+    assets: Path
+
+    def run(self, nodes: int, test: Sequence[str], folder: str) -> subprocess.CompletedProcess[bytes]:
+        """RuntimeError for groups with nodes, and if a server doesn't start."""
+        if nodes:
+            raise RuntimeError("servers that share an etcd have no simulated nodes here")
+        shared = SharedEtcd(self.servers, self.assets, _FLAGS)
+        manager = Manager(self.manager, self.assets, Path(folder))
+        try:
+            shared.start()
+            manager.key = shared.keys / "sa.key"
+            with RoundRobin([server.url for server in shared.servers]) as balancer:
+                manager.start(balancer.url)
+                done = _run(test, folder, {**os.environ, "KUBECONFIG": str(Path(folder) / "kubeconfig")})
+                manager.check()
+                return done
+        finally:
+            manager.stop()
+            shared.stop()
+
+
+def _run(command: Sequence[str], folder: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=environ
+    )
+
+
+def run(
+    binary: Path, kubectl: str, nodes: int, names: Sequence[str], servers: Alone | Shared
+) -> list[tuple[str, bool]]:
+    """These specs against servers of their own. OSError for a binary that can't be run."""
     test = [str(binary), "--provider=skeleton", f"--kubectl-path={kubectl}", "--ginkgo.v", "--ginkgo.no-color"]
     test += [f"--num-nodes={nodes or 0}", "--allowed-not-ready-nodes=-1", "--minStartupPods=0", "--disable-log-dump"]
     test += ["--dump-logs-on-failure=false", f"--ginkgo.timeout={_BATCH_SECONDS}s", f"--ginkgo.focus={focus(names)}"]
-    command = [sys.executable, "-m", "fakeapiserver", "run", *server, "--", *test]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = servers.run(nodes, test, folder)
     lines = done.stdout.decode(errors="replace").splitlines()
     found = list(read(lines, names))
+    if output := os.environ.get(_OUTPUT):
+        with Path(output).open("ab") as file:
+            file.write(done.stdout)
     if not any(passed for _, passed in found):
         print("no spec of these passed:", *lines[-_SHOWN_LINES:], sep="\n", file=sys.stderr, flush=True)
     return found
@@ -80,7 +136,7 @@ def batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 
 
 def run_groups(
-    wanted: Mapping[str, Group], binary: Path, kubectl: str, *, size: int, jobs: int
+    wanted: Mapping[str, Group], binary: Path, kubectl: str, servers: Alone | Shared, *, size: int, jobs: int
 ) -> dict[str, dict[str, bool]]:
     """Runs the groups and returns group -> spec -> whether it passed; prints its progress on stderr."""
     results: dict[str, dict[str, bool]] = {}
@@ -88,7 +144,8 @@ def run_groups(
         found = results[title] = {}
         with ThreadPoolExecutor(jobs) as pool:
             for batch in pool.map(
-                lambda names, nodes=group["nodes"]: run(binary, kubectl, nodes, names), batches(group["specs"], size)
+                lambda names, nodes=group["nodes"]: run(binary, kubectl, nodes, names, servers),
+                batches(group["specs"], size),
             ):
                 found.update(batch)
                 print(f"{title}: {sum(found.values())} of {len(found)} passed", file=sys.stderr, flush=True)
@@ -103,17 +160,26 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--focus", default="", help="only specs in whose name this is found (a regular expression)")
     parser.add_argument("--batch", type=int, default=5, help="specs for one server (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="batches at a time (%(default)s)")
+    parser.add_argument("--servers", type=kinds, help="of one etcd behind a load balancer, e.g. real,ours")
+    parser.add_argument("--manager", choices=(REAL, OURS), default=OURS, help="the controller manager of --servers")
+    parser.add_argument(
+        "--assets", type=Path, default=os.environ.get(ASSETS), help=f"for --servers (default: ${ASSETS})"
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text")
     options = parser.parse_args(words)
     if options.binary is None:
         print(f"conformance.suites.e2e: no binary: name one with --binary or ${BINARY}", file=sys.stderr)
         return 0
+    if options.servers and options.assets is None:
+        parser.error("--servers needs --assets")
     wanted = {
         title: Group(nodes=group["nodes"], specs=[n for n in group["specs"] if re.search(options.focus, n)])
         for title, group in groups().items()
         if not options.group or title in options.group
     }
-    results = run_groups(wanted, Path(options.binary).resolve(), options.kubectl, size=options.batch, jobs=options.jobs)
+    servers = Shared(options.servers, options.manager, options.assets) if options.servers else Alone()
+    binary = Path(options.binary).resolve()
+    results = run_groups(wanted, binary, options.kubectl, servers, size=options.batch, jobs=options.jobs)
     failed = [(title, name) for title, found in results.items() for name, passed in found.items() if not passed]
     if options.output == "json":
         print(json.dumps(results, indent=1))

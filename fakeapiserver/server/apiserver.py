@@ -278,9 +278,10 @@ class APIServer:
 
     async def start(self) -> None:
         """Stores the objects of a fresh server, unless it has a state already, and starts the background tasks."""
+        if self._etcd is not None:
+            self.custom_resources.served.on_published = self._etcd.decode_again
         if self._etcd is not None and await self._etcd.open(self.scopes):
             await self.custom_resources.sync()
-            self._etcd.index_again()
             self.scopes.load_allocations()
         if self._is_fresh and not self.config.read_only:
             await self._upkeep.store()

@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-import msgspec
 from msgspec import Struct, field
 
 from fakeapiserver.storage.interface import (
@@ -298,10 +297,9 @@ class MVCC:
         for bucket in self._buckets.values():
             bucket.generation = revision
 
-    def reindex(self, key: str, index: Index) -> None:
-        """Gives a stored object another index."""
-        stored = self._bucket(key).objects[key]
-        self._bucket(key).objects[key] = msgspec.structs.replace(stored, index=index)
+    def put_form(self, stored: StoredObject) -> None:
+        """Gives a stored object another value and index, of the same revision."""
+        self._bucket(stored.key).objects[stored.key] = stored
 
     def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""

@@ -6,7 +6,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 import asyncio
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,7 @@ class ServedResources:
         self._storages: dict[GroupVersionResource, Storage] = {}
         self._webhooks: WebhookClient | None = None
         self._connections = connections
+        self.on_published: Callable[[], None] = lambda: None
         # Conversions by webhooks that haven't ended.
         self._conversions: set[asyncio.Future[StoredObject]] = set()
 
@@ -96,6 +97,7 @@ class ServedResources:
             self._served[item.row.gvr] = item
         self._by_definition[name] = gvrs
         self._scopes.table.insert(*(item.row for item in served))
+        self.on_published()
 
     def _end_storages(self, resources: Iterable[GroupVersionResource]) -> None:
         """Another definition, another storage: watches end, and none begins before the new one."""

@@ -73,11 +73,11 @@ class EtcdBackend:
         except Unreadable as error:
             raise OSError(f"{error.in_list}: --encryption-provider-config has no key for it") from None
 
-    def index_again(self) -> None:
-        """Makes the indices of custom resources that were read before their definitions, if these are there now."""
+    def decode_again(self) -> None:
+        """Decodes the custom resources again that were read before their definitions, if these are there now."""
         assert self._storage is not None
         for prefix in self._values.defined():
-            self._storage.reindex(prefix)
+            self._storage.decode_again(prefix)
 
     def background(self, config: Config) -> list[Callable[[], Coroutine[None, None, None]]]:
         """Returns the work that goes on while the server does, each until it is cancelled: the compaction of etcd, and what
@@ -110,6 +110,6 @@ class EtcdBackend:
         """Checks etcd's health, and what has changed since."""
         assert self._storage is not None
         while True:
-            self.index_again()
+            self.decode_again()
             self.is_healthy = await self._storage.is_healthy(_HEALTH_TIMEOUT)
             await asyncio.sleep(_HEALTH_INTERVAL)

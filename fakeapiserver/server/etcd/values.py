@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/server/options/encryptionconfig, pkg/storage/etcd
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from fakeapiserver.apis import conversion
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.endpoints.scopes import RequestScopes, key_name
+from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.server.upkeep import storage_versions
@@ -162,13 +164,15 @@ class ServerValues:
         group, _, plural = resource_of(key).partition("/")
         version = GroupVersion.parse(obj["apiVersion"]).version
         store = self.scopes.store_for(GroupResource(group, plural))
-        encoded = canonical.encode_custom(obj)
         meta = obj["metadata"]
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
         if store is None:
             self._unknown.add(GroupResource(group, plural))
+            encoded = canonical.encode_custom(obj)
             fields = {"metadata.name": meta["name"], "metadata.namespace": meta.get("namespace", "")}
         else:
+            _bring_in_line(obj, store)
+            encoded = canonical.encode_custom(obj)
             fields = store.strategy.fields_of(obj)
         return Decoded(encoded.value, encoded.offset, Index(labels, fields, uid, version))
 
@@ -205,3 +209,12 @@ class ServerValues:
         version = storage_versions.encoding(self.version, row.gvr.group_resource)
         written = gvk if version is None else GroupVersionKind(*GroupVersion.parse(version), gvk.kind)
         return written if conversion.alike(gvk, written) else gvk
+
+
+def _bring_in_line(obj: Object, store: Store) -> None:
+    """Prunes a custom resource and adds defaults, as its version's schema says: other servers do so whenever they read it."""
+    with suppress(LookupError):  # a version that the definition doesn't have any more
+        kind = store.versions.kind_in(obj["apiVersion"])
+        assert isinstance(kind, CustomKind)
+        kind.structural.prune(obj)
+        kind.structural.default(obj)

@@ -329,9 +329,9 @@ class EtcdStorage(MemoryStorage):
         """The keys below the prefix whose objects in the copy aren't those in etcd, at one revision. For checks."""
         return await self._cache.differences()
 
-    def reindex(self, prefix: str) -> None:
-        """Makes the indices below a prefix again, for what can be read better now."""
-        self._cache.reindex(prefix)
+    def decode_again(self, prefix: str) -> None:
+        """Decodes the objects below a prefix again, for what can be read better now."""
+        self._cache.decode_again(prefix)
 
     async def finish(self) -> None:
         """Ends the watch of etcd and the connections."""

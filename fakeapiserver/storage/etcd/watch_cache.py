@@ -17,6 +17,8 @@ from contextlib import aclosing, contextmanager, suppress
 from contextvars import Context, copy_context
 from typing import Final
 
+from msgspec.structs import replace
+
 from fakeapiserver.storage.encryption.transformers import TransformError
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
@@ -235,15 +237,17 @@ class WatchCache:
         there = {stored.key: stored.mod_revision for stored in map(self.stored, response.kvs) if stored is not None}
         return sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
 
-    def reindex(self, prefix: str) -> None:
-        """Makes the indices below a prefix again. The objects and their revisions stay."""
+    def decode_again(self, prefix: str) -> None:
+        """Decodes the objects below a prefix again. Their revisions stay."""
         for stored in self.mvcc.range(prefix).items:
             value = unstamped(stored.value, stored.offset)
             data = self._values.encode(stored.key, value, stored.index)
             with suppress(ValueError):
                 decoded = self._values.decode(stored.key, data)
-                if decoded is not None and decoded.index != stored.index:
-                    self.mvcc.reindex(stored.key, decoded.index)
+                if decoded is not None and decoded != Decoded(value, stored.offset, stored.index):
+                    value = stamp(decoded.value, decoded.offset, stored.mod_revision)
+                    form = replace(stored, value=value, offset=decoded.offset, index=decoded.index)
+                    self.mvcc.put_form(form)
 
     # ------------------------------------------------------------ the watch
 

@@ -84,6 +84,29 @@ def test_custom_resources_that_are_read_before_their_definition_are_selected_lat
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("is_defined", [False, True])
+def test_custom_resources_of_others_are_pruned_and_get_defaults(etcd: EtcdProcess, is_defined: bool) -> None:
+    """kube-apiserver adds defaults whenever it reads, so what it stores may lack those of its version."""
+
+    async def scenario() -> None:
+        definitions, key = (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            "/registry/apps.example.com/widgets/default/w",
+        )
+        async with server(etcd.url) as first:
+            if is_defined:
+                await ask(first, "POST", definitions, DEFINITION)
+                await eventually(lambda: ask(first, "GET", WIDGETS))
+            await put(etcd.url, key, {**WIDGET, "spec": {"shape": "round"}})
+            if not is_defined:
+                await ask(first, "POST", definitions, DEFINITION)
+            widget = await eventually(lambda: ask(first, "GET", f"{WIDGETS}/w"))
+            assert widget["spec"] == {"color": "red"}
+            assert await eventually(lambda: selected(first, "red")) == ["w"]
+
+    asyncio.run(scenario())
+
+
 async def selected(client: httpx.AsyncClient, color: str) -> list[str]:
     """The names of the widgets of a color, of which there must be one."""
     listed = await ask(client, "GET", f"{WIDGETS}?fieldSelector=spec.color%3D{color}")

@@ -212,9 +212,9 @@ class ServerValues:
 
 
 def _bring_in_line(obj: Object, store: Store) -> None:
-    """Prunes a custom resource and adds defaults, as its version's schema says: other servers do so whenever they read it."""
+    """Prunes a custom resource, adds defaults and takes empty metadata out: other servers do so whenever they read it."""
     with suppress(LookupError):  # a version that the definition doesn't have any more
         kind = store.versions.kind_in(obj["apiVersion"])
         assert isinstance(kind, CustomKind)
-        kind.structural.prune(obj)
+        kind.decode(obj)
         kind.structural.default(obj)

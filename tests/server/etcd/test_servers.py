@@ -97,11 +97,13 @@ def test_custom_resources_of_others_are_pruned_and_get_defaults(etcd: EtcdProces
             if is_defined:
                 await ask(first, "POST", definitions, DEFINITION)
                 await eventually(lambda: ask(first, "GET", WIDGETS))
-            await put(etcd.url, key, {**WIDGET, "spec": {"shape": "round"}})
+            meta = {**WIDGET["metadata"], "annotations": {}, "finalizers": []}
+            await put(etcd.url, key, {**WIDGET, "metadata": meta, "spec": {"shape": "round"}})
             if not is_defined:
                 await ask(first, "POST", definitions, DEFINITION)
             widget = await eventually(lambda: ask(first, "GET", f"{WIDGETS}/w"))
             assert widget["spec"] == {"color": "red"}
+            assert not widget["metadata"].keys() & {"annotations", "finalizers"}
             assert await eventually(lambda: selected(first, "red")) == ["w"]
 
     asyncio.run(scenario())

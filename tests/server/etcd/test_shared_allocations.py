@@ -9,7 +9,7 @@ import pytest
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
-from tests.server.etcd.ours import ask, server
+from tests.server.etcd.ours import ask, eventually, server
 
 SERVICES: Final = "/api/v1/namespaces/default/services"
 CLIENTS: Final = 16
@@ -66,3 +66,29 @@ def test_one_of_several_clients_gets_a_port_that_all_ask_for(
             )
 
     asyncio.run(scenario())
+
+
+def test_clients_of_two_servers_never_exceed_a_quota(shared_etcd: EtcdProcess, prefix: str) -> None:
+    quotas, config_maps = "/api/v1/namespaces/default/resourcequotas", "/api/v1/namespaces/default/configmaps"
+    quota: Object = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "10"}}}
+
+    async def scenario() -> None:
+        async with server(shared_etcd.url, prefix=prefix) as first, server(shared_etcd.url, prefix=prefix) as second:
+            await ask(first, "POST", quotas, quota)
+            for used in ("0", "3"):
+                status = {"hard": {"configmaps": "10"}, "used": {"configmaps": used}}
+                await ask(second, "PUT", f"{quotas}/q/status", {**quota, "status": status})
+                await eventually(lambda used=used: has_used(first, f"{quotas}/q", used))
+                requests = [
+                    (first, second)[i % 2].post(config_maps, json={"metadata": {"name": f"c{used}-{i}"}}, timeout=60)
+                    for i in range(CLIENTS)
+                ]
+                created = [response.status_code for response in await asyncio.gather(*requests)]
+                assert sorted(created) == [201] * (10 - int(used)) + [403] * (CLIENTS - 10 + int(used))
+                await has_used(second, f"{quotas}/q", "10")
+
+    asyncio.run(scenario())
+
+
+async def has_used(client: httpx.AsyncClient, path: str, used: str) -> None:
+    assert (await ask(client, "GET", path))["status"]["used"] == {"configmaps": used}

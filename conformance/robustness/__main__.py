@@ -10,6 +10,7 @@ is wrong.
 """
 
 import argparse
+import math
 import sys
 import time
 from collections import Counter
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--disturbances", type=int, default=10)
     parser.add_argument("--disturb", action="append", default=[], metavar="NAME", help="one kind; may be repeated")
     parser.add_argument("--pace", type=float, default=1.0, help="a factor for the pauses between disturbances")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="ends the run early")
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--reflectors", type=int, default=4)
@@ -72,6 +74,7 @@ def main(arguments: Sequence[str]) -> int:
         options.seed,
         options.compaction,
         options.pace,
+        options.seconds,
     )
     began = time.monotonic()
     try:

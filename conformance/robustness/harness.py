@@ -1,5 +1,6 @@
 """A run: traffic on servers that are disturbed, and the history that its clients and the store have seen."""
 
+import math
 import random
 import tempfile
 import time
@@ -23,7 +24,8 @@ _TRAFFIC: Final = (0.3, 2.0)
 
 class Plan(Struct, frozen=True):
     """`disturbances` is their number. They are of `kinds`, each in turn, or of all kinds at random if that is empty. `compaction`: the
-    seconds between two compactions, 0 for none. `pace`: a factor for the pauses between disturbances. `seed` is that of all choices."""
+    seconds between two compactions, 0 for none. `pace`: a factor for the pauses between disturbances. It ends after `seconds` in any case.
+    `seed` is that of all choices."""
 
     disturbances: int
     kinds: Sequence[str] = ()
@@ -33,6 +35,7 @@ class Plan(Struct, frozen=True):
     seed: int = 1
     compaction: float = 0.0
     pace: float = 1.0
+    seconds: float = math.inf
 
 
 @contextmanager
@@ -64,7 +67,10 @@ def run(target: Target, plan: Plan) -> History:
             credentials, (plan.writers, plan.readers, plan.reflectors), plan.seed, with_events=target.expiry > 0
         )
         traffic.start()
+        end = time.monotonic() + plan.seconds
         for number in range(plan.disturbances):
+            if time.monotonic() > end:
+                break
             time.sleep(chance.uniform(*_TRAFFIC) * plan.pace)
             kind = kinds[number % len(kinds)] if plan.kinds else chance.choice(kinds)
             began = time.monotonic()

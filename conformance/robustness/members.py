@@ -13,6 +13,8 @@ from fakeapiserver.transport.free_ports import free_port
 
 _LEADER: Final = "etcd_server_is_leader 1"
 _LOOK: Final = 1.0
+# Seconds within which a member is ready.
+_START: Final = 120.0
 
 
 class Members:
@@ -65,11 +67,11 @@ class Members:
         for process in self.processes:
             process.launch()
         for process in self.processes:
-            process.wait_until_ready()
+            process.wait_until_ready(_START)
 
     def restart(self, number: int) -> None:
         """Starts a member that was killed."""
-        self.processes[number].start()
+        self.processes[number].start(_START)
 
     def leader(self) -> int | None:
         """The number of the leader, or None while they have no leader."""

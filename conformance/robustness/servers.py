@@ -15,7 +15,7 @@ from conformance.robustness.client import Credentials
 from fakeapiserver.cluster.processes.process import CommandLine, Process
 
 # Seconds within which a server is ready, and between two looks at it.
-_START: Final = 60.0
+_START: Final = 180.0
 _LOOK: Final = 0.02
 _TOKEN: Final = "robustness"
 _HOST: Final = "127.0.0.1"

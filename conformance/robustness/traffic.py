@@ -10,7 +10,8 @@ from typing import Final
 
 from conformance.robustness.client import LOST, Client, Credentials
 from conformance.robustness.history import Scope, Write
-from conformance.robustness.kinds import CONFIG_MAPS, EVENTS, KINDS, LEASES, NAMESPACE, WIDGETS, Kind, definition
+from conformance.robustness.kinds import CONFIG_MAPS, EVENTS, KINDS, LEASES, NAMESPACE, WIDGETS, definition
+from conformance.robustness.reader import Reader
 from conformance.robustness.reading import Reading, read_list, revision_of
 from conformance.robustness.reflector import Reflector
 from conformance.robustness.writer import Writer
@@ -42,56 +43,45 @@ class Traffic:
         self.failures: list[BaseException] = []
         self._credentials = credentials
         self._stopped = threading.Event()
-        self._last = 0  # the revision that reflectors wait for, once the writers are done
-        kinds: list[Kind] = [CONFIG_MAPS, LEASES, WIDGETS, *([EVENTS] if with_events else [])]
-        scopes = [scope for scope in _SCOPES if KINDS[scope.resource] in kinds]
-        count = len(credentials)
+        kinds = [CONFIG_MAPS, LEASES, WIDGETS]
+        scopes = [scope for scope in _SCOPES if with_events or scope.resource != EVENTS.resource]
         self._writers = [
-            Writer(
-                Client(credentials[number % count]),
-                number % count,
-                f"{seed}-{number}",
-                self.reading,
-                kinds,
-                is_reader=number >= writers,
-            )
-            for number in range(writers + readers)
+            Writer(*self._place(number), f"{seed}-{number}", self.reading, kinds, with_events=with_events)
+            for number in range(writers)
+        ]
+        only_readers = [
+            Reader(*self._place(number), f"{seed}-reader-{number}", self.reading, kinds) for number in range(readers)
         ]
         self._reflectors = [
-            Reflector(
-                Client(credentials[number % count]),
-                number % count,
-                f"{seed}-reflector-{number}",
-                self.reading,
-                scopes[number % len(scopes)],
-            )
+            Reflector(*self._place(number), f"{seed}-reflector-{number}", self.reading, scopes[number % len(scopes)])
             for number in range(reflectors)
         ]
-        self._writing = [self._thread(writer.run) for writer in self._writers]
+        self._asking = [self._thread(client.run) for client in (*self._writers, *only_readers)]
         self._reflecting = [self._thread(reflector.run) for reflector in self._reflectors]
+
+    def _place(self, number: int) -> tuple[Client, int]:
+        """A client with the number, and the number of its server."""
+        server = number % len(self._credentials)
+        return Client(self._credentials[server]), server
 
     @property
     def writes(self) -> list[Write]:
         return [write for writer in self._writers for write in writer.writes]
 
     def start(self) -> None:
-        for thread in (*self._writing, *self._reflecting):
+        for thread in (*self._asking, *self._reflecting):
             thread.start()
 
     def stop(self) -> list[str]:
         """Ends the writers, and the reflectors when each has seen the last write. Returns what was still missing at the end, as sentences.
         Raises what has ended a client other than this."""
         self._stopped.set()
-        for thread in self._writing:
+        for thread in self._asking:
             thread.join()
         deadline = time.monotonic() + _PATIENCE
         late = self._read_everything(deadline)
-        if not late:
-            self._last = max(read.revision for read in self.reading.reads[-len(self._credentials) :])
-        else:
-            deadline = time.monotonic()
         for reflector in self._reflectors:
-            reflector.end(self._last, deadline)
+            reflector.end(self.reading.newest, deadline)
         for thread in self._reflecting:
             thread.join()
         for failure in self.failures:
@@ -108,7 +98,7 @@ class Traffic:
         return threading.Thread(target=run, daemon=True)
 
     def _read_everything(self, deadline: float) -> list[str]:
-        """Writes a last object, and lists everything at each server: its newest state and what it has in its copy. Returns what failed."""
+        """Lists everything at each server: the newest state, and the one that it has in its copy. Returns what failed."""
         late = []
         for number, credentials in enumerate(self._credentials):
             client = Client(credentials)

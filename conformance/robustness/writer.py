@@ -1,15 +1,14 @@
 """A client that writes and reads objects as controllers do: it changes what it has read, and reads again when it was too late."""
 
-import random
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from conformance.robustness.client import LOST, MERGE_PATCH, Client
-from conformance.robustness.history import Content, Promise, Scope, Stored, Verb, Write, merged
+from conformance.robustness.client import MERGE_PATCH, Client
+from conformance.robustness.history import Content, Stored, Verb, Write, merged
 from conformance.robustness.kinds import COLORS, EVENTS, Kind
-from conformance.robustness.reading import Reading, read_list, read_object, revision_of
+from conformance.robustness.reader import Reader
+from conformance.robustness.reading import Reading, revision_of
 
 # Shares of requests; verbs of existing objects, by weight.
 _READS: Final = 0.25
@@ -17,92 +16,28 @@ _EVENTS: Final = 0.03
 _VERBS: Final[tuple[Verb, ...]] = ("update", "patch", "status", "delete")
 _WEIGHTS: Final = (50, 20, 20, 10)
 _CREATIONS: Final = 0.3  # of writes, if an object is missing
-_GETS: Final = 0.3  # of reads
-_PROMISES: Final[tuple[Promise, ...]] = ("newest", "any", "not older", "exact")
-_PROMISE_WEIGHTS: Final = (50, 15, 20, 15)
-_SELECTED: Final = 0.3
-_PAGED: Final = 0.25
-_PAGE: Final = 2
-# An exact list asks for a revision that is at most so much older than the newest one.
-_BACK: Final = 30
-_PAUSE: Final = 0.01  # seconds after a lost connection, and between reads of a reader
 
 
-class Writer:
-    """Works until it is stopped; what it has written is in `writes`. `kinds`: those of the objects that it writes. `is_reader`: it only
-    reads, with pauses."""
+class Writer(Reader):
+    """A reader that also writes. What it has written is in `writes`."""
 
     def __init__(
-        self,
-        client: Client,
-        server: int,
-        name: str,
-        reading: Reading,
-        kinds: Sequence[Kind],
-        *,
-        is_reader: bool = False,
+        self, client: Client, server: int, name: str, reading: Reading, kinds: Sequence[Kind], *, with_events: bool
     ) -> None:
+        super().__init__(client, server, name, reading, kinds)
         self.writes: list[Write] = []
-        self._client = client
-        self._server = server
-        self._name = name
-        self._reading = reading
-        self._kinds = [kind for kind in kinds if kind is not EVENTS]
-        self._has_events = EVENTS in kinds
-        self._chance = random.Random(name)
-        self._known: dict[str, Stored] = {}
-        self._must_read = True
-        self._is_reader = is_reader
+        self._with_events = with_events
 
-    def run(self, stopped: threading.Event) -> None:
-        while not stopped.is_set():
-            try:
-                if self._is_reader:
-                    self._read()
-                    stopped.wait(_PAUSE)
-                elif self._must_read or self._chance.random() < _READS:
-                    self._read()
-                else:
-                    self._write()
-            except LOST:
-                self._known, self._must_read = {}, True
-                stopped.wait(_PAUSE)
-        self._client.close()
-
-    # ------------------------------------------------------------------ reads
-
-    def _read(self) -> None:
-        chance, reader = self._chance, (self._name, self._server)
-        kind = chance.choice(self._kinds)
-        [promise] = chance.choices(_PROMISES, _PROMISE_WEIGHTS)
-        if self._known and chance.random() < _GETS:
-            got = read_object(
-                self._reading,
-                self._client,
-                reader,
-                kind.resource,
-                chance.choice(kind.names),
-                "any" if promise == "any" else "newest",
-            )
-            self._known |= got.objects if got is not None else {}
-            return
-        color = chance.choice(COLORS) if chance.random() < _SELECTED else ""
-        asked = self._reading.newest
-        if promise == "exact":
-            asked = max(asked - chance.randrange(_BACK), 1)
-        limit = _PAGE if promise in ("newest", "exact") and chance.random() < _PAGED else 0
-        read = read_list(self._reading, self._client, reader, Scope(kind.resource, color), promise, asked, limit)
-        if read is not None:
-            others = {name: stored for name, stored in self._known.items() if not name.startswith(f"{kind.resource}/")}
-            self._known = others | read.objects
-            self._must_read = False
-
-    # ----------------------------------------------------------------- writes
+    def _act(self) -> None:
+        if self._must_read or self._chance.random() < _READS:
+            self._read()
+        else:
+            self._write()
 
     def _write(self) -> None:
         """Sends one write, of an object as this client knows it. Raises what LOST lists if the answer doesn't come."""
         chance, unique = self._chance, f"{self._name}-{len(self.writes)}"
-        if self._has_events and chance.random() < _EVENTS:
+        if self._with_events and chance.random() < _EVENTS:
             content = Content(unique, "", chance.choice(COLORS), None)
             return self._send(EVENTS, Write(self._name, self._server, "create", f"events/{unique}", content, 0, 0.0))
         kind = chance.choice(self._kinds)

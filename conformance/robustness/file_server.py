@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -39,15 +40,16 @@ class FileServer:
         self._data = self._disk / "data"
         self._sync = sync
         self._server = OurServer(folder / "kubeconfig", [f"--data-dir={self._data}", f"--sync={sync}"], bug)
-        self._credentials: Credentials | None = None
+        self._client: Client | None = None  # for compactions
         self._log: list[Logged] = []
         self._since = 0
         self._compacting: threading.Thread | None = None
         self._stopped = threading.Event()
 
     def start(self) -> Sequence[Credentials]:
-        self._credentials = self._server.start()
-        return [self._credentials]
+        credentials = self._server.start()
+        self._client = self._client or Client(credentials)
+        return [credentials]
 
     def follow(self, since: int) -> None:
         self._since = since
@@ -68,8 +70,9 @@ class FileServer:
     def _kill(self, _: random.Random) -> None:
         self._server.kill()
         self._read()
-        self._compact()
         self.start()
+        if self._compacting is None:
+            self._compact(_KEPT_REVISIONS)
 
     def _tear(self, chance: random.Random) -> None:
         self._server.kill()
@@ -100,18 +103,12 @@ class FileServer:
         while not self._stopped.wait(seconds):
             self._compact(0)
 
-    def _compact(self, kept: int = _KEPT_REVISIONS) -> None:
+    def _compact(self, kept: int) -> None:
         """Forgets the history up to `kept` revisions before the end of the log."""
         revision = self._log[-1].revision - kept if self._log else 0
-        if revision <= self._since or self._credentials is None:
-            return
-        client = Client(self._credentials)
-        try:
-            client.ask("POST", _COMPACTION, {"revision": revision})
-        except LOST:
-            pass  # it was killed
-        finally:
-            client.close()
+        if revision > self._since and self._client is not None:
+            with suppress(LOST):  # it was killed
+                self._client.ask("POST", _COMPACTION, {"revision": revision})
 
     def log(self) -> list[Logged]:
         self._server.kill()
@@ -122,6 +119,8 @@ class FileServer:
         self._stopped.set()
         if self._compacting is not None:
             self._compacting.join()
+        if self._client is not None:
+            self._client.close()
         self._server.close()
         if self._on_small_disk:
             disks.unmount(self._disk)

@@ -107,7 +107,7 @@ class FileServer:
         """Forgets the history up to `kept` revisions before the end of the log."""
         revision = self._log[-1].revision - kept if self._log else 0
         if revision > self._since and self._client is not None:
-            with suppress(LOST):  # it was killed
+            with suppress(*LOST):  # it was killed
                 self._client.ask("POST", _COMPACTION, {"revision": revision})
 
     def log(self) -> list[Logged]:

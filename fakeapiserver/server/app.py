@@ -116,7 +116,7 @@ class Application:
         except Unreadable as error:
             return respond.refusal(request, new_internal_error(str(error)))
         except EtcdError as error:
-            return respond.status_response(request, status_error(500, "", str(error)).status)
+            return respond.status_response(request, status_error(500, "", error.original or str(error)).status)
         except (ConnectionError, ResponseBroken):
             raise  # the client is gone, or the answer has already begun
         except RecursionError:

@@ -1,4 +1,4 @@
-"""Backends of a server that was started with --read-only: they refuse every write, also one of the server's own parts."""
+"""The backend of a server with --read-only and a data directory: it refuses every write, also one of the server's own parts."""
 
 from collections.abc import Iterable
 
@@ -7,8 +7,8 @@ from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import Snapshot
 
 
-class RefusesWrites(MemoryStorage):
-    """The part of a backend that changes something. Everything in it raises ReadOnly."""
+class ReadOnlyMemoryStorage(MemoryStorage):
+    """A state in memory that stays as it is: whatever would change it raises ReadOnly."""
 
     async def create(self, key: str, value: bytes, offset: int, index: Index) -> StoredObject:
         raise ReadOnly
@@ -32,7 +32,3 @@ class RefusesWrites(MemoryStorage):
 
     async def revert(self, snapshot: Snapshot) -> None:
         raise ReadOnly
-
-
-class ReadOnlyMemoryStorage(RefusesWrites):
-    """A state in memory that stays as it is."""

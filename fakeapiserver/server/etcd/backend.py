@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Final
 
 from fakeapiserver.chance import Chance
@@ -17,8 +17,8 @@ from fakeapiserver.storage.etcd.addresses import TLSFiles
 from fakeapiserver.storage.etcd.client import Client
 from fakeapiserver.storage.etcd.compactor import Compactor
 from fakeapiserver.storage.etcd.connection import MissingLibrary
-from fakeapiserver.storage.etcd.errors import EtcdError
-from fakeapiserver.storage.etcd.storage import EtcdStorage, ReadOnlyEtcdStorage
+from fakeapiserver.storage.etcd.errors import EtcdError, NeedsUser, NoQuorum, NoSpace
+from fakeapiserver.storage.etcd.storage import EtcdStorage
 from fakeapiserver.storage.interface import Unreadable
 
 # Seconds between compactions, unless a flag says otherwise (upstream: --etcd-compaction-interval).
@@ -29,6 +29,14 @@ _TIMEOUT: Final = 60.0
 _HEALTH_TIMEOUT: Final = 2.0
 _HEALTH_INTERVAL: Final = 1.0
 
+_ADVICE: Final[Mapping[type[EtcdError], str]] = {
+    NoQuorum: "; more than half of its members must be up, and reach each other",
+    NoSpace: "; compact and defragment it and disarm its alarm, or only read it, by --read-only",
+    NeedsUser: (
+        "; it has authentication enabled, and knows a server by the common name of its client certificate: name one by --etcd-certfile "
+        "and --etcd-keyfile, or disable authentication"
+    ),
+}
 log = logging.getLogger(__name__)
 
 
@@ -50,8 +58,8 @@ class EtcdBackend:
 
     def new_storage(self, chance: Chance, *, is_read_only: bool = False) -> EtcdStorage:
         """The storage of a server, which is empty until it is opened."""
-        kind = ReadOnlyEtcdStorage if is_read_only else EtcdStorage
-        self._storage = kind(self._client, self._values, self._options.prefix, chance)
+        self._client.is_read_only = is_read_only
+        self._storage = EtcdStorage(self._client, self._values, self._options.prefix, chance)
         return self._storage
 
     async def open(self, scopes: RequestScopes) -> bool:
@@ -61,17 +69,21 @@ class EtcdBackend:
         self._values.scopes = scopes
         try:
             await self._storage.open()
-        except (EtcdError, MissingLibrary) as error:
+        except MissingLibrary as error:
             raise OSError(str(error)) from None
+        except EtcdError as error:
+            raise _problem(error) from None
         return any(self._storage.snapshot().buckets.values())
 
     @staticmethod
     async def started(starting: Coroutine[None, None, None]) -> None:
-        """Waits for the start of the server. Raises OSError, with one sentence, if what is needed for it can't be decrypted."""
+        """Waits for the start of the server. Raises OSError, with one sentence, if what is needed for it can't be decrypted or written."""
         try:
             await starting
         except Unreadable as error:
             raise OSError(f"{error.in_list}: --encryption-provider-config has no key for it") from None
+        except EtcdError as error:
+            raise _problem(error) from None
 
     def decode_again(self) -> None:
         """Decodes the custom resources again that were read before their definitions, if these are there now."""
@@ -113,3 +125,8 @@ class EtcdBackend:
             self.decode_again()
             self.is_healthy = await self._storage.is_healthy(_HEALTH_TIMEOUT)
             await asyncio.sleep(_HEALTH_INTERVAL)
+
+
+def _problem(error: EtcdError) -> OSError:
+    """Why a server can't start, with advice."""
+    return OSError(f"{error}{next((advice for kind, advice in _ADVICE.items() if isinstance(error, kind)), '')}")

@@ -9,6 +9,7 @@ Address(url='https://[::1]:2379', host='::1', port=2379, path='', with_tls=True)
 """
 
 import os
+import ssl
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -73,10 +74,22 @@ def address_of(text: str, *, with_tls: bool = False) -> Address:
 
 
 def check_files(files: TLSFiles) -> None:
-    """Raises ValueError, with one sentence, if a file can't be read or only one half of the client's certificate is named."""
+    """Raises ValueError, with one sentence, if a file can't be used, or only one half of the client's certificate is named."""
     for name, path in (("cafile", files.cafile), ("certfile", files.certfile), ("keyfile", files.keyfile)):
-        if path and not os.access(path, os.R_OK):
+        if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
             raise ValueError(f"the {name} {path!r} of etcd can't be read")
     if bool(files.certfile) != bool(files.keyfile):
         missing = "keyfile" if files.certfile else "certfile"
         raise ValueError(f"etcd's client certificate needs a certfile and a keyfile: the {missing} is missing")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if files.cafile:
+            context.load_verify_locations(files.cafile)
+    except ssl.SSLError:
+        raise ValueError(f"the cafile {files.cafile!r} of etcd has no certificate in PEM") from None
+    try:
+        if files.certfile:
+            context.load_cert_chain(files.certfile, files.keyfile, password="")
+    except (ssl.SSLError, ValueError):
+        names = f"the certfile {files.certfile!r} and the keyfile {files.keyfile!r} of etcd"
+        raise ValueError(f"{names} aren't a certificate and its unencrypted key in PEM") from None

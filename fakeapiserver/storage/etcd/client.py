@@ -46,6 +46,7 @@ from fakeapiserver.storage.etcd.messages import (
     WatchCreateRequest,
 )
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
+from fakeapiserver.storage.interface import ReadOnly
 
 # Seconds. etcd itself gives up a request after seven.
 TIMEOUT: Final = 10.0
@@ -69,9 +70,10 @@ def prefix_end(prefix: bytes) -> bytes:
 
 class Client:
     """For one event loop. `close` ends all connections. While it `is_patient`, a request waits until an endpoint can be reached, as long as
-    its deadline allows; else it fails at once."""
+    its deadline allows; else it fails at once. While it `is_read_only`, whatever would change etcd raises ReadOnly and isn't sent."""
 
     is_patient = False
+    is_read_only = False
 
     def __init__(self, addresses: Sequence[Address], files: TLSFiles, timeout: float = TIMEOUT) -> None:
         self._connections = [Connection(address, files) for address in addresses]
@@ -106,22 +108,27 @@ class Client:
 
     async def txn(self, request: TxnRequest, timeout: float | None = None) -> TxnResponse:
         """A transaction, which isn't repeated if its outcome is unknown."""
+        self._check_writable()
         return await self._write("KV/Txn", request, TxnResponse, timeout)
 
     async def compact(self, revision: int, timeout: float | None = None) -> None:
         """Forgets what was overwritten before `revision`. Raises RevisionCompacted if that is done already."""
+        self._check_writable()
         await self._write("KV/Compact", CompactionRequest(revision), CompactionResponse, timeout)
 
     async def grant(self, ttl: int, timeout: float | None = None) -> LeaseGrantResponse:
         """A lease of `ttl` seconds, after which its keys are deleted."""
+        self._check_writable()
         return await self._write("Lease/LeaseGrant", LeaseGrantRequest(ttl), LeaseGrantResponse, timeout)
 
     async def revoke(self, lease: int, timeout: float | None = None) -> None:
         """Ends a lease, and deletes its keys. Raises LeaseNotFound."""
+        self._check_writable()
         await self._write("Lease/LeaseRevoke", LeaseRevokeRequest(lease), LeaseRevokeResponse, timeout)
 
     async def keep_alive(self, lease: int, timeout: float | None = None) -> int:
         """Starts the time of a lease again, and returns its seconds: 0 if it has expired."""
+        self._check_writable()
         connection, deadline = await self._connected(timeout)
         stream = connection.stream(f"{_API}Lease/LeaseKeepAlive")
         try:
@@ -135,6 +142,10 @@ class Client:
         if response is None:
             raise UnknownOutcome(f"etcd at {connection.address.url} ended a stream")
         return self._decoded(LeaseKeepAliveResponse, response, connection).ttl
+
+    def _check_writable(self) -> None:
+        if self.is_read_only:
+            raise ReadOnly
 
     async def watch(self, request: WatchCreateRequest, timeout: float | None = None) -> WatchStream:
         """Opens a watch, and returns when etcd has created it. Raises RevisionCompacted if its start is forgotten."""

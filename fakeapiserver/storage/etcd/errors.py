@@ -9,7 +9,10 @@ from fakeapiserver.storage.interface import StorageError
 
 
 class EtcdError(StorageError):
-    """The base of all errors of etcd and its client. Its text is one sentence for users."""
+    """The base of all errors of etcd and its client. Its text is one sentence for users. `original` is etcd's own text, which a real API
+    server passes on to its clients; it is empty if etcd has sent none."""
+
+    original = ""
 
 
 class NoConnection(EtcdError):
@@ -49,7 +52,7 @@ class NoSpace(EtcdError):
 
 
 class TooLarge(EtcdError):
-    """The request is larger than etcd takes; `original` is the text that a real API server passes on to its clients."""
+    """The request is larger than etcd takes."""
 
     def __init__(self, message: str, original: str = "etcdserver: request is too large") -> None:
         super().__init__(message)
@@ -58,6 +61,10 @@ class TooLarge(EtcdError):
 
 class LeaseNotFound(EtcdError):
     """The lease has expired, or was revoked."""
+
+
+class NeedsUser(EtcdError):
+    """etcd has authentication enabled, and the client has no user there, or one without the permission."""
 
 
 class Refused(EtcdError):
@@ -80,14 +87,19 @@ _BY_TEXT: Final[dict[str, type[EtcdError]]] = {
     "request timed out, possibly due to connection lost": NoQuorum,
     "server stopped": UnknownOutcome,
     "not capable": NoQuorum,
+    "user name is empty": NeedsUser,
+    "invalid auth token": NeedsUser,
+    "permission denied": NeedsUser,
 }
 
 
 def error_of(url: str, code: str, text: str, timeout: float | None = None) -> EtcdError:
     """Returns the error of a call of `url` that ended with gRPC's status `code` and this text. `timeout` is the call's, in seconds."""
     if text.startswith(_PREFIX):
-        kind = _BY_TEXT.get(text.removeprefix(_PREFIX), Refused)
-        return kind(f"etcd at {url}: {text.removeprefix(_PREFIX)}")
+        reason = text.removeprefix(_PREFIX)
+        error = _BY_TEXT.get(reason, Refused)(f"etcd at {url}: {reason}")
+        error.original = text
+        return error
     if code == "DEADLINE_EXCEEDED":
         within = "" if timeout is None else f" within {timeout:.3g} seconds"
         return TimedOut(f"etcd at {url} did not respond{within}")

@@ -53,7 +53,6 @@ from fakeapiserver.storage.interface import (
 from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot, page, removal
-from fakeapiserver.storage.read_only import RefusesWrites
 from fakeapiserver.storage.versioner import stamp, unstamped
 
 # Seconds within which etcd has to respond at the start.
@@ -337,7 +336,3 @@ class EtcdStorage(MemoryStorage):
         """Ends the watch of etcd and the connections."""
         await self._cache.close()
         await self._client.close()
-
-
-class ReadOnlyEtcdStorage(RefusesWrites, EtcdStorage):
-    """Reads an etcd, and follows it, without a write."""

@@ -9,6 +9,7 @@ from fakeapiserver.storage.etcd import diagnosis
 from fakeapiserver.storage.etcd.addresses import TLSFiles, address_of, check_files
 from fakeapiserver.storage.etcd.errors import (
     EtcdError,
+    NeedsUser,
     NoConnection,
     NoQuorum,
     NoSpace,
@@ -20,6 +21,7 @@ from fakeapiserver.storage.etcd.errors import (
     error_of,
 )
 from fakeapiserver.storage.etcd.versions import can_trust_progress
+from fakeapiserver.transport import certificates
 
 OLD = b'HTTP/1.1 200 OK\r\n\r\n{"etcdserver":"2.3.8","etcdcluster":"2.3.0"}'
 
@@ -94,13 +96,16 @@ def test_nothing_is_at_the_address(url: str, reason: str) -> None:
             "etcd at URL: mvcc: required revision has been compacted",
         ),
         ("UNIMPLEMENTED", "unknown service", NoConnection, "URL is not an etcd of API version 3: unknown service"),
-        ("UNAUTHENTICATED", "etcdserver: invalid auth token", Refused, "etcd at URL: invalid auth token"),
+        ("UNAUTHENTICATED", "etcdserver: invalid auth token", NeedsUser, "etcd at URL: invalid auth token"),
+        ("INVALID_ARGUMENT", "etcdserver: user name is empty", NeedsUser, "etcd at URL: user name is empty"),
+        ("INVALID_ARGUMENT", "etcdserver: key is not provided", Refused, "etcd at URL: key is not provided"),
         ("INTERNAL", "boom", Refused, "etcd at URL: boom (INTERNAL)"),
     ],
 )
 def test_errors_of_requests(code: str, text: str, kind: type[EtcdError], message: str) -> None:
     error = error_of("URL", code, text, 5.0)
     assert (type(error), str(error)) == (kind, message)
+    assert error.original == (text if text.startswith("etcdserver: ") else "")
 
 
 @pytest.mark.parametrize(
@@ -118,12 +123,27 @@ def test_invalid_endpoints(text: str, complaint: str) -> None:
         address_of(text)
 
 
-def test_files_that_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "cert").write_text("")
-    with pytest.raises(ValueError, match=r"the cafile .* can't be read"):
-        check_files(TLSFiles(cafile=str(tmp_path / "ca")))
-    with pytest.raises(ValueError, match="the keyfile is missing"):
-        check_files(TLSFiles(certfile=str(tmp_path / "cert")))
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [
+        ({"cafile": "no-such"}, r"the cafile '.*no-such' of etcd can't be read"),
+        ({"cafile": ""}, r"the cafile '.*' of etcd can't be read"),
+        ({"cafile": "garbage"}, r"the cafile '.*garbage' of etcd has no certificate in PEM"),
+        ({"cafile": "one.key"}, r"the cafile '.*one.key' of etcd has no certificate in PEM"),
+        ({"certfile": "one.crt"}, "the keyfile is missing"),
+        ({"keyfile": "one.key"}, "the certfile is missing"),
+        ({"certfile": "garbage", "keyfile": "one.key"}, "aren't a certificate and its unencrypted key in PEM"),
+        ({"certfile": "one.crt", "keyfile": "garbage"}, "aren't a certificate and its unencrypted key in PEM"),
+        ({"certfile": "one.crt", "keyfile": "two.key"}, "aren't a certificate and its unencrypted key in PEM"),
+    ],
+)
+def test_files_that_cannot_be_used(names: dict[str, str], complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "garbage").write_text("garbage")
+    for name in ("one", "two"):
+        certificates.save(tmp_path, name, certificates.create_authority())
+    check_files(TLSFiles(cafile=str(tmp_path / "one.crt")))
+    with pytest.raises(ValueError, match=complaint):
+        check_files(TLSFiles(**{option: str(tmp_path / name) for option, name in names.items()}))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,10 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,6 +160,27 @@ def test_hash_changes_with_the_schema_and_only_there(custom: OpenAPI) -> None:
     custom.table.insert(*resources_of(changed))
     after = json.loads(custom.index())["paths"]
     assert [key for key in after if after[key] != before[key]] == ["apis/alpha.example.com/v2"]
+
+
+def test_servers_that_serve_the_same_have_the_same_hashes() -> None:
+    """A client may read the index at one server and a document at another one, which sends it to another address for another hash."""
+    program = (
+        "from tests.endpoints.test_openapi import BOLTS, WIDGETS, OpenAPI, ResourceTable, resources_of, scheme\n"
+        "table = ResourceTable(scheme.load())\n"
+        "table.insert(*resources_of(WIDGETS), *resources_of(BOLTS))\n"
+        "print(OpenAPI(table).index().decode())\n"
+    )
+    root = Path(__file__).parents[2]
+    indices = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(indices) == 1
 
 
 def test_built_in_bytes_survive_a_new_generation(custom: OpenAPI) -> None:

@@ -5,6 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, k8s.io/kube-openapi/pkg/b
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -108,12 +109,14 @@ class OpenAPI:
         return self._hashes.get(key, self.rows(key), lambda: self._hash_of(key))
 
     def _hash_of(self, key: str) -> str:
-        """Returns the hash of a document's sources rather than of its bytes, so that the index needs no document."""
+        """Returns the hash of a document's sources rather than of its bytes, so that the index needs no document. It is the same in each
+        server that serves the same."""
         digest = self._cache.get("recorded", self._recorded).copy()
         digest.update(key.encode())
         for row in self.rows(key):
             if row.custom:
-                digest.update(repr((row, sorted(row.verbs), list(row.subresources))).encode())
+                ordered = replace(row, verbs=frozenset(), subresources={})
+                digest.update(repr((ordered, sorted(row.verbs), list(row.subresources))).encode())
                 digest.update(row.schema.digest.encode() if row.schema is not None else b"")
         return digest.hexdigest().upper()
 

@@ -54,10 +54,10 @@ def free_port() -> int:
     raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")
 
 
-def wait_ready(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Polls /readyz; RuntimeError when the process ends first, or after a minute."""
+def wait_ready(url: str, process: subprocess.Popen[bytes], seconds: float = _READY_SECONDS) -> None:
+    """Polls /readyz; RuntimeError when the process ends first, or after so many seconds (default 60)."""
     context = ssl._create_unverified_context()
-    deadline = time.monotonic() + _READY_SECONDS
+    deadline = time.monotonic() + seconds
     request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -68,7 +68,7 @@ def wait_ready(url: str, process: subprocess.Popen[bytes]) -> None:
                     return
         except OSError:
             time.sleep(0.005)
-    raise RuntimeError(f"{url} was not ready within {_READY_SECONDS:.0f} s")
+    raise RuntimeError(f"{url} was not ready within {seconds:.0f} s")
 
 
 def _as_installed() -> dict[str, str]:
@@ -113,6 +113,7 @@ class Ours:
 
     name: str = "fakeapiserver"
     flags: Sequence[str] = ()
+    ready_within: float = _READY_SECONDS
     url: str = ""
     ready_seconds: float = 0.0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -137,7 +138,7 @@ class Ours:
         ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
         self._processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, env=_as_installed())]
-        wait_ready(self.url, self._processes[0])
+        wait_ready(self.url, self._processes[0], self.ready_within)
         self.ready_seconds = time.monotonic() - started
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ checked while all is well; the effects come at the same times.
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/util/node/controller_utils.go.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from fakeapiserver.component_helpers.conditions import find_condition
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext
 from fakeapiserver.component_helpers.objects import LEASES, NODES, PODS, node_reference
 from fakeapiserver.component_helpers.pods import POD_NODE_NAME_INDEX, add_pod_node_name_indexer, pod_condition
+from fakeapiserver.component_helpers.workloads.gathering import gather_changes
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
@@ -58,6 +60,8 @@ _LEASE_NAMESPACE: Final = "kube-node-lease"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _MANY: Final = 8
 _TRIES: Final = 5
+# So many nodes are looked at before others of the event loop have their turn.
+_TURN: Final = 64
 # Seconds: more than what is lost when times are added up.
 _MOMENT: Final = 0.002
 
@@ -117,6 +121,7 @@ class NodeLifecycle:
 
     async def look(self, request: Request) -> Result | None:
         """At all nodes."""
+        await gather_changes(len(self.nodes.indexer))
         with self._metrics.update_all_nodes.time():
             return await self._look()
 
@@ -126,7 +131,9 @@ class NodeLifecycle:
         self._tell_of_new_and_gone(nodes)
         ready: dict[str, list[bool]] = {}
         all_well = True
-        for node in nodes:
+        for number, node in enumerate(nodes, 1):
+            if number % _TURN == 0:
+                await asyncio.sleep(0)
             with self._metrics.update_node.time():
                 current = await self._look_at(node, now)
             all_well &= current == "True"

@@ -39,9 +39,10 @@ class LoopThread:
             raise
 
     def stop(self) -> None:
+        # Within the thread: the caller's own thread may have a running loop, as with Playwright's synchronous API.
+        self.call(self._loop.shutdown_asyncgens)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
 

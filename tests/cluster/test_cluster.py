@@ -116,6 +116,14 @@ def test_a_timeout_has_a_message_and_a_time_limit_of_the_work_its_own() -> None:
     thread.stop()
 
 
+def test_a_cluster_can_be_stopped_where_another_loop_runs() -> None:
+    async def scenario() -> str:
+        with Cluster(controllers=()) as cluster:
+            return cluster.url
+
+    assert asyncio.run(scenario()).startswith("https://")
+
+
 def test_stopping_ends_open_watches_cleanly() -> None:
     cluster = Cluster().start()
     context = ssl.create_default_context(cadata=cluster.ca.decode())

@@ -31,6 +31,13 @@ export function mountHeader(root, app) {
   const links = Object.entries(VIEW_NAMES)
     .filter(([view]) => view !== "levers" || source.canAct || !source.title)
     .map(([view, name]) => h("a", { data: { view } }, name));
+  const problemCount = h("span", { class: "badge danger", hidden: true });
+  links.find((link) => link.dataset.view === "why").append(" ", problemCount);
+  app.problems.on(() => {
+    const bad = (app.problems.list ?? []).filter((problem) => problem.severity === "bad").length;
+    problemCount.hidden = bad === 0;
+    clear(problemCount, bad, h("span", { class: "sr" }, bad === 1 ? " problem" : " problems"));
+  });
   const range = h("input", {
     type: "range", min: 0, max: 0, step: 1, "aria-label": "Moment, as a revision",
     on: { input: () => setMoment(app, Number(range.value)), keydown: (event) => event.stopPropagation() },
@@ -54,6 +61,7 @@ export function mountHeader(root, app) {
 
   function update(changed) {
     const current = state.get();
+    app.problems.update();
     for (const link of links) {
       link.href = state.link({ view: link.dataset.view });
       if (link.dataset.view === current.view) link.setAttribute("aria-current", "page");

@@ -8,6 +8,7 @@ import { mountLevers } from "./levers.js";
 import { mountObject } from "./object.js";
 import { mountObjects } from "./objects.js";
 import { mountPanel } from "./panel.js";
+import { ProblemFinder } from "./problemfinder.js";
 import { Recording } from "./recording.js";
 import { mountChanges } from "./changes.js";
 import { mountRequest } from "./request.js";
@@ -44,6 +45,7 @@ async function boot() {
   if (!location.hash && matchMedia(PHONE).matches) state.set({ view: "objects" }, { replace: true });
   const source = await openSource();
   const app = { source, recording, state, connection: "live", notify };
+  app.problems = new ProblemFinder(app);
   const header = mountHeader(root, app);
   const notice = root.appendChild(h("div", { class: "notice", role: "alert", hidden: true }));
   const body = root.appendChild(h("div", { class: "body" }));

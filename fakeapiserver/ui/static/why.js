@@ -2,7 +2,6 @@
 
 import { causesView, fixView, sentenceView } from "./causeview.js";
 import { clear, counted, h } from "./dom.js";
-import { problems } from "./problems.js";
 import { whyObject, whyWriters } from "./whyobject.js";
 import { whyRefused } from "./whyrequest.js";
 import { World } from "./world.js";
@@ -21,81 +20,65 @@ export async function why(recording, source, ref, moment = null) {
   return [...await whyWriters(world, head), ...await whyObject(world, ref.r, object)];
 }
 
-// The problems of a recording, asked for again only when something has changed, and one question at a time.
-export class ProblemFinder {
-  #running = null;
-  #asked = "";
-  list = null; // null while nothing is known yet
-
-  constructor(app, onChange) {
-    this.app = app;
-    this.onChange = onChange;
-  }
-
-  update() {
-    const { recording, source, state } = this.app;
-    const { moment } = state.get();
-    const key = `${moment} ${moment === null ? recording.size : ""} ${recording.start?.began}`;
-    if (key === this.#asked || this.#running) return;
-    this.#asked = key;
-    this.#running = problems(recording, source, moment).then((list) => {
-      this.list = list;
-      this.error = null;
-    }, (error) => {
-      this.error = error;
-    }).then(() => {
-      this.#running = null;
-      this.onChange();
-      this.update();
-    });
-  }
-}
-
 const SEVERITY_NAMES = { bad: "wrong", note: "notice" };
+const OPEN_AT_FIRST = 6;
+const ALL_WELL = "No pod is pending, no workload is incomplete, nothing is stuck in deletion, no write was refused for good, and no two clients " +
+  "fight over a field. Scrub to another moment to look there.";
 
 export function mountWhy(container, app) {
   const status = h("span", { class: "muted", role: "status" });
   const list = h("ol", { class: "problems" });
+  const well = h("div", { class: "all-well", hidden: true });
   const element = container.appendChild(h("section", { class: "why", "aria-labelledby": "why-title" },
-    h("header", { class: "why-head" }, h("h1", { id: "why-title" }, "What looks wrong"), status), list));
-  let shown = "";
-  const finder = new ProblemFinder(app, draw);
-  finder.update();
+    h("header", { class: "why-head" }, h("h1", { id: "why-title" }, "What looks wrong"), status), list, well));
+  const finder = app.problems;
+  const opened = new Map(); // identity of a problem -> whether its user has opened or closed it
+  let drawn = new Map(); // problem as text -> element
+  const unsubscribe = finder.on(draw);
+  draw();
 
   function draw() {
-    const found = finder.list;
-    if (finder.error) {
-      status.textContent = finder.error.message;
+    const { list: found, error, moment } = finder;
+    if (error || !found) {
+      status.textContent = error ? error.message : "Looking…";
       return;
     }
-    if (!found) {
-      status.textContent = "Looking…";
-      return;
-    }
-    const text = JSON.stringify([found, app.state.get().moment]);
-    if (text === shown) return;
-    shown = text;
+    const when = moment === null ? "now" : `at revision ${moment}`;
     const bad = found.filter((one) => one.severity === "bad").length;
-    const when = app.state.get().moment === null ? "now" : `at revision ${app.state.get().moment}`;
-    status.textContent = found.length ? `${[bad ? counted(bad, "problem") : "", found.length > bad ? counted(found.length - bad, "notice") : ""].filter(Boolean).join(" and ")} ${when}` : "";
-    if (!found.length) clear(list, h("li", { class: "all-well" }, h("h2", {}, `Nothing looks wrong ${when}`), h("p", { class: "muted" },
-      "No pod is pending, no workload is incomplete, nothing is stuck in deletion, no write was refused for good, and no two clients fight over a field. Scrub to another moment to look there.")));
-    else clear(list, found.map((one, index) => problemView(one, app, index < 6)));
+    const counts = [bad ? counted(bad, "problem") : "", found.length > bad ? counted(found.length - bad, "notice") : ""];
+    status.textContent = found.length ? `${counts.filter(Boolean).join(" and ")} ${when}` : "";
+    drawProblems(found);
+    well.hidden = found.length > 0;
+    if (!found.length) clear(well, h("h2", {}, `Nothing looks wrong ${when}`), h("p", { class: "muted" }, ALL_WELL));
+  }
+
+  // Problems that are the same keep their elements, with the focus and the selected text in them.
+  function drawProblems(found) {
+    const next = new Map(found.map((problem, index) => {
+      const text = JSON.stringify(problem);
+      const identity = JSON.stringify([problem.kind, problem.subject?.name, problem.subject?.ns, problem.title.map((part) => part.label ?? "")]);
+      return [text, drawn.get(text) ?? problemView(problem, app, opened.get(identity) ?? index < OPEN_AT_FIRST, (isOpen) => opened.set(identity, isOpen))];
+    }));
+    const isSame = next.size === drawn.size && [...next.keys()].join() === [...drawn.keys()].join();
+    drawn = next;
+    if (!isSame) list.replaceChildren(...drawn.values());
   }
 
   return {
-    update: () => {
-      finder.update();
-      draw();
+    update: draw,
+    destroy: () => {
+      unsubscribe();
+      element.remove();
     },
-    destroy: () => element.remove(),
   };
 }
 
-function problemView(problem, app, isOpen) {
-  const title = h("span", { class: "problem-title" }, sentenceView(problem.title, app));
-  const body = [causesView(problem.causes, app), problem.fix ? fixView(problem.fix, app) : null];
-  const summary = h("summary", {}, h("span", { class: `severity ${problem.severity}`, title: SEVERITY_NAMES[problem.severity] }, h("span", { class: "sr" }, SEVERITY_NAMES[problem.severity])), title);
-  if (!problem.causes.length) return h("li", { class: "problem" }, h("p", { class: "plain-problem" }, summary.childNodes.length ? [...summary.childNodes] : null));
-  return h("li", { class: "problem" }, h("details", { open: isOpen }, summary, body));
+function problemView(problem, app, isOpen, onToggle) {
+  const name = SEVERITY_NAMES[problem.severity];
+  const line = [h("span", { class: `severity ${problem.severity}`, title: name }, h("span", { class: "sr" }, name)),
+    h("span", { class: "problem-title" }, sentenceView(problem.title, app))];
+  if (!problem.causes.length) return h("li", { class: "problem" }, h("p", { class: "plain-problem" }, line));
+  const details = h("details", { open: isOpen }, h("summary", { on: { click: () => onToggle(!details.open) } }, line),
+    causesView(problem.causes, app), problem.fix ? fixView(problem.fix, app) : null);
+  return h("li", { class: "problem" }, details);
 }

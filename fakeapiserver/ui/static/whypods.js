@@ -37,7 +37,7 @@ async function whyUnscheduled(world, pod) {
   if (scheduler !== "default-scheduler") {
     return [cause(sentence`The pod asks for the scheduler ${scheduler}, which has not chosen a node. The simulated scheduler is default-scheduler.`)];
   }
-  const mode = world.mode("default-scheduler") ?? world.mode("scheduler");
+  const mode = world.mode("kube-scheduler");
   const message = condition?.message ?? "";
   const reasons = schedulingReasons(message);
   if (!reasons.length) {

@@ -3,7 +3,8 @@
 import { problems } from "./problems.js";
 
 const SHORTEST_PAUSE = 500; // ms
-const REST = 8; // how many times as long as a search the pause after it is
+const LONGEST_PAUSE = 3000; // ms
+const REST = 5; // how many times as long as a search the pause after it is
 
 export class ProblemFinder {
   #listeners = new Set();
@@ -46,7 +47,7 @@ export class ProblemFinder {
     this.#timer = setTimeout(() => {
       this.#timer = 0;
       this.update();
-    }, Math.max(SHORTEST_PAUSE, REST * (performance.now() - began)));
+    }, Math.min(LONGEST_PAUSE, Math.max(SHORTEST_PAUSE, REST * (performance.now() - began))));
     for (const listener of this.#listeners) listener();
   }
 }

@@ -59,7 +59,7 @@ async function whoSetQuota(world, head) {
 }
 
 function unspecifiedQuota(world, [, name, what], { ns }) {
-  return cause(sentence`${objectLink("resourcequotas", ns ?? "", name, `ResourceQuota ${name}`)} counts what the pod doesn't say: ${what}`, [], {
+  return cause(sentence`${objectLink("resourcequotas", ns ?? "", name, `ResourceQuota ${name}`)} limits what the containers don't state: ${what}.`, [], {
     fix: sentence`Give the containers these values, or add a LimitRange with defaults.`,
   });
 }

@@ -42,17 +42,25 @@ export async function whyService(world, service) {
   return found.length ? found : [cause(sentence`Pods are ready, but the endpointslice-controller has not added them yet.`)];
 }
 
-// Pods that have some of the labels, with the value that differs.
+// Pods that lack one of the labels only in its value; those whose value begins most like the wanted one.
 function nearMiss(world, selector, heads) {
   const close = [];
   for (const head of heads) {
     const differing = Object.entries(selector).filter(([key, value]) => head.labels?.[key] !== value);
     const [key] = differing[0];
-    if (differing.length === 1 && head.labels?.[key] !== undefined) close.push({ head, key });
+    const value = head.labels?.[key];
+    if (differing.length === 1 && value !== undefined) close.push({ head, key, value, likeness: commonStart(value, selector[key]) });
   }
   if (!close.length) return null;
-  const { key, head } = close[0];
-  return cause(sentence`${listed(close.map((one) => world.linkOf(one.head)))} ${close.length === 1 ? "has" : "have"} ${key}=${head.labels[key]} instead of ${key}=${selector[key]}.`);
+  const best = close.reduce((a, b) => (b.likeness > a.likeness ? b : a));
+  const same = close.filter(({ key, value }) => key === best.key && value === best.value);
+  return cause(sentence`${listed(same.map((one) => world.linkOf(one.head)))} ${same.length === 1 ? "has" : "have"} ${best.key}=${best.value} instead of ${best.key}=${selector[best.key]}.`);
+}
+
+function commonStart(a, b) {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return length;
 }
 
 function whyNoBalancer(service) {

@@ -288,6 +288,7 @@ class APIServer:
         else:
             self.scopes.load_allocations()
             await self.custom_resources.sync()
+        self._upkeep.check_flags()
         if self.config.metrics:
             await self.metrics_apis.serve(self.config.metrics)
         writing = [self.custom_resources.registration.run, self.aggregator.run, *self._upkeep.background]

@@ -14,6 +14,7 @@ import yaml
 
 from fakeapiserver import Cluster
 from fakeapiserver.cli.control.state import main
+from fakeapiserver.server.options.config import Config
 from fakeapiserver.storage.file.database import NAME
 
 
@@ -235,3 +236,18 @@ def test_a_folder_without_a_state(tmp_path: Path, capsys: pytest.CaptureFixture[
     status, _, err = run(capsys, "check", tmp_path)
     assert (status, err) == (1, f"fakeapiserver: {tmp_path} is no data directory: it has no file {NAME}\n")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("service_range", "warns"), [("10.0.0.0/24", False), ("10.1.0.0/24", True)])
+def test_the_range_of_service_addresses_is_kept(
+    service_range: str, warns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Cluster(data_dir=tmp_path, sync="off", controllers=()):
+        pass
+    given = frozenset(("service-cluster-ip-range",))
+    config = Config(data_dir=tmp_path, sync="off", controllers=(), service_cluster_ip_range=service_range, given=given)
+    with Cluster.from_config(config) as cluster:
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+        assert cluster.apply(service)[0]["spec"]["clusterIP"].startswith("10.0.0.")
+    warning = "The default ServiceCIDR [10.0.0.0/24] does not match the controller flag configurations [10.1.0.0/24]"
+    assert (warning in caplog.text) is warns

@@ -115,6 +115,21 @@ class BootstrapUpkeep:
         for obj in self._wanted(SERVICES).values():
             await self._ensure_present(SERVICES, obj, _SERVER)
 
+    def warn_of_another_range(self) -> None:
+        """Logs upstream's warning if the stored default ServiceCIDR isn't that of --service-cluster-ip-range, which then has no effect."""
+        for name, obj in self._wanted(SERVICE_CIDRS).items():
+            _, store = self._found(SERVICE_CIDRS)
+            stored = store.storage.get_now(store.key("", name))
+            cidrs = obj["spec"]["cidrs"] if stored is None else store.decode(stored.value)["spec"]["cidrs"]
+            if cidrs != obj["spec"]["cidrs"]:
+                there, here = ",".join(cidrs), ",".join(obj["spec"]["cidrs"])
+                log.warning(
+                    "The default ServiceCIDR [%s] does not match the controller flag configurations [%s]: "
+                    "--service-cluster-ip-range has no effect",
+                    there,
+                    here,
+                )
+
     async def _ensure_service_cidr(self) -> None:
         """Restores the default ServiceCIDR; it is ready unless its status says otherwise."""
         for name, obj in self._wanted(SERVICE_CIDRS).items():

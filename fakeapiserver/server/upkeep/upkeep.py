@@ -57,6 +57,11 @@ class Upkeep:
         )
         self._ip_repair = ServiceIPRepair(scopes, loopback.objects, loopback.writer, timers)
 
+    def check_flags(self) -> None:
+        """Logs a warning for a flag that has no effect, because the state with which the server starts says something else."""
+        if "service-cluster-ip-range" in self._config.given:
+            self._bootstrap.warn_of_another_range()
+
     async def store(self) -> None:
         """Stores the objects of a fresh server."""
         await self.restored()

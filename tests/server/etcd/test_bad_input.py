@@ -1,4 +1,4 @@
-"""An etcd that a server can't use: it doesn't start, with one sentence, or answers what a kube-apiserver 1.36.3 does."""
+"""An etcd that a server can't use: it doesn't start, with one sentence, or it responds as a kube-apiserver 1.36.3 does."""
 
 import asyncio
 import base64

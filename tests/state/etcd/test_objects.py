@@ -1,15 +1,17 @@
 """The objects in files of etcd: which are read, and why the others are not."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.state.etcd.objects import objects_of
 from tests.state.etcd.keyspace_builder import Etcd
-from tests.storage.encryption.examples import RULES, STORED, transformers
+from tests.storage.encryption.examples import RULES, STORED, transformers, written
 
 WIDGET: Object = {
     "apiVersion": "example.com/v1",
@@ -160,3 +162,15 @@ def test_encrypted_values_are_read_with_their_configuration() -> None:
     assert reason.startswith(
         "is encrypted by the provider aescbc with the key a; load it with its --encryption-provider-config"
     )
+
+
+def test_a_cluster_loads_encrypted_values(tmp_path: Path) -> None:
+    pytest.importorskip("nacl", reason="the extra [etcd] isn't installed")
+    store, snapshot, rules = Etcd(), tmp_path / "snapshot.db", tmp_path / "rules.json"
+    store.put(b"/registry/secrets/default/s1", STORED["/registry/secrets/default/s1"])
+    snapshot.write_bytes(store.file())
+    rules.write_bytes(written(RULES))
+    with Cluster.load(snapshot, controllers=(), encryption_provider_config=rules) as cluster:
+        assert cluster.get("secret/s1")["data"]
+    with Cluster.load(snapshot, controllers=()) as cluster:
+        assert "is encrypted by the provider secretbox with the key box1" in str(cluster.load_report)

@@ -53,18 +53,19 @@ export class LeverBoard {
       const lever = make();
       if (lever) this.show(lever);
     };
-    const button = h("button", { type: "button", class: "button small", ...properties, on: {
+    // A button that acts isn't disabled meanwhile: it would lose the keyboard's focus.
+    let isActing = false;
+    return h("button", { type: "button", class: "button small", ...properties, on: {
       pointerenter: preview,
       focus: preview,
       click: async () => {
-        const lever = make();
+        const lever = isActing ? null : make();
         if (!lever) return;
-        button.disabled = true;
+        isActing = true;
         await this.act(lever);
-        button.disabled = false;
+        isActing = false;
       },
     } }, name);
-    return button;
   }
 }
 

@@ -12,7 +12,6 @@ const EXAMPLE = '{"name": "web-*", "ready_after": 30}';
 export function mountNodeLevers(app, board) {
   const list = h("ul", { class: "lever-list" });
   const script = h("textarea", { rows: 2, "aria-label": "Script of containers, as JSON", spellcheck: "false", value: EXAMPLE });
-  let shown = "";
 
   const run = (name, runs) => ({
     title: `${runs ? "Start" : "Stop"} ${name}`, method: "PUT", path: `${NODES}/${name}`, body: { runs }, python: `cluster.nodes.${runs ? "start" : "stop"}(${JSON.stringify(name)})`,
@@ -39,23 +38,38 @@ export function mountNodeLevers(app, board) {
 
   const clearScripts = () => ({ title: "Remove all scripts", method: "DELETE", path: SCRIPTS, python: "cluster.nodes.clear_scripts()" });
 
-  function row({ name, runs }) {
+  function nodeRow(name) {
+    const state = h("span", { class: "badge" });
+    const [stop, start] = [false, true].map((runs) => board.button(runs ? "Start" : "Stop", () => run(name, runs)));
     const resource = h("select", { "aria-label": `Resource that ${name} is short of` }, RESOURCES.map((each) => h("option", {}, each)));
-    return h("li", {}, h("span", {}, name, " ", h("span", { class: runs ? "badge ok" : "badge danger" }, runs ? "runs" : "stopped")),
-      board.button(runs ? "Stop" : "Start", () => run(name, !runs)), resource, board.button("Press", () => press(name, resource.value)),
-      board.button("Relieve", () => relieve(name)));
+    const element = h("li", {}, h("span", {}, name, " ", state), h("div", { class: "segments" }, stop, start), resource,
+      board.button("Press", () => press(name, resource.value)), board.button("Relieve", () => relieve(name)));
+    const show = ({ runs }) => {
+      state.className = runs ? "badge ok" : "badge danger";
+      state.textContent = runs ? "runs" : "stopped";
+      stop.setAttribute("aria-pressed", String(!runs));
+      start.setAttribute("aria-pressed", String(runs));
+    };
+    return { element, show };
   }
 
+  const rowOf = new Map();
   return {
     element: leverSection("Nodes", list,
       h("label", { class: "lever-field" }, "What containers of matching pods do ", script),
       h("div", { class: "lever-row" }, board.button("Add the script", addScript), board.button("Remove all scripts", clearScripts))),
     async refresh() {
       const { value, error } = await lookUp(app, NODES);
-      const text = JSON.stringify(value ?? error);
-      if (text === shown) return;
-      shown = text;
-      clear(list, error ? h("li", { class: "muted" }, error) : value.map(row));
+      if (error) {
+        clear(list, h("li", { class: "muted" }, error));
+        return;
+      }
+      if (value.length !== rowOf.size) {
+        rowOf.clear();
+        for (const { name } of value) rowOf.set(name, nodeRow(name));
+        clear(list, [...rowOf.values()].map((row) => row.element));
+      }
+      for (const node of value) rowOf.get(node.name)?.show(node);
     },
   };
 }

@@ -65,14 +65,15 @@ function mountClock(app, board) {
       due = value.next_due ?? null;
       clear(now, `${dateTime(Date.parse(value.now) / 1000)} UTC, `, h("span", { class: value.stopped ? "badge warn" : "badge ok" }, value.stopped ? "stopped" : "runs"),
         due === null ? "" : h("span", { class: "muted" }, ` Next due in ${duration(due)}.`));
-      [stop.disabled, start.disabled, next.disabled] = [value.stopped, !value.stopped, due === null];
+      stop.setAttribute("aria-pressed", String(value.stopped));
+      start.setAttribute("aria-pressed", String(!value.stopped));
+      next.disabled = due === null;
     },
   };
 }
 
 function mountControllers(app, board) {
   const list = h("table", { class: "lever-table" });
-  let shown = "";
 
   function queueText(name) {
     const queue = app.recording.queues.get(name)?.at(-1);
@@ -89,28 +90,43 @@ function mountControllers(app, board) {
     done: (answer) => `${name} processed ${answer.requests} ${answer.requests === 1 ? "item" : "items"}.`,
   });
 
-  function row({ name, mode, failure }) {
-    return h("tr", {}, h("th", { scope: "row" }, name, failure ? h("p", { class: "danger-text" }, failure) : null),
-      h("td", {}, h("div", { class: "segments", role: "group", "aria-label": `Mode of ${name}` }, Object.entries(CONTROLLER_MODES).map(([value, title]) => (
-        board.button(title, () => setMode(name, value), { "aria-pressed": String(value === mode) }))))),
-      h("td", {}, mode === "step" ? board.button("Next item", () => step(name)) : null),
-      h("td", { class: "muted", data: { queue: name } }, queueText(name)));
+  // A row, which `show` keeps up: its buttons stay, and with them the focus.
+  function controllerRow(name) {
+    const failed = h("p", { class: "danger-text" });
+    const modes = Object.entries(CONTROLLER_MODES).map(([value, title]) => [value, board.button(title, () => setMode(name, value))]);
+    const next = board.button("Next item", () => step(name));
+    const queue = h("td", { class: "muted" });
+    const element = h("tr", {}, h("th", { scope: "row" }, name, failed),
+      h("td", {}, h("div", { class: "segments", role: "group", "aria-label": `Mode of ${name}` }, modes.map(([, button]) => button))),
+      h("td", {}, next), queue);
+    const show = ({ mode, failure }) => {
+      failed.textContent = failure;
+      for (const [value, button] of modes) button.setAttribute("aria-pressed", String(value === mode));
+      next.disabled = mode !== "step";
+    };
+    return { element, show, queue };
   }
 
+  const rowOf = new Map();
   return {
     element: leverSection("Controllers", h("div", { class: "lever-scroll", tabindex: "0", role: "group", "aria-label": "Controllers" }, list)),
     update() {
-      for (const cell of list.querySelectorAll("[data-queue]")) cell.textContent = queueText(cell.dataset.queue);
+      for (const [name, { queue }] of rowOf) queue.textContent = queueText(name);
     },
     async refresh() {
       const { value, error } = await lookUp(app, `${CONTROL}/controllers`);
-      const text = JSON.stringify(value ?? error);
-      if (text === shown) return;
-      shown = text;
-      clear(list, error ? h("caption", { class: "muted" }, error) : [
-        h("thead", {}, h("tr", {}, ["Controller", "Mode", "", "Queue"].map((title) => h("th", { scope: "col" }, title)))),
-        h("tbody", {}, value.map(row)),
-      ]);
+      if (error) {
+        clear(list, h("caption", { class: "muted" }, error));
+        rowOf.clear();
+        return;
+      }
+      if (!rowOf.size) {
+        for (const { name } of value) rowOf.set(name, controllerRow(name));
+        clear(list, h("thead", {}, h("tr", {}, ["Controller", "Mode", "", "Queue"].map((title) => h("th", { scope: "col" }, title)))),
+          h("tbody", {}, [...rowOf.values()].map((row) => row.element)));
+      }
+      for (const controller of value) rowOf.get(controller.name)?.show(controller);
+      this.update();
     },
   };
 }

@@ -24,7 +24,8 @@ export function mountObjects(container, app) {
   const empty = h("div", { class: "empty", hidden: true });
   const element = container.appendChild(h("div", { class: "objects" }, kinds,
     h("div", { class: "objects-main" }, h("div", { class: "toolbar" }, kindSelect, namespaces, filter, count), scroller, empty)));
-  const cells = new CellStore(app.source);
+  let cells = new CellStore(app.source);
+  let { generation } = app.recording;
   const table = { heads: [], columns: [], order: [], active: -1, r: "", isWaiting: false };
   const seen = new Map(); // uid -> revision that was drawn
   const changedUntil = new Map(); // uid -> time until which the row is marked
@@ -265,6 +266,10 @@ export function mountObjects(container, app) {
 
   function update(changed) {
     const { filter: text } = app.state.get();
+    if (generation !== app.recording.generation) {
+      generation = app.recording.generation;
+      cells = new CellStore(app.source); // another server may have given the same revisions to other objects
+    }
     if (filter.value !== text && document.activeElement !== filter) filter.value = text;
     drawKinds();
     kindSelect.value = currentKind();

@@ -45,17 +45,21 @@ function customKinds(world) {
 // Pods and workloads that by their cells aren't complete: "1/3" under Ready, a phase that isn't Running or Completed.
 async function suspects(world, r) {
   const heads = world.heads(r).filter((head) => !head.deleting);
+  if (judgedGeneration !== world.recording.generation || judged.size > MOST_JUDGED) judged.clear();
+  judgedGeneration = world.recording.generation;
   const unknown = heads.filter((head) => !judged.has(head.rev));
   if (unknown.length) {
     const states = await world.source.states(unknown.map((head) => head.rev), { objects: false, cells: true });
     const names = world.source.columns(r).map((column) => (column.name ?? column).toLowerCase());
-    if (judged.size > 50000) judged.clear();
     for (const [revision, state] of states) judged.set(revision, isSuspect(names, state.cells ?? []));
   }
   return heads.filter((head) => judged.get(head.rev) !== false);
 }
 
+// Revisions of one server; another one that the page turns to begins again.
+const MOST_JUDGED = 50000;
 const judged = new Map(); // revision -> whether the object looks incomplete
+let judgedGeneration = 0;
 
 function isSuspect(names, cells) {
   const cell = (name) => cells[names.indexOf(name)];

@@ -21,7 +21,7 @@ export async function why(recording, source, ref, moment = null) {
 }
 
 const SEVERITY_NAMES = { bad: "wrong", note: "notice" };
-const OPEN_AT_FIRST = 6;
+const PROBLEMS_OPEN = 6;
 const ALL_WELL = "No pod is pending, no workload is incomplete, nothing is stuck in deletion, no write was refused for good, and no two clients " +
   "fight over a field. Scrub to another moment to look there.";
 
@@ -57,7 +57,7 @@ export function mountWhy(container, app) {
     const next = new Map(found.map((problem, index) => {
       const text = JSON.stringify(problem);
       const identity = JSON.stringify([problem.kind, problem.subject?.name, problem.subject?.ns, problem.title.map((part) => part.label ?? "")]);
-      return [text, drawn.get(text) ?? problemView(problem, app, opened.get(identity) ?? index < OPEN_AT_FIRST, (isOpen) => opened.set(identity, isOpen))];
+      return [text, drawn.get(text) ?? problemView(problem, app, opened.get(identity) ?? index < PROBLEMS_OPEN, (isOpen) => opened.set(identity, isOpen))];
     }));
     const isSame = next.size === drawn.size && [...next.keys()].join() === [...drawn.keys()].join();
     drawn = next;

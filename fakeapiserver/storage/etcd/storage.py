@@ -168,7 +168,8 @@ class EtcdStorage(MemoryStorage):
         stored = None if exists else self._cache.stored(kv)
         if stored is not None:
             return ResourceVersionConflict(stored)
-        return exists or Refused(f"the object at {key} in etcd can't be read, so it isn't overwritten")
+        place = self._cache.key_in_etcd(key).decode()
+        return exists or Refused(f"the object at {place} in etcd can't be read, so it isn't overwritten")
 
     async def _reached(self, revision: int) -> None:
         """Waits until the copy has the revision, but not forever: what is written is written."""

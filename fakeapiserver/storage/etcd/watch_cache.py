@@ -184,7 +184,7 @@ class WatchCache:
             except TransformError as error:
                 raise self._error(key, str(error)) from None
             except ValueError as error:
-                log.error("the object at %s in etcd is left out: it %s", key, error)
+                log.error("the object at %s in etcd is left out: it %s", self.key_in_etcd(key).decode(), error)
                 return None
             if decoded is None:
                 return None

@@ -168,6 +168,7 @@ def test_a_cluster_loads_encrypted_values(tmp_path: Path) -> None:
     pytest.importorskip("nacl", reason="the extra [etcd] isn't installed")
     store, snapshot, rules = Etcd(), tmp_path / "snapshot.db", tmp_path / "rules.json"
     store.put(b"/registry/secrets/default/s1", STORED["/registry/secrets/default/s1"])
+    store.put(b"/registry/configmaps/shop/a", json.encode(CONFIG_MAP))
     snapshot.write_bytes(store.file())
     rules.write_bytes(written(RULES))
     with Cluster.load(snapshot, controllers=(), encryption_provider_config=rules) as cluster:

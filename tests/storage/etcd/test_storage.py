@@ -206,17 +206,21 @@ def test_lists_of_revisions_before_the_start_of_a_server(etcd: EtcdProcess) -> N
     run(etcd.url, "/registry", scenario)
 
 
-def test_objects_that_cannot_be_read_are_left_out_and_kept(shared_etcd: EtcdProcess, prefix: str) -> None:
+def test_objects_that_cannot_be_read_are_left_out_and_kept(
+    shared_etcd: EtcdProcess, prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scenario(servers: Servers) -> None:
         storage = await servers.new()
-        await servers.put(f"{prefix}pods/default/broken", b"\xff")
+        key = f"{prefix}pods/default/broken"
+        await servers.put(key, b"\xff")
         await suite.create(storage, "a")
         assert suite.names(await storage.list(suite.PODS)) == ["a"]
         with pytest.raises(KeyExists):
             await suite.create(storage, "broken")
         ghost = StoredObject(f"{suite.PODS}default/broken", b"", 1, 1, Index(), 0)
-        with pytest.raises(Refused, match="can't be read, so it isn't overwritten"):
+        with pytest.raises(Refused, match=f"{key} in etcd can't be read, so it isn't overwritten"):
             await suite.update(storage, ghost, "x")
+        assert f"the object at {key} in etcd is left out: it " in caplog.text
 
     run(shared_etcd.url, prefix, scenario)
 

@@ -36,8 +36,9 @@ _PATCH: Final = "patch.webhook.admission.k8s.io/"
 _FACTS: Final = 1500
 _REFUSED: Final = 400
 _NODE: Final = "system:node:"
-# Users of the test's own requests, e.g. those of `cluster.apply`.
+# Users of the test's own requests, e.g. those of `cluster.apply`, and the user of the page.
 _TEST: Final = "fakeapiserver:"
+_PAGE: Final = "fakeapiserver:ui"
 
 
 class Auditing(Protocol):
@@ -277,5 +278,5 @@ def short_name(user: str, agent: str, *, bundled: bool) -> str:
     if bundled:
         return "kubelet" if user.startswith(_NODE) else user.rpartition(":")[2]
     if user.startswith(_TEST):
-        return "the test"
+        return "the page" if user == _PAGE else "the test"
     return agent.partition("/")[0].strip() or user.rpartition(":")[2] or "unknown"

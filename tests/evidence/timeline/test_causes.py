@@ -52,7 +52,7 @@ def test_pods_lead_back_to_the_deployment() -> None:
             "replicaset-controller default/web",
             "deployment-controller create replicasets.apps",
             "deployment-controller default/web",
-            "cluster patch deployments.apps",
+            "the test patch deployments.apps",
         ]
 
 

@@ -275,16 +275,28 @@ class MVCC:
         }
 
     def adopt(self, objects: Iterable[StoredObject], revision: int) -> None:
-        """Stores objects of another storage with their revisions, of which `revision` is the newest. The revision rises above it and the
-        history is forgotten, so watches must start again."""
-        self.revision = max(self.revision, revision) + 1
+        """Stores objects of another storage with their revisions, of which `revision` is the newest. Where several objects have one
+        revision, the first of these keeps it, and the others, like the objects that are here already, get new ones. The revision rises
+        above all and the history is forgotten, so watches must start again."""
+        self.revision = max(self.revision, revision)
+        adopted = {stored.key: stored for stored in objects}
+        here = [stored for bucket in self._buckets.values() for stored in bucket.objects.values()]
+        taken: set[int] = set()
+        for stored in (*adopted.values(), *(stored for stored in here if stored.key not in adopted)):
+            self._bucket(stored.key).put(self._moved(stored) if stored.mod_revision in taken else stored)
+            taken.add(stored.mod_revision)
+        self.revision += 1
         self._history.clear()
         self._bytes = 0
         self.compacted = self.revision
-        for stored in objects:
-            self._bucket(stored.key).put(stored)
         for bucket in self._buckets.values():
             bucket.generation = self.revision
+
+    def _moved(self, stored: StoredObject) -> StoredObject:
+        """The object at a new revision."""
+        self.revision += 1
+        value = restamp(stored.value, stored.offset, self.revision)
+        return msgspec.structs.replace(stored, value=value, mod_revision=self.revision)
 
     def replace(self, objects: Iterable[StoredObject], revision: int) -> None:
         """Takes what another storage has at `revision`, in place of everything. The history is forgotten, so watches must start again."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fakeapiserver.storage.file import database as databases
 from fakeapiserver.storage.file import inspection
@@ -166,6 +167,20 @@ def test_a_state_that_is_brought_back_is_kept(what: str, tmp_path: Path) -> None
     in_folder(tmp_path, write)
     names = {key.rpartition("/")[2] for key in objects(state_of(tmp_path))}
     assert names == ({"a", "b", "c"} if what == "adopt" else {"a", "c"})
+
+
+def test_adopted_objects_of_one_revision_are_kept(tmp_path: Path) -> None:
+    """Objects of several clusters, or of one transaction of etcd's, may have the same revision; in a file, each has one of its own."""
+
+    async def write(storage: FileStorage) -> None:
+        a = await suite.create(storage, "a")
+        others = [replace(a, key=f"/registry/pods/default/{name}") for name in "bc"]
+        await storage.adopt([a, *others], a.mod_revision)
+
+    in_folder(tmp_path, write)
+    found = {key.rpartition("/")[2]: stored for key, stored in objects(state_of(tmp_path)).items()}
+    assert {name: stored.mod_revision for name, stored in found.items()} == {"a": 2, "b": 3, "c": 4}
+    assert b'"resourceVersion":"4"' in found["c"].value
 
 
 def test_writes_at_the_same_time_share_a_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,8 +194,9 @@ def _too_large() -> Exception:
 
 
 class Response(Struct):
-    """An answer: either `body`, or `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status
-    and headers are sent, and bytes go to and fro unframed until it returns (only where HIJACK is among the extensions).
+    """An answer: either `body`, or `pieces` (of a large body, each made when it is sent; `size` is about how many bytes they have), or
+    `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status and headers are sent, and bytes go to and fro
+    unframed until it returns (only where HIJACK is among the extensions).
     An empty `cache_control` leaves that header out."""
 
     status: int = 200
@@ -204,6 +205,8 @@ class Response(Struct):
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     cache_control: bytes = b"no-cache, private"
     stream: AsyncGenerator[bytes, None] | None = None
+    pieces: Iterator[bytes] | None = None
+    size: int = 0
     takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
 
 

@@ -8,7 +8,7 @@ import asyncio
 import html
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import (
@@ -85,7 +85,10 @@ class Application:
             headers.append((b"cache-control", response.cache_control))
         if request.warnings:
             headers += respond.warning_headers(request.warnings)
-        if response.stream is None:
+        if response.pieces is not None:
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            await _send_pieces(response.pieces, send)
+        elif response.stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
             await _send_whole(response.body, send)
@@ -150,6 +153,14 @@ async def _send_whole(body: bytes, send: Send) -> None:
         await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": True})
         start += _PIECE
     await send({"type": "http.response.body", "body": body[start:]})
+
+
+async def _send_pieces(pieces: Iterator[bytes], send: Send) -> None:
+    """Sends a body as it is made, so that other requests run in between."""
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _stream(response: Response, receive: Receive, send: Send) -> None:

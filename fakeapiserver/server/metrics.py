@@ -83,7 +83,7 @@ class _Measured:
         if response.stream is not None:
             response.stream = metrics.until_end(labels, response.stream, self._start)
         elif labels.verb in ("GET", "LIST"):
-            series.sizes.observe(len(response.body))
+            series.sizes.observe(len(response.body) or response.size)
 
 
 def _code_of(error: BaseException | None) -> int:

@@ -1,11 +1,14 @@
 """The default backend: everything in this process, gone with it.
 
-Every operation finishes within one turn of the event loop: there is no await between a check and its commit, nor between a
+Every write finishes within one turn of the event loop: there is no await between a check and its commit, nor between a
 commit and its publication, so no lock is needed and no watcher can miss, repeat or reorder an event.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
+
+from msgspec.structs import replace
 
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import (
@@ -25,6 +28,8 @@ from fakeapiserver.storage.watch import BufferedWatcher, ChangeObserver, Hub
 _MAX_REQUEST_BYTES: Final = 3 << 19
 _MAX_MESSAGE_BYTES: Final = 2 << 20
 _TRANSACTION_BYTES: Final = 32
+# Objects that a selector looks at in one turn of the event loop: some milliseconds.
+_SELECTED_AT_ONCE: Final = 5000
 
 
 def check_size(key: str, value: bytes) -> None:
@@ -99,7 +104,20 @@ class MemoryStorage:
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         if (query.minimum_revision or 0) > self._mvcc.revision:
             raise ResourceVersionTooLarge(self._mvcc.revision)
-        return self._mvcc.range(prefix, query)
+        return await self._range(prefix, query)
+
+    async def _range(self, prefix: str, query: ListQuery) -> ListResult:
+        """The list as it is now. Of very many objects, those that are selected are found in several turns of the event loop."""
+        predicate = query.predicate
+        if predicate is None or query.limit:
+            return self._mvcc.range(prefix, query)
+        everything = self._mvcc.range(prefix, replace(query, predicate=None))
+        selected: list[StoredObject] = []
+        for start in range(0, len(everything.items), _SELECTED_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            selected += filter(predicate, everything.items[start : start + _SELECTED_AT_ONCE])
+        return ListResult(selected, everything.revision)
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
         return self._hub.watch(prefix, revision, predicate)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.storage import continue_token
+from fakeapiserver.storage import continue_token, memory
 from fakeapiserver.storage.interface import Compacted, Event, Index, KeyExists, KeyNotFound, ListQuery, StoredObject
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC
@@ -37,6 +37,25 @@ def test_lists_and_watches_of_a_compacted_revision_are_refused() -> None:
             await storage.list(suite.PODS, ListQuery(revision=2))
         with pytest.raises(Compacted):
             storage.watch(suite.PODS, revision=2)
+
+    asyncio.run(scenario())
+
+
+def test_a_selection_of_many_shows_one_state_and_lets_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_SELECTED_AT_ONCE", 2)
+
+    async def scenario() -> None:
+        storage = MemoryStorage()
+        for name in "abcde":
+            await suite.create(storage, name)
+        revision = storage.revision
+        query = ListQuery(predicate=lambda stored: not stored.key.endswith("/b"))
+        selecting = asyncio.ensure_future(storage.list(suite.PODS, query))
+        await asyncio.sleep(0)
+        await suite.create(storage, "f")
+        assert not selecting.done()
+        result = await selecting
+        assert (suite.names(result), result.revision) == (["a", "c", "d", "e"], revision)
 
     asyncio.run(scenario())
 

@@ -22,7 +22,8 @@ async def deletecollection(request: Request, scope: RequestScope) -> Response:
     deletion = await read_delete_options(request, scope.kind.definitions)
     warn_of_orphans(request, scope, deletion)
     page = await find(request, scope, options, pages=True)
-    requests = [_deletion_request(request, scope, deletion, item.key.removeprefix(store.prefix)) for item in page.items]
+    paths = (item.key.removeprefix(store.prefix) for item in page.items)
+    requests = (_deletion_request(request, scope, deletion, path) for path in paths)
     await store.deleter.delete_collection(requests, deletion_of(deletion))
     return await answer(request, scope, accept, page, options)
 

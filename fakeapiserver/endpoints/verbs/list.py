@@ -1,6 +1,6 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import table
-from fakeapiserver.endpoints.negotiation.media_types import CBOR, PROTOBUF, Accept
+from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, Accept
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
@@ -27,6 +27,9 @@ _PACKAGES: Final[Mapping[str, str]] = {
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
 
+# Bytes from which on a list is made while it is sent, and those of a piece: others are answered in between.
+_LARGE: Final = 1 << 20
+_PIECE: Final = 1 << 18
 _EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
 
 
@@ -97,7 +100,29 @@ async def answer(
         return respond.answer(request, body, PROTOBUF)
     if accept.media_type == CBOR:
         return respond.answer(request, scope.cbor.list(_listing(scope, result, meta)), CBOR)
+    size = sum(len(item.value) for item in result.items)
+    is_plain = accept.media_type == JSON and not respond.pretty(request, accept)
+    if size >= _LARGE and is_plain and request.audit is None and request.injection is None:
+        return respond.in_pieces(request, _pieces(scope, result, meta), size, JSON)
     return respond.raw(request, _listing(scope, result, meta), accept)
+
+
+def _pieces(scope: RequestScope, result: ListResult, meta: Object) -> Iterator[bytes]:
+    """Yields the bytes of `_listing` piece by piece."""
+    # No text within the metadata has plain quotes.
+    before, items, after = _listing(scope, ListResult([], result.revision), meta).partition(b'"items":[')
+    yield before + items
+    piece: list[bytes] = []
+    size, separator = 0, b""
+    for item in result.items:
+        piece.append(item.value)
+        size += len(item.value)
+        if size >= _PIECE:
+            yield separator + scope.listed(piece)
+            piece, size, separator = [], 0, b","
+    if piece:
+        yield separator + scope.listed(piece)
+    yield after
 
 
 def _listing(scope: RequestScope, result: ListResult, meta: Object) -> bytes:

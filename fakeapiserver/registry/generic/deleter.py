@@ -7,8 +7,10 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Delete, Delet
 (GracefulDeleter, CollectionDeleter).
 """
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 # A write that loses this many races in a row ends with a conflict.
 WRITE_ATTEMPTS: Final = 100
 # So many objects of a collection are marked before the first of them is removed.
-_COLLECTION_BATCH: Final = 100
+_COLLECTION_BATCH: Final = 50
 
 
 class GracefulDeleter:
@@ -43,13 +45,15 @@ class GracefulDeleter:
         begun = await self._begin(request, options)
         return begun if isinstance(begun, Written) else (await self._finish([begun]))[0]
 
-    async def delete_collection(self, requests: Sequence[WriteRequest], options: Deletion) -> None:
-        """Deletes each object as `delete` does; an object that is already gone is no error. Raises StatusError 403, 409: the objects
-        before the refused one are deleted, those after it are not."""
-        for batch in (requests[i : i + _COLLECTION_BATCH] for i in range(0, len(requests), _COLLECTION_BATCH)):
+    async def delete_collection(self, requests: Iterable[WriteRequest], options: Deletion) -> None:
+        """Deletes each object as `delete` does; an object that is already gone is no error. Other requests are answered in between.
+        Raises StatusError 403, 409: the objects before the refused one are deleted, those after it are not."""
+        remaining = iter(requests)
+        while batch := [*islice(remaining, _COLLECTION_BATCH)]:
             marked = []
             try:
                 for request in batch:
+                    await asyncio.sleep(0)
                     with _ignoring_not_found():
                         begun = await self._begin(request, options)
                         if isinstance(begun, _Marked):

@@ -213,7 +213,7 @@ class EtcdStorage(MemoryStorage):
         minimum = query.minimum_revision
         if not query.revision and minimum is not None and await self._has(minimum):
             self._cache.check_readable(prefix, query.start)
-            return self._mvcc.range(prefix, query)
+            return await self._range(prefix, query)
         if not self._cache.trusts_progress and not 0 < query.revision <= self.revision:
             return await self._listed(prefix, query)
         try:
@@ -224,7 +224,7 @@ class EtcdStorage(MemoryStorage):
             return await self._listed(prefix, query)
         self._cache.check_readable(prefix, query.start)
         try:
-            return self._mvcc.range(prefix, query)
+            return await self._range(prefix, query)
         except Compacted:
             return await self._listed(prefix, query)
 

@@ -95,6 +95,15 @@ def cpu_seconds_of(processes: Sequence[subprocess.Popen[bytes]]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
+def processor_seconds(processes: Sequence[subprocess.Popen[bytes]]) -> float:
+    """The processor time of processes together, in user mode and in the kernel."""
+    ticks = 0
+    for process in processes:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
     """The last started first: an API server without its etcd would wait for it."""
     for process in reversed(processes):
@@ -116,7 +125,7 @@ class Ours:
     ready_within: float = _READY_SECONDS
     url: str = ""
     ready_seconds: float = 0.0
-    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self) -> None:
@@ -137,20 +146,20 @@ class Ours:
             *self.flags,
         ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
-        self._processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, env=_as_installed())]
-        wait_ready(self.url, self._processes[0], self.ready_within)
+        self.processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, env=_as_installed())]
+        wait_ready(self.url, self.processes[0], self.ready_within)
         self.ready_seconds = time.monotonic() - started
 
     def stop(self) -> None:
-        end(self._processes)
+        end(self.processes)
         if self._folder is not None:
             self._folder.cleanup()
 
     def rss_bytes(self) -> int:
-        return rss_of(self._processes)
+        return rss_of(self.processes)
 
     def cpu_seconds(self) -> float:
-        return cpu_seconds_of(self._processes)
+        return cpu_seconds_of(self.processes)
 
 
 @dataclass
@@ -167,7 +176,8 @@ class Reference:
     keys: Path | None = None
     url: str = ""
     ready_seconds: float = 0.0
-    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    ready_within: float = _READY_SECONDS
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self) -> None:
@@ -180,15 +190,15 @@ class Reference:
         self.url = f"https://127.0.0.1:{port}"
         started = time.monotonic()
         if not self.etcd:
-            self._processes.append(self._run(state, *etcd_command(self.assets / "etcd", etcd_port)))
+            self.processes.append(self._run(state, *etcd_command(self.assets / "etcd", etcd_port)))
         etcd = self.etcd or f"http://127.0.0.1:{etcd_port}"
         command = _apiserver_command(self.assets, port, etcd, self.keys or state)
         given = {flag.partition("=")[0] for flag in self.flags}  # a list that is given twice would have both's items
         if _ENABLES_ACCOUNTS in self.flags:
             given.add("--disable-admission-plugins")
         command = [flag for flag in command if flag.partition("=")[0] not in given]
-        self._processes.append(self._run(state, *command, *self.flags))
-        wait_ready(self.url, self._processes[-1])
+        self.processes.append(self._run(state, *command, *self.flags))
+        wait_ready(self.url, self.processes[-1], self.ready_within)
         self.ready_seconds = time.monotonic() - started
 
     def _run(self, state: Path, *command: str) -> subprocess.Popen[bytes]:
@@ -197,12 +207,12 @@ class Reference:
         )
 
     def stop(self) -> None:
-        end(self._processes)
+        end(self.processes)
         if self._folder is not None:
             self._folder.cleanup()
 
     def rss_bytes(self) -> int:
-        return rss_of(self._processes)
+        return rss_of(self.processes)
 
 
 def make_keys(folder: Path) -> None:
@@ -211,12 +221,12 @@ def make_keys(folder: Path) -> None:
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
 
 
-def etcd_command(program: Path, port: int) -> list[str]:
-    """An etcd whose data are in the working directory."""
+def etcd_command(program: Path, port: int, folder: str = "etcd") -> list[str]:
+    """An etcd whose data are in `folder`, and that doesn't wait for the disk."""
     client = f"http://127.0.0.1:{port}"
     return [
         str(program),
-        "--data-dir=etcd",
+        f"--data-dir={folder}",
         "--unsafe-no-fsync",
         "--listen-peer-urls=http://127.0.0.1:0",
         f"--listen-client-urls={client}",

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from fakeapiserver.storage.interface import (
     EVERYTHING,
@@ -296,7 +296,7 @@ class MVCC:
         """The object at a new revision."""
         self.revision += 1
         value = restamp(stored.value, stored.offset, self.revision)
-        return msgspec.structs.replace(stored, value=value, mod_revision=self.revision)
+        return structs.replace(stored, value=value, mod_revision=self.revision)
 
     def replace(self, objects: Iterable[StoredObject], revision: int) -> None:
         """Takes what another storage has at `revision`, in place of everything. The history is forgotten, so watches must start again."""

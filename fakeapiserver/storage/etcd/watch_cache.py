@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from fakeapiserver.storage.encryption.transformers import TransformError
 from fakeapiserver.storage.etcd.client import Client, prefix_end
-from fakeapiserver.storage.etcd.errors import EtcdError, RevisionCompacted
+from fakeapiserver.storage.etcd.errors import EtcdError, Refused, RevisionCompacted
 from fakeapiserver.storage.etcd.messages import (
     DELETE,
     KeyValue,
@@ -71,6 +71,8 @@ class WatchCache:
         # Whether etcd's notifications of progress come after all events before them. If not, the copy advances by events alone, and what
         # needs a newer one is read from etcd.
         self.trusts_progress = True
+        # Whether a key was found whose value isn't an object of an API server.
+        self._is_foreign = False
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._asked = 0.0  # when progress was requested last
         self._watch: WatchStream | None = None
@@ -93,8 +95,12 @@ class WatchCache:
     # ------------------------------------------------------------ the copy
 
     async def open(self) -> None:
-        """Lists everything, and keeps the copy up to date from then on. Raises EtcdError if etcd can't be read."""
+        """Lists everything, and keeps the copy up to date from then on. Raises EtcdError if etcd can't be read, or another program uses
+        the prefix."""
         await self._relist()
+        if self._is_foreign and not any(self.mvcc.snapshot().buckets.values()):
+            where = f"etcd at {self._client.url} has keys below {self._prefix}"
+            raise Refused(f"{where}, but no object of an API server: choose another --etcd-prefix")
         self._task = asyncio.ensure_future(self._follow())
 
     async def close(self) -> None:
@@ -184,6 +190,7 @@ class WatchCache:
             except TransformError as error:
                 raise self._error(key, str(error)) from None
             except ValueError as error:
+                self._is_foreign = True
                 log.error("the object at %s in etcd is left out: it %s", self.key_in_etcd(key).decode(), error)
                 return None
             if decoded is None:

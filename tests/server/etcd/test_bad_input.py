@@ -58,6 +58,22 @@ def test_an_etcd_that_wants_a_user(etcd: EtcdProcess) -> None:
     )
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_prefix_of_another_program(etcd: EtcdProcess, read_only: bool) -> None:
+    async def put(key: bytes) -> int:
+        client = Client.of([etcd.url])
+        try:
+            put = RequestOp(request_put=PutRequest(key, b"anything"))
+            return (await client.txn(TxnRequest(success=(put,)))).header.revision
+        finally:
+            await client.close()
+
+    before = asyncio.run(put(b"/registry/config/main"))
+    complaint = "etcd at URL has keys below /registry, but no object of an API server: choose another --etcd-prefix"
+    assert complaint_of(etcd.url, read_only=read_only) == complaint
+    assert asyncio.run(put(b"/registry/config/main")) == before + 1
+
+
 async def fill(url: str) -> None:
     """Writes to other keys until etcd's quota is used up."""
     client = Client.of([url])

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339, rfc3339_micro, seconds_of
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.deletion import Deletion
@@ -87,11 +88,13 @@ class IdentityLease:
             await self.renew()
 
     async def run(self) -> None:
-        """Renews and collects until cancelled."""
+        """Renews and collects until cancelled; not while the clock stands still, when real time must change nothing."""
         clock = self._scopes.clock
         collect_at = clock.monotonic() + _COLLECT_INTERVAL
         while True:
             await asyncio.sleep(_RENEW_INTERVAL)
+            if isinstance(clock, AdjustableClock) and clock.stopped:
+                continue
             await self.renew()
             if clock.monotonic() >= collect_at:
                 collect_at = clock.monotonic() + _COLLECT_INTERVAL

@@ -8,6 +8,7 @@ import pytest
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.upkeep.bootstrap import store_object
@@ -120,3 +121,24 @@ def test_leases_of_servers_that_are_gone_are_removed(age: int | None, labels: di
         assert len(server.leases()) == 1 + kept
 
     with_server(act)
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_stopped_clock_stops_renewals(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real time must change nothing while the clock stands still, so that two runs with one seed are equal."""
+    monkeypatch.setattr("fakeapiserver.server.upkeep.identity._RENEW_INTERVAL", 0.0)
+
+    async def main() -> None:
+        api = APIServer(Config(secure_port=6443), clock=AdjustableClock(1_800_000_000.0 if stopped else None))
+        await api.start()
+        identity = IdentityLease(api.scopes, lambda: "10.1.2.3:6443")
+        before = api.storage.revision
+        running = asyncio.ensure_future(identity.run())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert (api.storage.revision == before) is stopped
+        await api.stop()
+
+    asyncio.run(main())

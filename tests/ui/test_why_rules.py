@@ -10,12 +10,13 @@ from fakeapiserver import Cluster
 from tests.ui.clients import NamedClient, deployment
 
 CAUSES: Final = """async (ref) => {
-  const [{ why }, { Recording }, { openSource }, { everyCause }] =
-    await Promise.all(["why", "recording", "source", "cause"].map((name) => import(`/ui/${name}.js`)));
+  const [{ why }, { Recording }, { openSource }] =
+    await Promise.all(["why", "recording", "source"].map((name) => import(`/ui/${name}.js`)));
   const recording = new Recording();
   const lines = (await (await fetch("/fakeapiserver/timeline")).text()).split("\\n").filter(Boolean);
   recording.add(lines.map((line) => JSON.parse(line)));
-  return [...everyCause(await why(recording, await openSource(), ref))].map((cause) => cause.text);
+  const texts = (causes) => causes.flatMap((cause) => [cause.text, ...texts(cause.because)]);
+  return texts(await why(recording, await openSource(), ref));
 }"""
 CORE: Final = "/api/v1/namespaces/default"
 GROUPS: Final = {

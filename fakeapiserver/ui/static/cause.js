@@ -33,7 +33,7 @@ export function sentence(strings, ...values) {
   return parts;
 }
 
-export function textOf(parts) {
+function textOf(parts) {
   return parts.map((part) => (typeof part === "string" ? part : part.label)).join("");
 }
 
@@ -56,12 +56,4 @@ export function listed(items, most = 3) {
 // A number with its noun: 1 pod, 3 pods.
 export function numberOf(count, one, many = `${one}s`) {
   return `${count} ${count === 1 ? one : many}`;
-}
-
-// All causes of a chain, the outer ones first.
-export function* everyCause(causes) {
-  for (const one of causes) {
-    yield one;
-    yield* everyCause(one.because);
-  }
 }

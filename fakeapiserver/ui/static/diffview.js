@@ -57,7 +57,7 @@ export function admissionView(steps) {
 }
 
 // A JSON pointer as a path: /spec/containers/0/image -> spec.containers[0].image
-export function pointerPath(pointer) {
+function pointerPath(pointer) {
   return pointer.split("/").slice(1).map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
     .map((step, index) => (/^\d+$/.test(step) ? `[${step}]` : /^[\w-]+$/.test(step) ? `${index ? "." : ""}${step}` : `["${step}"]`)).join("");
 }

@@ -3,7 +3,6 @@
 import { matchesMap, matchesSelector, selectorText } from "./selectors.js";
 
 export const RBAC = "rbac.authorization.k8s.io";
-const DEFINITION = "customresourcedefinitions.apiextensions.k8s.io";
 // Kinds that aren't drawn: they say little, or there is one for every other object.
 const HIDDEN = new Set(["events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpoints", "controllerrevisions.apps", "namespaces"]);
 
@@ -138,8 +137,4 @@ export function whoCan({ verb, resource, group, ns }, { roles, clusterRoles, bin
     if (rule) for (const subject of binding.subjects ?? []) found.push({ subject, binding, role, rule });
   }
   return found;
-}
-
-export function isCustomKind(world, r) {
-  return world.has(DEFINITION, "", r);
 }

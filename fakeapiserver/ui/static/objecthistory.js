@@ -93,7 +93,7 @@ function fillRevision(app, body, state, before, after, request) {
 }
 
 // The authorizer's reason with links to the binding and the role that it names.
-export function ruleView(app, request) {
+function ruleView(app, request) {
   const match = /^RBAC: allowed by (ClusterRoleBinding|RoleBinding) "([^"]+)" of (ClusterRole|Role) "([^"]+)" to (.+)$/.exec(request.why);
   if (!match) return request.why;
   const [, bindingKind, binding, roleKind, role, subject] = match;

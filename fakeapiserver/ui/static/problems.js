@@ -138,7 +138,7 @@ const TITLES = {
   "ingresses.networking.k8s.io": (world, ingress, link) => sentence`${link} leads nowhere.`,
 };
 
-export function titleOf(world, r, object) {
+function titleOf(world, r, object) {
   const link = nameLink(world, r, object.metadata.namespace, object.metadata.name);
   return TITLES[r]?.(world, object, link) ?? sentence`${link} is not ready.`;
 }

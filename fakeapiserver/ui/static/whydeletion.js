@@ -4,7 +4,6 @@ import { cause, code, listed, momentLink, numberOf, objectLink, requestLink, sen
 import { ago } from "./dom.js";
 import { conditionOf } from "./world.js";
 
-const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 
 export async function whyNotDeleted(world, r, object) {
   const { metadata } = object;

@@ -49,7 +49,7 @@ async function whyUnscheduled(world, pod) {
 }
 
 // "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable. preemption: …" -> [{count, text}]
-export function schedulingReasons(message) {
+function schedulingReasons(message) {
   const match = /^0\/\d+ nodes are available: (.*?)(?:\. (?:no new claims|preemption:|not found)|\.?$)/s.exec(message);
   if (!match) return [];
   return match[1].split(/, (?=\d+ )/).map((part) => {

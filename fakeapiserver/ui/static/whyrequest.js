@@ -76,7 +76,7 @@ function conflict(world, request) {
 }
 
 // "Pod "x" is invalid: [spec.a: Required value, spec.b: Invalid value: 1: must be …]"
-export function invalidFields(message) {
+function invalidFields(message) {
   const match = /^(?:[^:]* is invalid: )\[?(.*?)\]?$/s.exec(message);
   return match ? match[1].split(/, (?=[\w.[\]"/-]+: (?:Required|Invalid|Forbidden|Unsupported|Duplicate|Not found|Internal|Too))/) : [];
 }

@@ -8,7 +8,7 @@ import { conditionOf } from "./world.js";
 const REPLICA_SETS = "replicasets.apps";
 
 // Controller of kube-controller-manager that looks after a kind.
-export const CONTROLLERS = {
+const CONTROLLERS = {
   "deployments.apps": "deployment-controller",
   "replicasets.apps": "replicaset-controller",
   "replicationcontrollers": "replicationcontroller-controller",
@@ -41,7 +41,7 @@ function updatedOf({ spec, status = {} }) {
   return status.updatedReplicas ?? 0;
 }
 
-export function isBehind(object) {
+function isBehind(object) {
   const { generation } = object.metadata;
   const observed = object.status?.observedGeneration;
   return generation !== undefined && observed !== undefined && observed < generation;

@@ -52,7 +52,7 @@ function fightOf(path, moves) {
   return fighters.length > 1 ? { path, sides: fighters, reversals, first: moves[0].state, last: moves.at(-1).state } : null;
 }
 
-export function shortValue(value) {
+function shortValue(value) {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }

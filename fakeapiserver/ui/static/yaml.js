@@ -8,7 +8,7 @@ const OWNER_COLOURS = 8;
 // Lines beyond are shown when asked for.
 const MOST_LINES = 4000;
 
-export function ownerLetter(id) {
+function ownerLetter(id) {
   return id < 26 ? String.fromCharCode(97 + id) : String(id + 1);
 }
 

@@ -190,6 +190,8 @@ class Controller:
                 finally:
                     active.dec()
                     queue.done(request)
+                    if self._observer is not None:
+                        self._observer.loaded(self.name, queue)
                 # a turn of the event loop for each: a full queue keeps neither timers, probes nor a lost leadership waiting
                 await asyncio.sleep(0)
 
@@ -205,7 +207,6 @@ class Controller:
             reconcile.reset(token)
             again = self.queue.due_in(request)
             observer.ended(number, self.name, str(request), self.queue.causes(request), error, again)
-            observer.loaded(self.name, self.queue)
 
     async def _reconcile(self, request: Request, priority: int) -> str:
         """Returns the text of the reconciler's error; empty if it succeeded."""

@@ -42,7 +42,7 @@ export function mountNodeLevers(app, board) {
     const state = h("span", { class: "badge" });
     const [stop, start] = [false, true].map((runs) => board.button(runs ? "Start" : "Stop", () => run(name, runs)));
     const resource = h("select", { "aria-label": `Resource that ${name} is short of` }, RESOURCES.map((each) => h("option", {}, each)));
-    const element = h("li", {}, h("span", {}, name, " ", state), h("div", { class: "segments" }, stop, start), resource,
+    const element = h("li", {}, h("span", { class: "node-name" }, name, " ", state), h("div", { class: "segments" }, stop, start), resource,
       board.button("Press", () => press(name, resource.value)), board.button("Relieve", () => relieve(name)));
     const show = ({ runs }) => {
       state.className = runs ? "badge ok" : "badge danger";

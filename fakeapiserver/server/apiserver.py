@@ -300,7 +300,7 @@ class APIServer:
             *(self._etcd.background(self.config) if self._etcd is not None else ()),
         ]
         if self.recorder is not None:
-            self.recorder.begin()
+            self.recorder.begin(with_history=not self._is_fresh)
         self._tasks = [asyncio.create_task(run()) for run in background]
         # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.
         self._health_checks.answer("/readyz", {})

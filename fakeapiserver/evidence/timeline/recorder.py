@@ -74,9 +74,9 @@ class Recorder:
             source.recording = self.recording
         self.requests.before = self.states.check_kinds
 
-    def begin(self) -> None:
-        """Records the present state of everything, and every change from now on."""
-        self.states.begin()
+    def begin(self, *, with_history: bool = False) -> None:
+        """Records the present state of everything, and every change from now on. `with_history`: also earlier changes that are known."""
+        self.states.begin(with_history=with_history)
 
     def restart(self) -> None:
         """Forgets everything, and records from now on."""

@@ -24,10 +24,15 @@ class _Owner(Struct):
     uid: str = ""
 
 
+class _Manager(Struct):
+    time: str | None = None
+
+
 class _Meta(Struct):
     creationTimestamp: str = ""  # noqa: N815
     deletionTimestamp: str = ""  # noqa: N815
     ownerReferences: list[_Owner] = field(default_factory=list)  # noqa: N815
+    managedFields: list[_Manager] = field(default_factory=list)  # noqa: N815
 
 
 class _Object(Struct):
@@ -51,28 +56,41 @@ class States:
         self._uses: dict[int, int] = {}
         # What the records so far add up to, by key.
         self._present: dict[str, StoredObject] = {}
+        # Whether the changes were made before the recording began.
+        self._is_past = False
         self._generation = -1
         self._kinds: Sequence[Kind] = ()
         # By the beginning of keys: the resource as records name it.
         self._resources: dict[str, tuple[str, str]] = {}
         self.recording: Recording
 
-    def begin(self) -> None:
-        """Records what is stored now, and every change from now on."""
-        self.recording.oldest = self._storage.revision
+    def begin(self, *, with_history: bool = False) -> None:
+        """Records what is stored now, and every change from now on. `with_history`: also the changes that the storage still knows, at the
+        times that the objects have."""
+        storage = self._storage
+        changes = [*storage.changes_after(storage.compacted)] if with_history else []
+        base = storage.fork().base() if changes else self._stored().values()
+        self.recording.oldest = storage.compacted if changes else storage.revision
         self._present.clear()
         self._generation, self._kinds = -1, ()
         self.check_kinds()
-        for stored in sorted(self._stored().values(), key=lambda stored: stored.mod_revision):
+        for stored in sorted(base, key=lambda stored: stored.mod_revision):
             self._add(stored, "base", stored.mod_revision)
-        self._storage.observe(self)
+        self._is_past = True
+        for change in changes:
+            self._change(change, 0)
+        self._is_past = False
+        storage.observe(self)
 
     def published(self, change: Change) -> None:
         """See ChangeObserver."""
+        self._change(change, current.writer(change))
+
+    def _change(self, change: Change, by: int) -> None:
         stored = change.current if change.current is not None else change.tombstone
         assert stored is not None
         op: Op = "delete" if change.current is None else "update" if change.previous is not None else "create"
-        self._add(stored, op, change.revision, current.writer(change))
+        self._add(stored, op, change.revision, by)
 
     def interrupted(self) -> None:
         """See ChangeObserver. Records changes that were no writes, after the present revision (`State.rev`)."""
@@ -144,8 +162,8 @@ class States:
             self._present[stored.key] = stored
         record = State(
             rev=revision,
-            at=0.0 if op == "base" else recording.at(),
-            time=recording.clock.now(),
+            at=0.0 if op == "base" or self._is_past else recording.at(),
+            time=_written(meta) or recording.clock.now() if self._is_past else recording.clock.now(),
             r=named(group, resource),
             ns=namespace,
             name=name,
@@ -170,6 +188,12 @@ def _meta(stored: StoredObject) -> _Meta:
     with suppress(msgspec.MsgspecError):
         return _decode(stored.value).metadata
     return _NO_META
+
+
+def _written(meta: _Meta) -> float:
+    """The time of the last write as the object has it; 0 if it has none."""
+    times = (meta.creationTimestamp, meta.deletionTimestamp, *(manager.time or "" for manager in meta.managedFields))
+    return max(map(_seconds, times))
 
 
 def _seconds(text: str) -> float:

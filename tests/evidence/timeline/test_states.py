@@ -186,6 +186,23 @@ def test_kinds_are_recorded_when_they_change(cluster: Cluster) -> None:
     assert [column["name"] for column in answer["columns"]["widgets.example.com"]] == ["Name", "Age"]
 
 
+def test_a_loaded_state_has_its_history(tmp_path: Path) -> None:
+    with Cluster(controllers=(), stopped_at=1_800_000_000) as cluster:
+        client, dice, moments = Client(cluster), Random(5), Moments()
+        for value in range(20):
+            cluster.clock.advance("1m")
+            write(cluster, client, dice, value)
+            moments[revision(cluster)] = listed(cluster)
+        cluster.save(tmp_path / "state.json")
+    with Cluster.load(tmp_path / "state.json", ui=True, controllers=()) as cluster:
+        everything = records(cluster)
+        assert moments == {moment: at(everything, "configmaps", moment) for moment in moments}
+        times = [state["time"] for state in of_type(everything, "state", r="configmaps", ns="default")]
+        assert times[0] >= 1_800_000_060
+        shown = states(cluster, {state["rev"] for state in of_type(everything, "state", r="configmaps")})["states"]
+        assert len(shown) == len(of_type(everything, "state", r="configmaps"))
+
+
 def test_a_list_at_a_revision_agrees() -> None:
     """The helper `at` agrees with the storage's own view of the past."""
     with recorded(controllers=("none",)) as cluster:

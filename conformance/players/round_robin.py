@@ -94,7 +94,7 @@ class RoundRobin:
 
 
 class _Framing:
-    """How long the body of a message is: `length` bytes, chunks, or (of an answer) until the connection ends."""
+    """The end of a message's body: after `length` bytes, after the last chunk, or (of an answer) with the connection."""
 
     def __init__(self, head: bytes, *, is_bodiless: bool = False) -> None:
         fields = dict(line.lower().partition(b":")[::2] for line in head.split(b"\r\n")[1:])

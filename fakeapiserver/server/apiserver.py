@@ -244,6 +244,11 @@ class APIServer:
         return self.clock if isinstance(self.clock, AdjustableClock) else SystemClock()
 
     @property
+    def shares_storage(self) -> bool:
+        """Reports whether other servers may serve the same objects."""
+        return self._etcd is not None
+
+    @property
     def flags(self) -> dict[str, object]:
         """The flags that the server was started with, by kube-apiserver's names."""
         return flags(self.config)

@@ -5,6 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/{handler,handler3}/handler.go, k8s.io/kube-agg
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ INDEX_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 YEAR: Final = 365 * 24 * 3600.0
 _VARY: Final = (b"vary", b"Accept")
+_HASH: Final = re.compile("[0-9A-F]{128}")
 
 
 def _media_type(clauses: Sequence[accept.Clause], version: str) -> str:
@@ -50,9 +52,13 @@ class _Dated(NamedTuple):
 
 
 class OpenAPIHandler:
-    """`now` gives seconds since the epoch; `cbor` is OpenAPI's."""
+    """`now` gives seconds since the epoch; `cbor` is OpenAPI's. `is_shared`: clients may have read the index of another server, which
+    describes the same in other words: such an address isn't redirected, since both servers would do so in turn."""
 
-    def __init__(self, table: ResourceTable, now: Callable[[], float], *, cbor: bool = False) -> None:
+    def __init__(
+        self, table: ResourceTable, now: Callable[[], float], *, cbor: bool = False, is_shared: bool = False
+    ) -> None:
+        self._is_shared = is_shared
         self._openapi = OpenAPI(table, cbor=cbor)
         self._whole = v2.Version2(table, self._openapi)
         self._now = now
@@ -97,11 +103,11 @@ class OpenAPIHandler:
             return Response(406, b"", "", [_VARY])
         body, digest = document
         asked = request.param("hash")
-        if asked and asked != digest:
+        if asked and asked != digest and not (self._is_shared and _HASH.fullmatch(asked)):
             place = f"/openapi/v3/{key}?hash={digest}".encode()
             return Response(301, b"", media_type, [(b"etag", f'"{digest}"'.encode()), (b"location", place), _VARY])
         headers = [_VARY]
-        if asked:
+        if asked == digest:
             # A document asked for by its hash never changes.
             expires = http_date(self._now() + YEAR).replace("GMT", "UTC").encode()
             headers.append((b"expires", expires))
@@ -109,7 +115,7 @@ class OpenAPIHandler:
         if media_type != JSON:
             body = await self._as_protobuf("v3", key, dated)
         response = serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
-        if asked:
+        if asked == digest:
             response.cache_control = b"public, immutable"
         return response
 

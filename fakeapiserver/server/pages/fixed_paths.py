@@ -58,6 +58,10 @@ class ServingState(Protocol):
         """The health checks that fail now."""
 
     @property
+    def shares_storage(self) -> bool:
+        """Reports whether other servers may serve the same objects."""
+
+    @property
     def flags(self) -> Mapping[str, object]:
         """The flags it was started with, by name."""
 
@@ -269,7 +273,9 @@ class FixedPaths:
 
     @cached_property
     def _openapi_handler(self) -> "OpenAPIHandler":
-        return handler.OpenAPIHandler(self._table, self._server.now, cbor=CBOR in self._server.media_types)
+        server = self._server
+        is_shared, cbor = server.shares_storage, CBOR in server.media_types
+        return handler.OpenAPIHandler(self._table, server.now, cbor=cbor, is_shared=is_shared)
 
 
 def _nobody() -> Response:

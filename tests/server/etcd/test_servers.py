@@ -109,6 +109,23 @@ def test_custom_resources_of_others_are_pruned_and_get_defaults(etcd: EtcdProces
     asyncio.run(scenario())
 
 
+def test_documents_that_another_server_has_addressed_are_not_redirected(shared_etcd: EtcdProcess, prefix: str) -> None:
+    """A real server and ours have other hashes: behind a load balancer each would send a client to the other's address."""
+
+    async def scenario() -> None:
+        async with server(shared_etcd.url, prefix=prefix) as client:
+            path = "/openapi/v3/apis/apps/v1"
+            redirected = await client.get(path, params={"hash": "ABC"})
+            assert redirected.status_code == 301
+            own = await client.get(redirected.headers["location"])
+            assert own.headers["cache-control"] == "public, immutable"
+            others = await client.get(path, params={"hash": "0123456789ABCDEF" * 8})
+            assert (others.status_code, others.content) == (200, own.content)
+            assert "immutable" not in others.headers["cache-control"]
+
+    asyncio.run(scenario())
+
+
 async def selected(client: httpx.AsyncClient, color: str) -> list[str]:
     """The names of the widgets of a color, of which there must be one."""
     listed = await ask(client, "GET", f"{WIDGETS}?fieldSelector=spec.color%3D{color}")

@@ -50,6 +50,7 @@ class Pods:
         self._recorders: dict[str, CoreEventRecorder] = {}
         self._memories: dict[str, PodState] = {}
         self._rooms: defaultdict[str, admission.Room] = defaultdict(admission.Room)
+        self._room_of: dict[str, admission.Room] = {}  # by the uids of the pods that hold resources
         self._waiting: set[Request] = set()  # for room
         self.nodes = context.informer(NODES)
         self.pods = context.informer(PODS)
@@ -171,6 +172,7 @@ class Pods:
             if refused is not None:
                 return refused
         room.take(pod)
+        self._room_of[uid] = room
         return None
 
     async def _reject(self, name: str, pod: Object, refused: admission.Refusal) -> None:
@@ -218,7 +220,7 @@ class Pods:
             self._waiting.discard(request)
 
     def _leave(self, uid: str) -> None:
-        room = next((room for room in self._rooms.values() if uid in room), None)
+        room = self._room_of.pop(uid, None)
         if room is not None:
             room.give_back(uid)
             for request in self._waiting:

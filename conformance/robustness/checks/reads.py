@@ -1,5 +1,6 @@
 """The checks of lists and of reads of one object."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from conformance.robustness.checks.timeline import Timeline
@@ -8,19 +9,21 @@ from conformance.robustness.history import Read, Stored
 
 def lists_show_the_state_of_their_revision(timeline: Timeline) -> Iterator[str]:
     """Whatever state was asked for: a list shows everything of one state."""
-    state: dict[str, Stored] = {}
+    states: dict[str, dict[str, Stored]] = defaultdict(dict)  # by resource
     changes = iter(timeline.history.log)
     logged = next(changes, None)
     for read in sorted(timeline.history.reads, key=lambda read: read.revision):
         if read.is_get or read.revision < timeline.history.since:
             continue
         while logged is not None and logged.revision <= read.revision:
+            state = states[logged.name.partition("/")[0]]
             if logged.deleted:
                 state.pop(logged.name, None)
             elif logged.name:
                 state[logged.name] = Stored(logged.revision, logged.content)
             logged = next(changes, None)
-        selected = {name: stored for name, stored in state.items() if read.scope.selects(name, stored.content)}
+        current = states[read.scope.resource].items()
+        selected = {name: stored for name, stored in current if read.scope.selects(name, stored.content)}
         if read.objects != selected:
             yield f"{_text(read)} differs from the log: {_difference(read.objects, selected)}"
 

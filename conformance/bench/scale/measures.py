@@ -18,8 +18,8 @@ Note = Callable[[str, float], None]
 Load = Callable[..., dict[str, float]]
 _WATCHERS: Final = 1000
 _EVENTS: Final = 100
-# Deleting one object after the other takes a real server, and any on etcd, some milliseconds each.
-_MAX_DELETED_ON_ETCD: Final = 10_000
+# Deleting one object after the other takes some milliseconds each, except in memory.
+_MAX_DELETED: Final = 10_000
 
 
 def loading(program: Path, *running: Running) -> Load:
@@ -70,7 +70,7 @@ def size(running: Running, program: Path, note: Note, objects: int, idle: Mappin
     note("large_get_p50", get["p50_ms"])
     note("large_get_p99", get["p99_ms"])
     note("large_create_p50", load("create", 300, prefix="late")["p50_ms"])
-    if running.name in (stores.MEMORY, stores.FILE) or objects <= 2 * _MAX_DELETED_ON_ETCD:
+    if running.name == stores.MEMORY or objects <= 2 * _MAX_DELETED:
         with _probing(program, running, note, "deletecollection_wait"):
             note("deletecollection", load("deletecollection", 1, resource="pods")["seconds"])
 

@@ -99,5 +99,6 @@ def _read(options: ClusterOptions) -> tuple[Config, Sources]:
     given = frozenset(name.replace("_", "-") for name in fields)
     etcd = EtcdOptions(**{field: fields.pop(name) for name, field in _ETCD.items() if name in fields})
     config = Config(**{"records_access": True, "kept_requests": KEPT, "given": given, "etcd": etcd, **fields})
-    arguments.check_state(config, options)
+    if options:
+        arguments.check_state(config, options)
     return config, objects

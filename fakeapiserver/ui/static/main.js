@@ -107,11 +107,13 @@ async function boot() {
 }
 
 function showFailure(notice, source) {
+  const text = h("pre", { tabindex: "0", "aria-label": "Failure" }, source.failure);
   notice.hidden = false;
   clear(notice,
     h("strong", {}, "Failed"),
-    h("pre", {}, source.failure),
+    text,
     h("button", { class: "button small", on: { click: () => { notice.hidden = true; } } }, "Hide"));
+  text.scrollTop = text.scrollHeight; // the reason is at the end
 }
 
 // Shows a sentence for some seconds, also to screen readers.

@@ -96,7 +96,8 @@ class EtcdBackend:
         watches a file."""
         given = "etcd-compaction-interval" in config.given
         interval = config.etcd_compaction_interval if given else COMPACTION_INTERVAL
-        compactor = Compactor(self._client)
+        assert self._storage is not None
+        compactor = Compactor(self._client, self._storage.forget)
         compacts = interval and not config.read_only
         work = [self._look_after, *([lambda: compactor.run(interval)] if compacts else [])]
         file = self._options.encryption_config

@@ -8,6 +8,7 @@ Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from fakeapiserver.storage.etcd.client import Client
@@ -19,13 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class Compactor:
-    """The compaction of one API server. `compacted` is the newest revision that it knows to be compacted, 0 for none."""
+    """The compaction of one API server. `forget` is called with each revision up to which etcd has forgotten its history."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, forget: Callable[[int], None]) -> None:
         self._client = client
+        self._forget = forget
         self._version = 0
         self._revision = 0
-        self.compacted = 0
 
     async def run(self, interval: float) -> None:
         """Compacts each `interval` seconds, until it is cancelled."""
@@ -51,7 +52,7 @@ class Compactor:
             stored = others.kvs[0] if others is not None and others.kvs else None
             self._version = stored.version if stored is not None else 0
             if stored is not None and stored.value.isdigit():
-                self.compacted = int(stored.value)
+                self._forget(int(stored.value))
             return False
         self._version += 1
         if before:  # the first turn only marks where the next one compacts
@@ -59,5 +60,5 @@ class Compactor:
                 await self._client.compact(before)
             except RevisionCompacted:  # by another program
                 log.info("etcd was compacted beyond revision %d already", before)
-            self.compacted = before
+            self._forget(before)
         return True

@@ -276,6 +276,10 @@ class EtcdStorage(MemoryStorage):
             raise ResourceVersionTooLarge(newest)
         with suppress(RevisionCompacted):
             await self._client.compact(revision)
+        self.forget(revision)
+
+    def forget(self, revision: int) -> None:
+        """Forgets the history of the copy up to `revision`, so that continue tokens and watches expire here as they do in etcd."""
         self._mvcc.compact(min(revision, self.revision))
 
     async def restore(self, snapshot: Snapshot, least: int = 0) -> None:

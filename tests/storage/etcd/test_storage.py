@@ -339,19 +339,23 @@ def test_too_large_objects_are_refused_with_the_real_servers_words(shared_etcd: 
     run(shared_etcd.url, prefix, scenario)
 
 
-def test_one_of_the_servers_compacts(etcd: EtcdProcess) -> None:
+def test_one_of_the_servers_compacts_and_all_of_them_forget(etcd: EtcdProcess) -> None:
     async def scenario(servers: Servers) -> None:
-        storage = await servers.new()
+        storages = await servers.new(), await servers.new()
         client = Client.of([servers.url])
-        first, second = Compactor(client), Compactor(client)
+        first, second = (Compactor(client, storage.forget) for storage in storages)
+        revision = (await suite.create(storages[0], "a")).mod_revision
         assert [await each.step() for each in (first, second)] == [True, False]
-        revision = storage.revision
-        await suite.create(storage, "a")
-        await suite.create(storage, "b")
-        turns = [await each.step() for each in (second, first, first)]
-        assert (turns, first.compacted > second.compacted >= revision) == ([True, False, True], True)
+        for name in "bc":
+            await suite.create(storages[0], name)
+        for storage in storages:
+            assert suite.names(await storage.list(suite.PODS, ListQuery(revision=revision))) == ["a"]
+        assert [await each.step() for each in (second, first, first, second)] == [True, False, True, False]
         with pytest.raises(RevisionCompacted):
             await client.range(RangeRequest(b"/registry/", revision=revision))
+        for storage in storages:
+            with pytest.raises(Compacted):
+                await storage.list(suite.PODS, ListQuery(revision=revision))
         await client.close()
 
     run(etcd.url, "/registry", scenario)

@@ -60,7 +60,7 @@ class Parsed(Struct):
 _ZONE: Final = re.compile(r"(Z|[+-]\d\d:\d\d)$")
 # --service-cluster-ip-range has so many at least.
 _FEWEST_ADDRESSES: Final = 8
-MOST_NODES: Final = 1024  # nodes/ isn't imported for it
+MOST_NODES: Final = 10_000  # nodes/ isn't imported for it
 
 
 def _ip_range(text: str) -> str:

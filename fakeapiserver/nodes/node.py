@@ -22,10 +22,13 @@ CAPACITY: Final[Mapping[str, str]] = {
     "hugepages-1Gi": "0",
     "hugepages-2Mi": "0",
 }
-# Shared address space (RFC 6598): used by no network, with room for 4,094 pods on each of 1,024 nodes.
-_PODS: Final = ipaddress.IPv4Network("100.64.0.0/10")
+# Used by no network, with room for 4,094 pods on each node: shared address space (RFC 6598) for the first 1,024 nodes, reserved
+# addresses (RFC 1112) for the others.
 _PODS_PER_NODE: Final = 1 << 12
-MAX_NODES: Final = _PODS.num_addresses // _PODS_PER_NODE
+_FIRST_PODS: Final = ipaddress.IPv4Network("100.64.0.0/10")
+_FIRST_NODES: Final = _FIRST_PODS.num_addresses // _PODS_PER_NODE
+_OTHER_PODS: Final = ipaddress.IPv4Network("240.0.0.0/4")
+MAX_NODES: Final = 10_000
 _HEALTHY: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -54,7 +57,8 @@ def address_of(number: int) -> str:
 
 def pod_range(number: int) -> ipaddress.IPv4Network:
     """Returns the range of the node's pod addresses."""
-    return ipaddress.IPv4Network((int(_PODS.network_address) + (number - 1) * _PODS_PER_NODE, 20))
+    place, pods = (number - 1, _FIRST_PODS) if number <= _FIRST_NODES else (number - 1 - _FIRST_NODES, _OTHER_PODS)
+    return ipaddress.IPv4Network((int(pods.network_address) + place * _PODS_PER_NODE, 20))
 
 
 def addresses_of(number: int, *, dual_stack: bool) -> list[str]:

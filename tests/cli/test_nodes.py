@@ -44,7 +44,7 @@ def test_flags() -> None:
     ("argument", "message"),
     [
         ("--node=3", "unknown flag: --node"),
-        ("--nodes=some", '--nodes: "some" is not a number from 0 to 1024'),
+        ("--nodes=some", '--nodes: "some" is not a number from 0 to 10000'),
     ],
 )
 def test_a_wrong_command_line_is_refused(argument: str, message: str) -> None:

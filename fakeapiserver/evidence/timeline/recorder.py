@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from fakeapiserver.clock import Clock
+from fakeapiserver.clock import AdjustableClock, Clock
 from fakeapiserver.endpoints.discovery import version_info
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.evidence.request_log import RequestLogging
@@ -112,6 +112,7 @@ class Recorder:
             revision=recording.oldest,
             nodes=self._server.nodes,
             controllers=controllers.modes if controllers is not None else {},
+            stopped=isinstance(recording.clock, AdjustableClock) and recording.clock.stopped,
         )
 
     def _forgotten(self, record: records.State | records.Request) -> None:

@@ -20,7 +20,7 @@ class Record(Struct, kw_only=True, tag_field="t"):
 
 class Start(Record, tag="start"):
     """The first record of each stream. `revision` is the oldest one that can be shown, `began` and `time` are the times at `at` 0, of the
-    machine and of the cluster."""
+    machine and of the cluster. `stopped`: the cluster's clock stands still when the stream begins."""
 
     version: str
     began: float
@@ -28,6 +28,7 @@ class Start(Record, tag="start"):
     revision: int
     nodes: int
     controllers: Mapping[str, str]
+    stopped: bool = False
     levers: bool = True
 
 

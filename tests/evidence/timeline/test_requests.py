@@ -164,6 +164,12 @@ def test_faults_and_the_clock(cluster: Cluster) -> None:
     assert changes == [("advance", 300), ("start", 0), ("stop", 0), ("jump", -60)]
 
 
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_stream_begins_with_the_state_of_the_clock(stopped: bool) -> None:
+    with Cluster(controllers=(), ui=True, **({"stopped_at": 1_800_000_000} if stopped else {})) as cluster:
+        assert records(cluster)[0]["stopped"] is stopped
+
+
 def test_nothing_secret_is_in_it(cluster: Cluster) -> None:
     client, encoded = Client(cluster), base64.b64encode(MARKER.encode()).decode()
     applied = {LAST_APPLIED: json.dumps({"data": {"password": encoded}})}

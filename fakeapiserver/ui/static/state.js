@@ -24,17 +24,22 @@ export function objectText(object) {
 const WRITERS = { object: objectText, range: (range) => range.join("-") };
 
 const READERS = {
-  moment: wholeNumber,
+  moment: revisionNumber,
   request: wholeNumber,
   object(value) {
     const [r, ns, ...name] = value.split("/");
     return r && name.length ? { r, ns, name: name.join("/") } : null;
   },
   range(value) {
-    const numbers = value.split("-").map(wholeNumber);
+    const numbers = value.split("-").map(revisionNumber);
     return numbers.length === 2 && !numbers.includes(null) ? numbers : null;
   },
 };
+
+// States after a restore share a revision: their numbers have a fraction.
+function revisionNumber(value) {
+  return /^\d{1,15}(\.\d{1,6})?$/.test(value) ? Number(value) : null;
+}
 
 function wholeNumber(value) {
   return /^\d{1,15}$/.test(value) ? Number(value) : null;

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fakeapiserver.cluster.faces import Blocking, Call, blocking
 
 if TYPE_CHECKING:
-    from fakeapiserver.controller_manager.manager import ControllerManager, Mode
+    from fakeapiserver.controller_manager.manager import ControllerManager, Mode, QueueContents
 
 
 class AsyncControllers(Mapping[str, "Mode"]):
@@ -38,6 +38,10 @@ class AsyncControllers(Mapping[str, "Mode"]):
         controller in another mode, NotSettled after `timeout` seconds."""
         return await self._manager.step(name, timeout)
 
+    async def queue(self, name: str) -> "QueueContents":
+        """The items of a controller's queue: `ready`, `delayed` (with seconds) and `processing`. ValueError for an unknown controller."""
+        return self._manager.queue(name)
+
     @property
     def failures(self) -> Mapping[str, str]:
         """Controllers that should run, but have failed -> why."""
@@ -66,6 +70,7 @@ class Controllers(Blocking[AsyncControllers], Mapping[str, "Mode"]):
     set = blocking(AsyncControllers.set)
     settle = blocking(AsyncControllers.settle)
     step = blocking(AsyncControllers.step)
+    queue = blocking(AsyncControllers.queue)
 
     @property
     def failures(self) -> Mapping[str, str]:

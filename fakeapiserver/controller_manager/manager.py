@@ -57,6 +57,15 @@ class Extra(Struct, frozen=True):
     new: Callable[[ControllerContext], Sequence[Controller]]
 
 
+class QueueContents(Struct, frozen=True):
+    """The items of a controller's queue, mostly `namespace/name`: those that it will take next, in their order; those that wait -> for how
+    many seconds; and those that it works on."""
+
+    ready: Sequence[str]
+    delayed: Mapping[str, float]
+    processing: Sequence[str]
+
+
 class NotSettled(TimeoutError):
     """Something still moves; the text says what."""
 
@@ -266,6 +275,16 @@ class ControllerManager:
             for queue in queues if self._modes[name] == "step" else ():
                 queue.pause()
         return sum(queue.taken for queue in queues) - before
+
+    def queue(self, name: str) -> QueueContents:
+        """The contents of a controller's queues. ValueError for an unknown controller."""
+        name = self._known(name)
+        queues = [controller.queue for controller in self._running[name].controllers] if name in self._running else []
+        return QueueContents(
+            [str(item) for queue in queues for item in queue.ready],
+            {str(item): seconds for queue in queues for item, seconds in queue.delayed.items()},
+            [str(item) for queue in queues for item in queue.worked_on],
+        )
 
     @asynccontextmanager
     async def held(self, timeout: float = 30.0) -> AsyncIterator[None]:

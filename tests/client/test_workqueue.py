@@ -55,6 +55,25 @@ def test_items_come_in_order_and_once() -> None:
     asyncio.run(scenario())
 
 
+def test_the_contents_are_shown_in_their_order() -> None:
+    async def scenario() -> None:
+        clock = TestClock()
+        queue = PriorityQueue[str](clock=clock)
+        for item, priority in (("a", 0), ("b", 0), ("c", 5), ("b", 7)):
+            queue.add(item, priority)
+        queue.add_after("later", 30)
+        queue.add_after("soon", 10)
+        clock.time += 4
+        assert (queue.ready, dict(queue.delayed)) == (["b", "c", "a"], {"soon": 6, "later": 26})
+        assert await queue.get() == "b"
+        queue.add("b")  # it waits until it is done
+        assert (queue.ready, queue.worked_on) == (["c", "a"], ["b"])
+        queue.done("b")
+        assert queue.ready == ["c", "a", "b"]
+
+    asyncio.run(scenario())
+
+
 def test_higher_priorities_come_first_and_raise_what_waits() -> None:
     async def scenario() -> None:
         queue = WorkQueue[str]()

@@ -75,6 +75,23 @@ def test_the_clock_is_stopped_advanced_and_started(opened, cluster):
     assert not cluster.clock.is_stopped
 
 
+def test_a_queue_shows_its_items_until_they_are_stepped(opened, cluster):
+    cluster.controllers["replicaset-controller"] = "step"
+    labels = {"app": "waits"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    cluster.apply({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "waits"}, "spec": spec})
+    cluster.settle()
+    assert cluster.controllers.queue("replicaset-controller").ready == ["default/waits"]
+    page = opened("levers")
+    row = page.get_by_role("row", name="replicaset-controller")
+    row.get_by_title("Show the items").click()
+    row.get_by_text("default/waits").wait_for()
+    row.get_by_role("button", name="Next item").click()
+    row.get_by_text("The queue is empty.").wait_for()
+    cluster.controllers["replicaset-controller"] = "run"
+
+
 def test_what_the_server_refuses_is_said(opened):
     page = opened("levers")
     page.get_by_label("Duration to advance by").fill("soon")

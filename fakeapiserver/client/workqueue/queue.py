@@ -122,6 +122,23 @@ class WorkQueue(Generic[T]):
         return [*self._processing]
 
     @property
+    def ready(self) -> Sequence[T]:
+        """The items that could be got now, the next one first."""
+        return [
+            item
+            for priority in self._order
+            for item, waiting in self._ready[priority]
+            if self._dirty.get(item) is waiting and waiting.priority == priority and item not in self._processing
+        ]
+
+    @property
+    def delayed(self) -> Mapping[T, float]:
+        """The items whose time hasn't come -> the seconds until it does, the soonest first."""
+        now = self._clock.monotonic()
+        items = sorted(self._due.items(), key=lambda entry: entry[1])
+        return {item: max(0.0, due - now) for item, (due, _) in items}
+
+    @property
     def oldest_processing(self) -> float:
         """Seconds since the longest work began, 0 without any."""
         return self._clock.monotonic() - min(self._processing.values()) if self._processing else 0.0

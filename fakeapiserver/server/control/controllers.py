@@ -41,6 +41,14 @@ class Stepped(BaseModel):
     requests: int
 
 
+class Queue(BaseModel):
+    """The items of a controller's queue, mostly `namespace/name`."""
+
+    ready: list[str] = Field(description="Those that it will take next, in their order")
+    delayed: dict[str, float] = Field(description="Those that wait, and for how many seconds")
+    processing: list[str] = Field(description="Those that it works on")
+
+
 class Settled(BaseModel):
     """The work that is still moving, in words; empty for a cluster at rest."""
 
@@ -86,6 +94,13 @@ def router(server: Controlled) -> APIRouter:
         """Lets a controller in mode step do what there is to do now."""
         with refused():
             return Stepped(requests=await controllers().step(name))
+
+    @routes.get("/controllers/{name}/queue")
+    async def read_queue(name: str) -> Queue:
+        """Returns the contents of a controller's queue."""
+        with refused():
+            contents = controllers().queue(name)
+        return Queue(ready=[*contents.ready], delayed=dict(contents.delayed), processing=[*contents.processing])
 
     @routes.post("/settle")
     async def settle(

@@ -77,7 +77,7 @@ function mountControllers(app, board) {
 
   function queueText(name) {
     const queue = app.recording.queues.get(name)?.at(-1);
-    if (!queue) return "";
+    if (!queue) return "empty";
     return [[queue.processing, "processing"], [queue.ready, "ready"], [queue.delayed, "delayed"]].filter(([number]) => number)
       .map(([number, word]) => `${number} ${word}`).join(", ") || "empty";
   }
@@ -95,14 +95,31 @@ function mountControllers(app, board) {
     const failed = h("p", { class: "danger-text" });
     const modes = Object.entries(CONTROLLER_MODES).map(([value, title]) => [value, board.button(title, () => setMode(name, value))]);
     const next = board.button("Next item", () => step(name));
-    const queue = h("td", { class: "muted" });
+    const queue = h("button", { type: "button", class: "link", "aria-expanded": "false", title: "Show the items", on: { click: () => {
+      contents.hidden = !contents.hidden;
+      queue.setAttribute("aria-expanded", String(!contents.hidden));
+      listItems();
+    } } });
+    const contents = h("ul", { class: "lever-items", hidden: true, "aria-label": `Queue of ${name}` });
     const element = h("tr", {}, h("th", { scope: "row" }, name, failed),
       h("td", {}, h("div", { class: "segments", role: "group", "aria-label": `Mode of ${name}` }, modes.map(([, button]) => button))),
-      h("td", {}, next), queue);
+      h("td", {}, next), h("td", {}, queue, contents));
+
+    // Lists the items, if they are to be seen.
+    async function listItems() {
+      if (contents.hidden) return;
+      const { value, error } = await lookUp(app, `${CONTROL}/controllers/${name}/queue`);
+      const items = error ? [error] : [
+        ...value.processing.map((item) => `${item} is processed`), ...value.ready,
+        ...Object.entries(value.delayed).map(([item, seconds]) => `${item} in ${duration(seconds)}`),
+      ];
+      clear(contents, items.length ? items.map((item) => h("li", {}, item)) : h("li", { class: "muted" }, "The queue is empty."));
+    }
     const show = ({ mode, failure }) => {
       failed.textContent = failure;
       for (const [value, button] of modes) button.setAttribute("aria-pressed", String(value === mode));
       next.disabled = mode !== "step";
+      listItems();
     };
     return { element, show, queue };
   }
@@ -149,17 +166,16 @@ function mountSnapshots(app, board) {
   const take = () => ({ title: "Take a snapshot", method: "POST", path, python: "snapshot = cluster.snapshot()", done: (answer) => `Snapshot ${answer.id} of revision ${answer.revision} is taken.` });
   const restore = (id) => ({ title: `Restore snapshot ${id}`, method: "POST", path: `${path}/${id}/restore`, python: "cluster.restore(snapshot)" });
   const forget = (id) => ({ title: `Forget snapshot ${id}`, method: "DELETE", path: `${path}/${id}` });
-  const save = h("a", { class: "button small", href: `${CONTROL}/state/save`, download: "state.json", on: {
-    pointerenter: showSave, focus: showSave,
-  } }, "Save the state");
-
-  function showSave() {
-    board.show({ shell: "fakeapiserver state save state.json.gz", python: 'cluster.save("state.json.gz")' });
-  }
+  const download = (name, lines) => {
+    const show = () => board.show(lines);
+    return h("a", { class: "button small", href: `${CONTROL}/state/save`, download: "state.json", on: { pointerenter: show, focus: show } }, name);
+  };
+  const save = download("Save the state", { shell: "fakeapiserver state save state.json.gz", python: 'cluster.save("state.json.gz")' });
+  const fork = download("Fork", { shell: "fakeapiserver state save state.json && fakeapiserver serve --load state.json", python: "other = cluster.fork()" });
 
   return {
-    element: leverSection("Snapshots", h("div", { class: "lever-row" }, board.button("Take a snapshot", take), save), list,
-      h("p", { class: "muted" }, "A saved state contains its history and the values of Secrets.")),
+    element: leverSection("Snapshots", h("div", { class: "lever-row" }, board.button("Take a snapshot", take), save, fork), list,
+      h("p", { class: "muted" }, "A saved state contains its history and the values of Secrets. A fork is a server of its own, which is started with it.")),
     async refresh() {
       const { value, error } = await lookUp(app, path);
       clear(list, error ? h("li", { class: "muted" }, error) : value.map(({ id, revision }) => h("li", {}, h("span", {}, `Snapshot ${id}, revision ${revision}`),

@@ -105,7 +105,7 @@ def test_stamps_follow_the_clock(cluster: Cluster, client: Asking) -> None:
     client.namespace("tomorrow")
     stamp = client.ask("GET", "/api/v1/namespaces/tomorrow")["metadata"]["creationTimestamp"]
     assert stamp == time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(cluster.clock.now()))
-    assert client.ask("GET", "/fakeapiserver/clock") == {"now": stamp, "stopped": True}
+    assert client.ask("GET", "/fakeapiserver/clock") == {"now": stamp, "stopped": True, "next_due": None}
 
 
 def test_time_is_moved_over_http(cluster: Cluster, client: Asking) -> None:

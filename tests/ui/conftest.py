@@ -83,6 +83,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def expect(browser: Any) -> Any:
+    """Playwright's assertions that wait. `page.wait_for_function` isn't used: it evaluates texts, which the page's policy refuses."""
+    api = pytest.importorskip("playwright.sync_api")
+    api.expect.set_options(timeout=60_000)
+    return api.expect
+
+
+@pytest.fixture
 def open_page(browser: Any, static_server: ThreadingHTTPServer) -> Iterator[Opener]:
     """open_page(recording, hash="", **options of the context): a page with the recording. Fails at the end of the test if a page has
     logged an error or violated its Content-Security-Policy."""

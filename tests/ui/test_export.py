@@ -36,7 +36,7 @@ def test_it_opens_without_a_server(saved: Path, browser: Any) -> None:
     )
     page.goto(f"{saved.as_uri()}#view=objects&panel=object&tab=yaml&object=configmaps/default/here")
     for text in ("</script><img src=x>", "tests/a.py::test_b[<x>]"):
-        page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
+        page.get_by_text(text).first.wait_for()
     assert errors == []
     page.close()
 

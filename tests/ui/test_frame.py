@@ -1,5 +1,7 @@
 """The page's frame: views, scrubber, palette, keys, links, notices; in the dark, on a phone and by keyboard alone."""
 
+import re
+
 import pytest
 
 VIEWS = ("timeline", "objects", "graph", "why", "share")
@@ -100,10 +102,10 @@ def test_help_lists_the_keys(open_page, small):
     page.get_by_role("dialog", name="Keys").wait_for(state="hidden")
 
 
-def test_a_failure_is_shown_with_the_title(open_page, small):
+def test_a_failure_is_shown_with_the_title(open_page, small, expect):
     page = open_page({**small, "failure": "AssertionError: <b>web</b> is not ready"})
     assert "<b>web</b> is not ready" in page.get_by_role("alert").inner_text()
-    page.wait_for_function("document.title.startsWith('tests/test_shop.py::test_rollout')")
+    expect(page).to_have_title(re.compile(r"^tests/test_shop\.py::test_rollout"))
 
 
 def test_levers_of_a_saved_page_say_why_they_are_missing(open_page, small):

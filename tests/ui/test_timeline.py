@@ -1,5 +1,7 @@
 """The time line: marks, filters, joins, moments, by pointer and by keyboard, with 50,000 requests."""
 
+import re
+
 import pytest
 
 SPOKEN = ".timeline [aria-live]"
@@ -84,14 +86,14 @@ def test_a_filter_leaves_the_lanes_that_match(open_page, small, query, lanes):
     assert [row for row in rows if row in ("kubectl", "my-operator")] == lanes
 
 
-def test_the_filter_is_reached_by_its_key_and_lists_write_it(open_page, small):
+def test_the_filter_is_reached_by_its_key_and_lists_write_it(open_page, small, expect):
     page = open_page(small)
     page.locator(".timeline button.label").first.wait_for()
     page.keyboard.press("/")
     page.keyboard.type("ns:shop-0")
-    page.wait_for_function("location.hash.includes('query=ns')")
+    expect(page).to_have_url(re.compile("query=ns%3Ashop-0$"))
     page.get_by_label("Status", exact=True).select_option("refused")
-    page.wait_for_function("document.querySelector('[data-filter]').value === 'ns:shop-0 status:refused'")
+    expect(page.locator("[data-filter]")).to_have_value("ns:shop-0 status:refused")
 
 
 def test_a_drag_with_shift_compares_two_moments(open_page, small):
@@ -133,11 +135,11 @@ def test_the_axis_scrubs(open_page, small):
     assert "moment=" in page.url
 
 
-def test_the_axis_shows_the_clusters_time(open_page, small):
+def test_the_axis_shows_the_clusters_time(open_page, small, expect):
     page = open_page(small)
     page.get_by_role("button", name="Cluster time").click()
-    page.wait_for_function("location.hash.includes('axis=cluster')")
-    assert page.get_by_role("button", name="Cluster time").get_attribute("aria-pressed") == "true"
+    expect(page).to_have_url(re.compile("axis=cluster"))
+    expect(page.get_by_role("button", name="Cluster time")).to_have_attribute("aria-pressed", "true")
 
 
 def test_an_object_brings_lanes_of_its_owners_and_dependents(open_page, small):

@@ -19,15 +19,17 @@ from fakeapiserver.server.options.config import Config
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "server": text("server"),
+    "name": text("name"),
     "open": read_boolean,
     "output": choice("output", *OUTPUTS),
 }
 
 
 class Options(Struct):
-    """The command line."""
+    """The command line. `name` is the same as `server`."""
 
     server: str = ""
+    name: str = ""
     open: bool = True
     output: str = "text"
 
@@ -39,11 +41,12 @@ def main(arguments: Sequence[str]) -> int:
         words = read_into(options, arguments, FLAGS)
         if len(words) > 1:
             raise UsageError(f"unexpected argument {words[1]!r}")
-        if words and options.server:
+        server = options.server or options.name
+        if words and server:
             raise UsageError("--server names a running server: leave the file away, or --server")
         if words:
             return serve.run_loop(_show_file(Path(words[0]), options))
-        _show(remote.ask(options.server, "POST", "/ui/links", {})["url"], options)
+        _show(remote.ask(server, "POST", "/ui/links", {})["url"], options)
     except UsageError as error:
         return refuse(error, "ui")
     except (OSError, ValueError, remote.RemoteError) as error:

@@ -174,6 +174,7 @@ _IN_THE_BACKGROUND: Final = (
         {
             "Page": {
                 "server": _SERVER,
+                "name": Flag("The same as --server.", "default", "NAME", "--name=second"),
                 "open": Flag("Opens the browser; --open=false only prints the link.", "true"),
                 **_OUTPUT,
                 **HELP,

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, structs
 
 from fakeapiserver.apimachinery.duration import parse_duration
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import yaml
 from fakeapiserver.cluster.cluster import Cluster
@@ -112,8 +113,20 @@ class Scenario(Struct, frozen=True):
         for step in self.steps:
             stage.begin(step.title)
             if not (step.is_wait and stage.is_blinded):
-                step.run(stage.cluster)
+                _run(step, stage.cluster)
             stage.end()
+
+
+def _run(step: Step, cluster: Cluster) -> None:
+    """Does what a step is. A user tries again if a webhook can't be called: the operator that serves it may have been killed just now."""
+    try:
+        step.run(cluster)
+    except StatusError as error:
+        if _UNREACHABLE not in error.message:
+            raise
+        with suppress(TimeoutError, ValueError):
+            cluster.webhooks.wait(_PATIENCE)
+        step.run(cluster)
 
 
 def read(path: Path) -> Scenario:
@@ -154,6 +167,9 @@ def of_document(document: Any, folder: Path, name: str) -> Scenario:
 _FIELDS: Final = (
     frozenset(("serviceAccount", "steps", "objects", "namespace", "ignore", "invariants")) | surroundings.FIELDS
 )
+# In the message of a request whose webhook couldn't be called, and the seconds for which a user waits for its server.
+_UNREACHABLE: Final = "failed calling webhook"
+_PATIENCE: Final = 15.0
 _INVARIANT: Final = ("name", "resource", "that")
 # Each step by its first word, with the other fields that it takes.
 _STEPS: Final[Mapping[str, frozenset[str]]] = {

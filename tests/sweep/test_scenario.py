@@ -1,16 +1,20 @@
 """Scenarios: what is read from YAML, what the steps do, and the sentences about mistakes."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from fakeapiserver import Cluster
+from fakeapiserver.apimachinery.errors import new_internal_error
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.controller_runtime import Manager, Request, Result, controller_managed_by, gvk
 from fakeapiserver.sweep import scenario
+from fakeapiserver.sweep.scenario import Scenario, Step
 
 CONFIG_MAP = gvk("v1", "ConfigMap")
 
@@ -165,3 +169,47 @@ def test_the_scenario_of_the_page_is_one(tmp_path: Path) -> None:
     found = read({field: value for block in blocks for field, value in yaml.safe_load(block).items()}, tmp_path)
     titles = [step.title.partition(" ")[0] for step in found.steps]
     assert titles == ["apply", "patch", "scale", "wait", "delete", "advance", "stop"]
+
+
+class _Webhooks:
+    waits = 0
+
+    def wait(self, timeout: float) -> None:
+        self.waits += 1
+
+
+class _Stage:
+    """A stage whose cluster has webhooks, and nothing else."""
+
+    is_blinded = False
+
+    def __init__(self) -> None:
+        self.cluster: Any = SimpleNamespace(webhooks=_Webhooks())
+
+    def begin(self, title: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("messages", "tries", "fails"),
+    [
+        pytest.param([], 1, False, id="done at once"),
+        pytest.param(['failed calling webhook "a.example.com": EOF'], 2, False, id="the webhook is up again"),
+        pytest.param(['failed calling webhook "a.example.com": EOF'] * 2, 2, True, id="the webhook stays down"),
+        pytest.param(["the server has asked for too much"], 1, True, id="another failure"),
+    ],
+)
+def test_a_user_tries_again_if_a_webhook_cannot_be_called(messages: list[str], tries: int, fails: bool) -> None:
+    left, calls = list(messages), []
+
+    def act(cluster: Any) -> None:
+        calls.append(cluster)
+        if left:
+            raise new_internal_error(left.pop(0))
+
+    stage = _Stage()
+    played = pytest.raises(StatusError) if fails else nullcontext()
+    with played:
+        Scenario([Step("patch a", act)]).play(stage)
+    assert (len(calls), stage.cluster.webhooks.waits) == (tries, tries - 1)

@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.bench.beside import beside
 from conformance.bench.clients.__main__ import write_kubeconfig
 from conformance.bench.servers import TOKEN, Ours, Reference, end, rss_of
 from conformance.exchange import Client
@@ -154,47 +155,29 @@ def _deployment(replicas: int) -> dict[str, Any]:
 @contextmanager
 def _marking(url: str) -> Iterator[None]:
     """Marks pods ready as long as it is entered: those that aren't, found by a list every tenth of a second."""
-    stop = threading.Event()
-    local = threading.local()
+    client, local = Client(url, TOKEN), threading.local()
 
     def mark(name: str) -> None:
         if not hasattr(local, "client"):
             local.client = Client(url, TOKEN)
         _ask(local.client, "PATCH", f"{_PODS}/{name}/status", _READY)
 
-    def work() -> None:
-        client = Client(url, TOKEN)
-        with ThreadPoolExecutor(_MARKERS) as pool:
-            while not stop.wait(0.1):
-                pending = _ask(client, "GET", f"{_PODS}?fieldSelector=status.phase%3DPending").get("items", [])
-                names = [pod["metadata"]["name"] for pod in pending if "deletionTimestamp" not in pod["metadata"]]
-                list(pool.map(mark, names))
+    def look() -> None:
+        pending = _ask(client, "GET", f"{_PODS}?fieldSelector=status.phase%3DPending").get("items", [])
+        names = [pod["metadata"]["name"] for pod in pending if "deletionTimestamp" not in pod["metadata"]]
+        list(pool.map(mark, names))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    with ThreadPoolExecutor(_MARKERS) as pool, beside(look, 0.1):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
-@contextmanager
-def _watching_memory(server: Ours | RealPair, found: dict[str, float]) -> Iterator[None]:
+def _watching_memory(server: Ours | RealPair, found: dict[str, float]) -> AbstractContextManager[None]:
     """The most there was, in MiB."""
-    stop = threading.Event()
 
-    def watch() -> None:
-        while not stop.wait(0.5):
-            found["memory"] = max(found.get("memory", 0.0), server.rss_bytes() / 2**20)
+    def look() -> None:
+        found["memory"] = max(found.get("memory", 0.0), server.rss_bytes() / 2**20)
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    return beside(look, 0.5)
 
 
 def _wait(holds: Callable[[], bool]) -> None:

@@ -95,15 +95,6 @@ def cpu_seconds_of(processes: Sequence[subprocess.Popen[bytes]]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def processor_seconds(processes: Sequence[subprocess.Popen[bytes]]) -> float:
-    """The processor time of processes together, in user mode and in the kernel."""
-    ticks = 0
-    for process in processes:
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
     """The last started first: an API server without its etcd would wait for it."""
     for process in reversed(processes):

@@ -8,13 +8,12 @@ import argparse
 import json
 import statistics
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from conformance.bench.beside import beside
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client
 
@@ -118,25 +117,16 @@ def _deployment(name: str, replicas: int) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-@contextmanager
-def _probing(url: str, latencies: list[float]) -> Iterator[None]:
+def _probing(url: str, latencies: list[float]) -> AbstractContextManager[None]:
     """Adds the latency of one GET after the other, in milliseconds, as long as it is entered."""
-    stop = threading.Event()
+    client = Client(url, TOKEN)
 
     def probe() -> None:
-        client = Client(url, TOKEN)
-        while not stop.wait(_PROBE_SECONDS):
-            begun = time.perf_counter()
-            _body(client, "GET", _PROBED)
-            latencies.append((time.perf_counter() - begun) * 1000)
+        begun = time.perf_counter()
+        _body(client, "GET", _PROBED)
+        latencies.append((time.perf_counter() - begun) * 1000)
 
-    thread = threading.Thread(target=probe)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    return beside(probe, _PROBE_SECONDS)
 
 
 def _body(client: Client, method: str, path: str, body: object = None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import http.client
 import ssl
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Final, Protocol
 
 import yaml
 
+from conformance.bench.servers import make_keys
 from conformance.robustness.client import Credentials
 from fakeapiserver.cluster.processes.process import CommandLine, Process
 
@@ -45,28 +45,11 @@ class Server(Protocol):
         """Kills it, and leaves nothing behind."""
 
 
-class _Program:
-    def __init__(self, words: Sequence[str]) -> None:
-        self._process = Process(CommandLine(words))
-
-    @property
-    def group(self) -> int | None:
-        return self._process.group
-
-    def kill(self) -> None:
-        self._process.kill()
+class _Program(Process):
+    """A program whose last lines explain its end."""
 
     def _last_words(self) -> str:
-        return " / ".join(self._process.output().splitlines()[-_LAST_LINES:])
-
-    def pause(self) -> None:
-        self._process.pause()
-
-    def resume(self) -> None:
-        self._process.resume()
-
-    def close(self) -> None:
-        self._process.close()
+        return " / ".join(self.output().splitlines()[-_LAST_LINES:])
 
 
 class OurServer(_Program):
@@ -76,14 +59,14 @@ class OurServer(_Program):
         self._kubeconfig = kubeconfig
         module = ["conformance.robustness.planted", bug] if bug else ["fakeapiserver"]
         common = ["serve", "--controllers=", f"--write-kubeconfig={kubeconfig}", "--secure-port={port}"]
-        super().__init__([sys.executable, "-m", *module, *common, *flags])
+        super().__init__(CommandLine([sys.executable, "-m", *module, *common, *flags]))
 
     def start(self) -> Credentials:
         self._kubeconfig.unlink(missing_ok=True)
-        self._process.launch()
+        self.launch()
         deadline = time.monotonic() + _START
         while not self._kubeconfig.exists():  # it is written when the server is ready
-            if self._process.ended is not None or time.monotonic() > deadline:
+            if self.ended is not None or time.monotonic() > deadline:
                 raise RuntimeError(self._last_words())
             time.sleep(_LOOK)
         return Credentials(self._kubeconfig)
@@ -95,37 +78,38 @@ class RealServer(_Program):
     def __init__(self, assets: Path, folder: Path, etcd_servers: str, flags: Sequence[str] = ()) -> None:
         folder.mkdir()
         self._kubeconfig = folder / "kubeconfig"
-        key, public, tokens = (folder / name for name in ("sa.key", "sa.pub", "tokens.csv"))
-        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-        subprocess.run(["openssl", "rsa", "-in", key, "-pubout", "-out", public], check=True, capture_output=True)
+        make_keys(folder)
+        tokens = folder / "tokens.csv"
         tokens.write_text(f"{_TOKEN},admin,1,system:masters\n")
         super().__init__(
-            [
-                str(assets / "kube-apiserver"),
-                f"--etcd-servers={etcd_servers}",
-                "--secure-port={port}",
-                f"--bind-address={_HOST}",
-                f"--advertise-address={_HOST}",
-                f"--cert-dir={folder}",
-                f"--token-auth-file={tokens}",
-                "--authorization-mode=RBAC",
-                "--service-cluster-ip-range=10.96.0.0/16",
-                "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-                f"--service-account-signing-key-file={key}",
-                f"--service-account-key-file={public}",
-                *flags,
-            ]
+            CommandLine(
+                [
+                    str(assets / "kube-apiserver"),
+                    f"--etcd-servers={etcd_servers}",
+                    "--secure-port={port}",
+                    f"--bind-address={_HOST}",
+                    f"--advertise-address={_HOST}",
+                    f"--cert-dir={folder}",
+                    f"--token-auth-file={tokens}",
+                    "--authorization-mode=RBAC",
+                    "--service-cluster-ip-range=10.96.0.0/16",
+                    "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+                    f"--service-account-signing-key-file={folder / 'sa.key'}",
+                    f"--service-account-key-file={folder / 'sa.pub'}",
+                    *flags,
+                ]
+            )
         )
 
     def start(self) -> Credentials:
-        self._process.launch()
+        self.launch()
         deadline = time.monotonic() + _START
         while not self._is_ready():
-            if self._process.ended is not None or time.monotonic() > deadline:
+            if self.ended is not None or time.monotonic() > deadline:
                 raise RuntimeError(self._last_words())
             time.sleep(5 * _LOOK)
         config = {
-            "clusters": [{"cluster": {"server": f"https://{_HOST}:{self._process.ports['']}"}}],
+            "clusters": [{"cluster": {"server": f"https://{_HOST}:{self.ports['']}"}}],
             "users": [{"user": {"token": _TOKEN}}],
         }
         self._kubeconfig.write_text(yaml.safe_dump(config))
@@ -133,7 +117,7 @@ class RealServer(_Program):
 
     def _is_ready(self) -> bool:
         connection = http.client.HTTPSConnection(
-            _HOST, self._process.ports[""], timeout=1, context=ssl._create_unverified_context()
+            _HOST, self.ports[""], timeout=1, context=ssl._create_unverified_context()
         )
         try:
             connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {_TOKEN}"})

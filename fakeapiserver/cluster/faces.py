@@ -5,9 +5,11 @@ class Nodes(Blocking[AsyncNodes]):
     stop = blocking(AsyncNodes.stop)
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 C_co = TypeVar("C_co", covariant=True)
 P = ParamSpec("P")
@@ -38,3 +40,35 @@ def blocking(
         return self._call(lambda: method(self._core, *args, **kwargs))
 
     return run
+
+
+class AsyncEnding(ABC):
+    """Something that has begun. As a context manager it ends with the block."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Ends it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.end()
+
+
+class Ending(ABC):
+    """The synchronous face of something that has begun."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Ends it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()

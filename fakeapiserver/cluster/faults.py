@@ -14,7 +14,7 @@ cluster.outage("10s")        # ends by itself, on the cluster's clock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from fakeapiserver.cluster.faces import Blocking, blocking
+from fakeapiserver.cluster.faces import AsyncEnding, Blocking, Ending, blocking
 from fakeapiserver.faults import rule
 from fakeapiserver.faults.fields import Fields
 from fakeapiserver.server import outage
@@ -158,7 +158,7 @@ class Faults(Blocking[AsyncFaults]):
     clear = blocking(AsyncFaults.clear)
 
 
-class AsyncOutage:
+class AsyncOutage(AsyncEnding):
     """An outage that has begun. As a context manager it ends with the block."""
 
     def __init__(self, begun: outage.Outage) -> None:
@@ -177,16 +177,8 @@ class AsyncOutage:
         """Returns when the outage is over."""
         await self._outage.wait()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.end()
-
-
-class AsyncBadCertificate:
+class AsyncBadCertificate(AsyncEnding):
     """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
 
     def __init__(self, server: LocalServer) -> None:
@@ -196,30 +188,14 @@ class AsyncBadCertificate:
         """Serves the cluster's own certificate again."""
         await self._server.serve_own_certificate()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.end()
-
-
-class BadCertificate(Blocking[AsyncBadCertificate]):
+class BadCertificate(Ending, Blocking[AsyncBadCertificate]):
     """A serving certificate that clients refuse. As a context manager it is replaced by the cluster's own at the end."""
 
     end = blocking(AsyncBadCertificate.end)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.end()
-
-
-class Outage(Blocking[AsyncOutage]):
+class Outage(Ending, Blocking[AsyncOutage]):
     """An outage that has begun. As a context manager it ends with the block."""
 
     @property
@@ -229,11 +205,3 @@ class Outage(Blocking[AsyncOutage]):
 
     end = blocking(AsyncOutage.end)
     wait = blocking(AsyncOutage.wait)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.end()

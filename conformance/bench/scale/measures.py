@@ -3,12 +3,12 @@
 import json
 import statistics
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from conformance.bench.beside import beside
 from conformance.bench.scale import stores
 from conformance.bench.scale.stores import Running
 from conformance.bench.servers import TOKEN
@@ -112,19 +112,8 @@ def _probing(program: Path, running: Running, note: Note, key: str) -> Iterator[
 def _most(value: Callable[[], float]) -> Iterator[list[float]]:
     """Yields a list that gets the value four times a second."""
     values = [value()]
-    stop = threading.Event()
-
-    def look() -> None:
-        while not stop.wait(0.25):
-            values.append(value())
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
+    with beside(lambda: values.append(value()), 0.25):
         yield values
-    finally:
-        stop.set()
-        thread.join()
 
 
 def medians(figures: Mapping[str, Mapping[str, list[float]]]) -> dict[str, dict[str, float]]:

@@ -16,10 +16,10 @@ from conformance.bench.servers import (
     TOKEN,
     Ours,
     Reference,
+    cpu_seconds_of,
     end,
     etcd_command,
     free_port,
-    processor_seconds,
     rss_of,
 )
 from conformance.exchange import Client
@@ -54,7 +54,7 @@ class Running:
 
     def seconds(self) -> float:
         """Processor time of the API server and of its etcd."""
-        return processor_seconds([*self.server.processes, *self.etcd])
+        return cpu_seconds_of([*self.server.processes, *self.etcd])
 
 
 # Starts a server, empty or with what a filled etcd has left in a folder.

@@ -3,10 +3,11 @@
 Both are context variables: what is called by a handler or a reconciler, and the tasks that it starts, see them.
 """
 
-from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
+# The causes of an item that are kept: its last ones.
+_MOST: Final = 20
 # The object of the event whose handler is running, as the watch sent it.
 event: Final[ContextVar[Any]] = ContextVar("event", default=None)
 # The number that a WorkObserver gave to the reconcile in progress; 0: none is.
@@ -66,7 +67,6 @@ class Causes:
             del self.revisions[:-_MOST]
 
 
-_MOST: Final = 20
 NO_CAUSES: Final = Causes()
 
 
@@ -75,6 +75,3 @@ def _revision(obj: Any) -> int:
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     version = metadata.get("resourceVersion", "") if metadata else ""
     return int(version) if version.isdecimal() else 0
-
-
-__all__: Sequence[str] = ("NO_CAUSES", "Causes", "Load", "WorkObserver", "event", "reconcile")

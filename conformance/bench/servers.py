@@ -54,11 +54,13 @@ def free_port() -> int:
     raise OSError(f"none of the ports {_PORTS[0]} to {_PORTS[-1]} is free")
 
 
-def wait_ready(url: str, process: subprocess.Popen[bytes], seconds: float = _READY_SECONDS) -> None:
-    """Polls /readyz; RuntimeError when the process ends first, or after so many seconds (default 60)."""
+def wait_ready(
+    url: str, process: subprocess.Popen[bytes], seconds: float = _READY_SECONDS, *, path: str = "/readyz"
+) -> None:
+    """Polls the path; RuntimeError when the process ends first, or after so many seconds (default 60)."""
     context = ssl._create_unverified_context()
     deadline = time.monotonic() + seconds
-    request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {TOKEN}"})
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"the server ended with status {process.returncode}")

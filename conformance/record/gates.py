@@ -4,8 +4,7 @@
         --out fakeapiserver/apis/versions/v1.36
 
 --assets has kube-apiserver and etcd, which are started once for each --gate, with the gate switched from its default; --modules are the
-sources of k8s.io/kubernetes, apiserver and apiextensions-apiserver. The gates to name are those that pkg/registry/*/rest/storage_*.go and
-plugin/pkg/auth/authorizer/rbac/bootstrappolicy ask for.
+sources of k8s.io/kubernetes, apiserver and apiextensions-apiserver. The gates to name are those that `asked_for` finds in these.
 
 feature_gates.json has a gate a line: its default and stage as the running server reports them, whether it is locked and which gates it
 needs as the sources do, and the resources (group/version/resource) that are there only while it is on. bootstrap_gated.json has for each
@@ -30,6 +29,8 @@ _METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(
 _CONSTANT: Final = re.compile(r'^\s*(\w+)\s+featuregate\.Feature = "(\w+)"$', re.MULTILINE)
 _SPECS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): \{\n((?:\t\t.*\n)+)\t\},$", re.MULTILINE)
 _NEEDS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([\w., \n\t]+?),?\s*\},(?: *//.*)?$", re.MULTILINE)
+_ASKED: Final = re.compile(r"eatures\.([A-Z]\w+)")
+_ASKING: Final = ("pkg/registry/*/rest/storage_*.go", "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/*.go")
 
 Json = Any
 State = tuple[set[str], dict[tuple[str, str, str], Json]]
@@ -90,7 +91,9 @@ class Server:
     """A real server that serves all versions, while in a `with` block."""
 
     def __init__(self, assets: Path, flags: Sequence[str]) -> None:
-        self._reference = Reference(assets, flags=["--runtime-config=api/all=true", *flags])
+        self._reference = Reference(
+            assets, flags=["--runtime-config=api/all=true", "--advertise-address=192.0.2.10", *flags]
+        )
         self._get: Get | None = None
 
     def __enter__(self) -> "Server":
@@ -126,10 +129,23 @@ class Server:
         }
 
 
+def asked_for(modules: Sequence[Path]) -> list[str]:
+    """The gates that decide in the sources which resources, roles and bindings a server has."""
+    names = {name: gate for text in _features(modules) for name, gate in _CONSTANT.findall(text)}
+    paths = (path for module in modules for pattern in _ASKING for path in sorted(module.glob(pattern)))
+    texts = (path.read_text() for path in paths if not path.name.endswith("_test.go"))
+    return sorted({names[name] for text in texts for name in _ASKED.findall(text) if name in names})
+
+
+def _features(modules: Sequence[Path]) -> list[str]:
+    """The sources that declare gates."""
+    return [path.read_text() for module in modules for path in sorted(module.glob("pkg/features/*features.go"))]
+
+
 def said_in_sources(modules: Sequence[Path]) -> tuple[set[str], dict[str, list[str]]]:
     """The gates that are locked at the sources' own version, and what gates need."""
     names: dict[str, str] = {}
-    texts = [path.read_text() for module in modules for path in sorted(module.glob("pkg/features/*features.go"))]
+    texts = _features(modules)
     for text in texts:
         names |= dict(_CONSTANT.findall(text))
     locked = {names.get(name, name) for text in texts for name, rows in _SPECS.findall(text) if _last_locks(rows)}

@@ -13,6 +13,7 @@ _FOLDERS: Final = {
     "suites": "Run other projects' test suites",
     "players": "Play what scenarios need",
     "record": "Record facts",
+    "new_version": "Add a Kubernetes version",
     "random": "Sources of random requests",
 }
 _HEAD: Final = """# Comparison tools

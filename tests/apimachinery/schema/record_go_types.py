@@ -76,7 +76,7 @@ def main(definitions_file: str, cache: str, version: str) -> None:
         prefix = next((p for p in ROOTS if name.startswith(p)), None)
         if prefix is None:
             continue
-        root = next(p for p in Path(cache).glob(f"{ROOTS[prefix]}{version}.*"))
+        root = next(p for p in Path(cache).glob(f"{ROOTS[prefix]}{version}*"))
         *path, kind = name.removeprefix(prefix).split(".")
         folder = root.joinpath(*path)
         found = packages.setdefault(folder, structs(folder))

@@ -54,7 +54,7 @@ def main() -> int:
 def _running(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the default of each flag in /flagz, and the configuration in /configz."""
     client = Client(arguments.manager, arguments.token)
-    text: str = client.send({"method": "GET", "path": "/flagz"}, [])["body"]
+    text: str = client.send({"method": "GET", "path": "/flagz", "accept": "text/plain"}, [])["text"]
     (configuration,) = client.send({"method": "GET", "path": "/configz"}, [])["body"].values()
     configuration["Generic"]["ClientConnection"]["kubeconfig"] = ""
     return {"defaults": dict(sorted({**dict(_values(text)), **_GIVEN}.items())), "configuration": configuration}

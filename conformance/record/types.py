@@ -23,8 +23,8 @@ DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLis
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 V2 = "/openapi/v2"
 
-# Differ from one boot to the next, or are made by reading rather than stored.
-NOT_BOOTSTRAP = {"events", "leases", "componentstatuses"}
+# Differ from one boot to the next, hold the address of the server, or are made by reading rather than stored.
+NOT_BOOTSTRAP = {"events", "leases", "componentstatuses", "endpoints", "endpointslices"}
 VOLATILE_METADATA = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
 # Query parameters that every write takes.
 COMMON_PARAMETERS = {"pretty", "dryRun", "fieldManager", "fieldValidation", "force"}

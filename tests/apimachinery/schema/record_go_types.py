@@ -11,6 +11,7 @@ Fields as OpenAPI alone lets one expect them are left out.
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 from fakeapiserver.apimachinery.schema.go_types import expected_go_type
@@ -30,6 +31,7 @@ IMPORTED = re.compile(r"\b\w*?(v\d+(?:(?:alpha|beta)\d+)?)\.")
 Structs = dict[str, tuple[str, str]]
 
 
+@cache
 def structs(folder: Path) -> Structs:
     """Struct name -> its body and the package it is in, of every Go file of a package; with what stands for another version's."""
     texts = [file.read_text() for file in sorted(folder.glob("*.go"))]
@@ -70,7 +72,6 @@ def fields(name: str, package_structs: Structs) -> dict[str, str]:
 
 def main(definitions_file: str, cache: str, version: str) -> None:
     definitions = json.loads(Path(definitions_file).read_text())
-    packages: dict[Path, Structs] = {}
     table: dict[str, dict[str, str]] = {}
     for name, schema in sorted(definitions.items()):
         prefix = next((p for p in ROOTS if name.startswith(p)), None)
@@ -79,7 +80,7 @@ def main(definitions_file: str, cache: str, version: str) -> None:
         root = next(p for p in Path(cache).glob(f"{ROOTS[prefix]}{version}*"))
         *path, kind = name.removeprefix(prefix).split(".")
         folder = root.joinpath(*path)
-        found = packages.setdefault(folder, structs(folder))
+        found = structs(folder)
         required = schema.get("required", ())
         recorded = {
             k: go

@@ -81,8 +81,11 @@ class LaggingStorage:
         found = await self._storage.list(folder, ListQuery(revision=self.revision, start=key, limit=1))
         return next((item for item in found.items if item.key == key), None)
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
-        return await self._storage.get_for_update(key)
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
+        return await self._storage.get_for_update(key, newest=newest)
+
+    async def is_newest(self, stored: StoredObject) -> bool:
+        return await self._storage.is_newest(stored)
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         if query.revision or self._lag.released:

@@ -196,8 +196,12 @@ class Storage(Protocol):
         """The object, or None if it doesn't exist: its newest state, or with `minimum_revision` any state that is at least as new (0: any
         that this process knows). Raises ResourceVersionTooLarge if that revision doesn't exist yet."""
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
-        """The object from which an update starts."""
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
+        """The object from which an update starts. Unless it is to be the `newest`, it may be a state that another server has replaced:
+        the update is then refused by compare-and-swap, and must not be refused for another reason before `is_newest` was asked."""
+
+    async def is_newest(self, stored: StoredObject) -> bool:
+        """Reports whether an object of `get_for_update` was the newest state of its key when it was read, or still is."""
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         """The objects below the prefix. Raises Compacted, ResourceVersionTooLarge."""

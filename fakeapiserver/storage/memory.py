@@ -98,8 +98,11 @@ class MemoryStorage:
             raise ResourceVersionTooLarge(self._mvcc.revision)
         return self._mvcc.get(key)
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
         return self._mvcc.get(key)
+
+    async def is_newest(self, stored: StoredObject) -> bool:
+        return True
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         if (query.minimum_revision or 0) > self._mvcc.revision:

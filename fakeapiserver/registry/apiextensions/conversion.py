@@ -219,14 +219,17 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         stored = await self.inner.get(key, minimum_revision=minimum_revision)
         return stored and await self._read(stored)
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
         """Returns the object if it can be converted back as well, which upstream does to compare with the stored object."""
-        stored = await self.inner.get_for_update(key)
+        stored = await self.inner.get_for_update(key, newest=newest)
         if stored is None or self._at_hand(stored) is stored:
             return stored and await self._read(stored)
         converted = await self._shown(stored)
         await self._encoded(Encoded(converted.value, converted.offset), converted.index)
         return converted
+
+    async def is_newest(self, stored: StoredObject) -> bool:
+        return await self.inner.is_newest(stored)
 
     async def list(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         try:

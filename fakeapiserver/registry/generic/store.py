@@ -159,10 +159,10 @@ class Store:
 
         `change` makes the new object of the current one. `create`: an object that doesn't exist is created. Raises StatusError 400, 403,
         404, 409, 422, and whatever `change` raises."""
-        warned = len(request.warnings)
+        warned, newest = len(request.warnings), False
         for attempts in range(1, WRITE_ATTEMPTS + 1):
             del request.warnings[warned:]  # those of an attempt that lost its race
-            attempt = WriteAttempt(self, request)
+            attempt = WriteAttempt(self, request, newest=newest)
             try:
                 await attempt.read(create)
                 if not await attempt.transform(change):
@@ -188,7 +188,11 @@ class Store:
                 if not request.name and (attempts == _NAME_ATTEMPTS or not _generates_name(change)):
                     raise await self._already_exists(request, attempt.new, error) from None
             except (ResourceVersionConflict, KeyNotFound):
-                continue  # another write was faster: read again and start over
+                newest = True  # another write was faster: read again and start over
+            except StatusError:
+                if newest or attempt.current is None or await self.storage.is_newest(attempt.current):
+                    raise
+                newest = True  # it was refused because of a state of the past
             except RequestTooLarge as error:
                 raise _too_large(error) from None
         raise new_conflict(self.named(request), request.name, MODIFIED)

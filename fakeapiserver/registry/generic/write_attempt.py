@@ -35,7 +35,7 @@ from fakeapiserver.registry.generic.legacy_messages import reworded_errors, word
 from fakeapiserver.registry.generic.preparation import fill_system_fields, prepare_for_create, prepare_for_update
 from fakeapiserver.registry.generic.validation import Validator, as_reported
 from fakeapiserver.registry.generic.write_request import Transform, WriteRequest, Written
-from fakeapiserver.storage.interface import KeyExists, StoredObject
+from fakeapiserver.storage.interface import KeyExists, ResourceVersionConflict, StoredObject
 from fakeapiserver.storage.keys import ROOT
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _NO_ALLOCATION: Final = nullcontext()
 
 class WriteAttempt(Struct):
     """An attempt: `current` is the stored object and `old` the same decoded (None: the write creates the object), `new` is the object on
-    its way into storage. `sent_type` is the apiVersion and kind that the client sent."""
+    its way into storage. `sent_type` is the apiVersion and kind that the client sent. `newest`: the current object is to be the newest."""
 
     store: "Store"
     request: WriteRequest
@@ -57,6 +57,7 @@ class WriteAttempt(Struct):
     old: Object | None = None
     new: Object = field(default_factory=dict)
     sent_type: tuple[str, str] = ("", "")
+    newest: bool = False
 
     async def read(self, create: bool) -> None:
         """Reads the current object, unless the write is a POST. Raises StatusError 404, unless `create`, and 409 for another uid."""
@@ -65,7 +66,8 @@ class WriteAttempt(Struct):
             return
         key = store.key(request.namespace, request.name)
         plainly = request.dry_run or request.marking is not None
-        self.current = current = await (store.storage.get(key) if plainly else store.storage.get_for_update(key))
+        reading = store.storage.get(key) if plainly else store.storage.get_for_update(key, newest=self.newest)
+        self.current = current = await reading
         if current is not None:
             self.old = old = store.decode(current.value, None if request.marking is not None else request.kind.gvk)
             if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
@@ -299,6 +301,8 @@ class WriteAttempt(Struct):
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
         if self._changes_nothing(current, new, old):
+            if not await store.storage.is_newest(current):
+                raise ResourceVersionConflict(current)
             return Written(current.value)
         if request.dry_run:
             return await store.swap(current, new, dry_run=True)

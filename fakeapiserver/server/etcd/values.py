@@ -24,7 +24,7 @@ from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.state.etcd import objects
-from fakeapiserver.storage.encryption.transformers import NO_ENCRYPTION, ResourceTransformers, Transformer
+from fakeapiserver.storage.encryption.transformers import IDENTITY, NO_ENCRYPTION, ResourceTransformers, Transformer
 from fakeapiserver.storage.etcd.values import Decoded
 from fakeapiserver.storage.interface import Index
 from fakeapiserver.storage.keys import ROOT, below, prefix_of, resource_of, rooted
@@ -116,6 +116,10 @@ class ServerValues:
         obj["metadata"].pop("resourceVersion", None)
         kind = self._builtin(key)
         return self._custom(key, obj) if kind is None else self._decoded(kind, obj)
+
+    def can_be_stale(self, key: str) -> bool:
+        """Reports whether the configuration encrypts the resource, or has keys to decrypt it."""
+        return self._transformer(key) is not IDENTITY
 
     def is_stale(self, key: str, data: bytes) -> bool:
         """Reports whether another than the first key has encrypted the bytes."""

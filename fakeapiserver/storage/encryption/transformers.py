@@ -80,7 +80,7 @@ class Prefixed(Struct, frozen=True):
         return prefix + transformer.write(value, place)
 
 
-_IDENTITY: Final = Identity()
+IDENTITY: Final = Identity()
 
 
 class ResourceTransformers(Struct, frozen=True):
@@ -90,7 +90,7 @@ class ResourceTransformers(Struct, frozen=True):
     overrides: Mapping[GroupResource, Transformer]
 
     def of(self, resource: GroupResource) -> Transformer:
-        return next(filter(None, map(self.overrides.get, _names(resource))), _IDENTITY)
+        return next(filter(None, map(self.overrides.get, _names(resource))), IDENTITY)
 
     def readings(self, data: bytes, place: bytes) -> Iterator[bytes]:
         """Yields what each transformer reads, for values of which only the key in etcd is known. One with a wrong key may read nonsense."""

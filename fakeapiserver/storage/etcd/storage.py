@@ -191,12 +191,19 @@ class EtcdStorage(MemoryStorage):
         kv = await self._key_value(key, minimum_revision or 0)
         return None if kv is None else self._cache.read(kv)
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
+        known = self._mvcc.get(key)
+        if known is not None and not newest and not self._values.can_be_stale(key):
+            return known  # as upstream's GuaranteedUpdate starts from the watch cache's object
         kv = await self._key_value(key)
         stored = None if kv is None else self._cache.read(kv)
         if kv is None or stored is None or not self._values.is_stale(key, kv.value):
             return stored
         return replace(stored, is_stale=True)
+
+    async def is_newest(self, stored: StoredObject) -> bool:
+        response = await self._client.range(RangeRequest(self._cache.key_in_etcd(stored.key), keys_only=True))
+        return any(kv.mod_revision == stored.mod_revision for kv in response.kvs)
 
     async def _key_value(self, key: str, minimum_revision: int = 0) -> KeyValue | None:
         """The key as etcd has it, once the copy has it, too. Raises ResourceVersionTooLarge."""

@@ -25,6 +25,9 @@ class Values(Protocol):
         """The object in the bytes, or None for a key that holds none. Raises ValueError, with the rest of a sentence whose subject is the
         key, for bytes that can't be read, and TransformError for bytes that can't be decrypted."""
 
+    def can_be_stale(self, key: str) -> bool:
+        """Reports whether `is_stale` may be true of any bytes of the key."""
+
     def is_stale(self, key: str, data: bytes) -> bool:
         """Reports whether bytes that can be read are to be written again at the next update, though it changes nothing."""
 

@@ -125,7 +125,7 @@ class FileStorage(MemoryStorage):
         last = await self._expected(key, expected_revision)
         return await self._written(removal(last, self._newest + 1))
 
-    async def get_for_update(self, key: str) -> StoredObject | None:
+    async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
         """The object as it is in the file. A refusal must not be about a state that is lost in the end."""
         while key in self._decided:
             with suppress(Unwritable):

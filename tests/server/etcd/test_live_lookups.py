@@ -1,46 +1,18 @@
 """Objects that a server looks for in etcd if it doesn't know them yet, because another server has just stored them."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from conformance.players.credentials import private_pem
-from conformance.robustness.proxy import Proxy
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
-from tests.server.etcd.ours import ask, server
+from tests.server.etcd.ours import TEAM, ask, near_and_far
 
-# Seconds by which the second server learns later of the first one's writes.
-_DELAY: Final = 0.3
-_TEAM: Final = "/api/v1/namespaces/team"
 _POD: Final[Object] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-
-
-@asynccontextmanager
-async def near_and_far(
-    etcd: EtcdProcess, prefix: str, **options: Any
-) -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
-    """Clients of two servers, the second of which is far from etcd. `options`: fields of their Config."""
-    network = Proxy(int(etcd.url.rpartition(":")[2]))
-    config: dict[str, Any] = {"enable_admission_plugins": ("ServiceAccount",), **options}
-    try:
-        async with (
-            server(etcd.url, prefix=prefix, config=config) as near,
-            server(network.url, prefix=prefix, config=config) as far,
-        ):
-            await ask(near, "POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
-            await ask(near, "POST", f"{_TEAM}/serviceaccounts", {"metadata": {"name": "default"}})
-            await ask(far, "GET", _TEAM)
-            network.delay = _DELAY
-            yield near, far
-    finally:
-        network.close()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +20,7 @@ async def near_and_far(
     [
         pytest.param("/api/v1/namespaces", {"metadata": {"name": "new"}}, {}, "", id="a namespace"),
         pytest.param(
-            f"{_TEAM}/serviceaccounts", {"metadata": {"name": "a"}}, {"serviceAccountName": "a"}, "", id="an account"
+            f"{TEAM}/serviceaccounts", {"metadata": {"name": "a"}}, {"serviceAccountName": "a"}, "", id="an account"
         ),
         pytest.param(
             "/apis/node.k8s.io/v1/runtimeclasses",
@@ -58,14 +30,14 @@ async def near_and_far(
             id="a runtime class",
         ),
         pytest.param(
-            f"{_TEAM}/limitranges",
+            f"{TEAM}/limitranges",
             {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}},
             {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "5"}}}]},
             "maximum cpu usage per Container is 1",
             id="limits",
         ),
         pytest.param(
-            f"{_TEAM}/resourcequotas",
+            f"{TEAM}/resourcequotas",
             {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}},
             {},
             "exceeded quota: q",
@@ -103,8 +75,8 @@ def test_a_token_is_accepted_for_an_account_that_another_server_has_just_stored(
 
     async def scenario() -> None:
         async with near_and_far(shared_etcd, prefix, **keys) as (near, far):
-            await ask(near, "POST", f"{_TEAM}/serviceaccounts", {"metadata": {"name": "a"}})
-            requested: Any = await ask(near, "POST", f"{_TEAM}/serviceaccounts/a/token", {"spec": {}})
+            await ask(near, "POST", f"{TEAM}/serviceaccounts", {"metadata": {"name": "a"}})
+            requested: Any = await ask(near, "POST", f"{TEAM}/serviceaccounts/a/token", {"spec": {}})
             review = {"spec": {"token": requested["status"]["token"]}}
             reviews = "/apis/authentication.k8s.io/v1/tokenreviews"
             status = (await ask(far, "POST", reviews, review))["status"]

@@ -24,6 +24,9 @@ class JSONValues:
         labels = {"note": note} if (note := msgspec.json.decode(data).get("note")) is not None else {}
         return Decoded(data, suite.OFFSET, Index(labels))
 
+    def can_be_stale(self, key: str) -> bool:
+        return False
+
     def is_stale(self, key: str, data: bytes) -> bool:
         return False
 

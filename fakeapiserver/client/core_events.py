@@ -34,8 +34,8 @@ _RETRY_SECONDS: Final = 10.0
 class CoreEventBroadcaster:
     """Writes the events of its recorders while `run()` is active.
 
-    At most a thousand events wait; more are dropped. Events that the rate limit of their source refuses do not wait, so that a thousand
-    pods of one set don't push other sources' events out.
+    At most a thousand events wait; more are dropped, and the log has a line for each burst. Events that the rate limit of their source
+    refuses do not wait, so that a thousand pods of one set don't push other sources' events out.
     """
 
     # The last stamp of each clock, which those who write events to the same server share.
@@ -46,6 +46,7 @@ class CoreEventBroadcaster:
         self._client = client
         self._queue: asyncio.Queue[tuple[Object, bool]] = asyncio.Queue(_MAX_QUEUED)
         self._writing = False
+        self._dropped = 0
         self._written: Recent[_WrittenEvent] = Recent(CACHE_SIZE)
         self._correlator = EventCorrelator()
 
@@ -68,7 +69,9 @@ class CoreEventBroadcaster:
         try:
             self._queue.put_nowait((event, told is not None))
         except asyncio.QueueFull:
-            log.warning("too many events wait to be written: one of %s is dropped", event["involvedObject"].get("name"))
+            if not self._dropped:
+                log.warning("%d events wait to be written: more are dropped, first %s", _MAX_QUEUED, event["reason"])
+            self._dropped += 1
 
     def stamp(self) -> int:
         """Nanoseconds since the Unix epoch that no other event by this clock has, even while the clock stands still: objects
@@ -94,6 +97,9 @@ class CoreEventBroadcaster:
                 log.exception("an event could not be written")
             finally:
                 self._writing = False
+            if self._dropped and self._queue.empty():
+                log.warning("all events that waited are written; %d were dropped", self._dropped)
+                self._dropped = 0
 
     async def _write(self, event: Object, *, patched: bool) -> None:
         """Writes an event to the server; `patched` if it repeats an earlier one."""

@@ -118,6 +118,27 @@ def test_what_is_left_out_is_counted() -> None:
     assert found[25:] == [("patch", 42, "a")]
 
 
+def test_a_burst_of_dropped_events_is_two_lines_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    written = Written()
+
+    async def scenario() -> None:
+        broadcaster = CoreEventBroadcaster(written, clock=Still())
+        recorder = broadcaster.new_recorder("controller")
+        for number in range(1100):
+            recorder.event({**POD, "metadata": {"name": f"p{number}", "uid": str(number)}}, "Normal", "Created", "m")
+        running = asyncio.ensure_future(broadcaster.run())
+        while not broadcaster.idle:
+            await asyncio.sleep(0)
+        running.cancel()
+
+    asyncio.run(scenario())
+    assert len(written.rows) == 1000
+    assert caplog.messages == [
+        "1000 events wait to be written: more are dropped, first Created",
+        "all events that waited are written; 100 were dropped",
+    ]
+
+
 def events(*told: dict[str, Any], gone: bool = False) -> list[tuple[str, Object]]:
     """Records events of events.k8s.io and returns what is written."""
     written = Written()

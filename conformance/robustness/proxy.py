@@ -52,8 +52,17 @@ class Proxy:
         """Ends everything. Nothing can be done with it afterwards."""
         self.cut()
         self._loop.call_soon_threadsafe(self._server.close)
+        self._call(self._ended())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    @staticmethod
+    async def _ended() -> None:
+        """Cancels all that pass bytes on, and returns when they have ended."""
+        passing = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in passing:
+            task.cancel()
+        await asyncio.gather(*passing, return_exceptions=True)
 
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -127,8 +127,9 @@ def test_a_burst_of_dropped_events_is_two_lines_of_the_log(caplog: pytest.LogCap
         for number in range(1100):
             recorder.event({**POD, "metadata": {"name": f"p{number}", "uid": str(number)}}, "Normal", "Created", "m")
         running = asyncio.ensure_future(broadcaster.run())
-        while not broadcaster.idle:
+        for _ in range(5000):
             await asyncio.sleep(0)
+        assert broadcaster.idle
         running.cancel()
 
     asyncio.run(scenario())

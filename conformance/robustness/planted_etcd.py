@@ -367,11 +367,8 @@ def unknown_transactions_taken_for_done() -> None:
 
 @planted("etcd")
 def writes_based_on_the_copy() -> None:
-    """A patch starts from the copy's state, but replaces the newest one."""
+    """A patch, which starts from the copy's state, replaces the newest one."""
     swap = EtcdStorage._swap
-
-    async def known(self: EtcdStorage, key: str) -> Any:
-        return self._mvcc.get(key)
 
     async def newest(self: EtcdStorage, name: bytes, expected: int, operation: RequestOp) -> Any:
         response = await swap(self, name, expected, operation)
@@ -381,7 +378,6 @@ def writes_based_on_the_copy() -> None:
         current = found.kvs[0].mod_revision if found is not None and found.kvs else 0
         return await swap(self, name, current, operation) if current else response
 
-    EtcdStorage.get_for_update = known  # type: ignore[method-assign]
     EtcdStorage._swap = newest  # type: ignore[method-assign]
 
 

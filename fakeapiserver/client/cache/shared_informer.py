@@ -8,19 +8,21 @@ k8s.io/client-go/{informers,dynamic/dynamicinformer,metadata/metadatainformer}.
 """
 
 import asyncio
-import inspect
 import logging
 import random
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal, Protocol
-
-from msgspec import Struct
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.client import causes
 from fakeapiserver.client.cache.delta_fifo import TransformFunc
+from fakeapiserver.client.cache.handlers import (
+    Delivery,
+    FilteringResourceEventHandler,
+    Registration,
+    ResourceEventHandler,
+    ResourceEventHandlerFuncs,
+    Tombstone,
+)
 from fakeapiserver.client.cache.indexer import (
     NAMESPACE_INDEX,
     DeletedFinalStateUnknown,
@@ -47,160 +49,6 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
-
-_TURN: Final = 256  # so many times a handler is called before others of the event loop have their turn
-Tombstone = Object | DeletedFinalStateUnknown
-
-
-class ResourceEventHandler(Protocol):
-    """The receiver of every change, in order.
-
-    Plain methods are called in the event loop and should be short. The next change waits for an `async def`. Other return values are
-    ignored.
-    An exception is logged, and the next change delivered. Objects are shared: copy an object before you change it.
-    """
-
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
-        """Handles a new object; `is_in_initial_list` if it existed when the informer began."""
-
-    def on_update(self, old: Object, new: Object) -> object:
-        """Handles a change, or a resync: both objects have the same resourceVersion then."""
-
-    def on_delete(self, obj: Tombstone) -> object:
-        """Handles a deletion."""
-
-
-class ResourceEventHandlerFuncs(Struct, frozen=True):
-    """A handler of functions; those left out do nothing."""
-
-    add: Callable[[Object], object] | None = None
-    update: Callable[[Object, Object], object] | None = None
-    delete: Callable[[Tombstone], object] | None = None
-
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
-        return self.add(obj) if self.add else None
-
-    def on_update(self, old: Object, new: Object) -> object:
-        return self.update(old, new) if self.update else None
-
-    def on_delete(self, obj: Tombstone) -> object:
-        return self.delete(obj) if self.delete else None
-
-
-class FilteringResourceEventHandler(Struct, frozen=True):
-    """Calls `handler` for objects that `keeps` accepts; an object that begins or ceases to be accepted is added or
-    deleted for it.
-    """
-
-    keeps: Callable[[Object], bool]
-    handler: ResourceEventHandler
-
-    def on_add(self, obj: Object, is_in_initial_list: bool) -> object:
-        return self.handler.on_add(obj, is_in_initial_list) if self.keeps(obj) else None
-
-    def on_update(self, old: Object, new: Object) -> object:
-        was, is_now = self.keeps(old), self.keeps(new)
-        if was and is_now:
-            return self.handler.on_update(old, new)
-        if is_now:
-            return self.handler.on_add(new, False)
-        return self.handler.on_delete(old) if was else None
-
-    def on_delete(self, obj: Tombstone) -> object:
-        last = obj.object if isinstance(obj, DeletedFinalStateUnknown) else obj
-        return self.handler.on_delete(obj) if self.keeps(last) else None
-
-
-# What waits for a handler: an object and whether it was in the first list, the old and the new one, or what is gone.
-_Added = tuple[Literal["add"], Object, bool]
-_Updated = tuple[Literal["update"], Object, Object]
-_Deleted = tuple[Literal["delete"], Tombstone, None]
-_Notification = _Added | _Updated | _Deleted
-
-
-class Registration:
-    """A handler's place at an informer."""
-
-    def __init__(self, informer: "SharedInformer", handler: ResourceEventHandler, *, resyncs: bool) -> None:
-        self._informer = informer
-        self._handler = handler
-        self.resyncs = resyncs
-        self._waiting: deque[_Notification] = deque()
-        self._initial = 0
-        self._telling = False
-        self._wake = asyncio.Event()
-        self._told = asyncio.Event()
-
-    @property
-    def has_synced(self) -> bool:
-        """Reports whether the handler was called for every object of the informer's first list."""
-        return self._informer.has_synced and self._initial == 0
-
-    async def wait_for_sync(self) -> None:
-        """Waits until `has_synced`."""
-        await self._informer.wait_for_sync()
-        while self._initial:
-            self._told.clear()
-            await self._told.wait()
-
-    @property
-    def idle(self) -> bool:
-        """Reports whether the handler was called for every change so far."""
-        return not self._waiting and not self._telling
-
-    def remove(self) -> None:
-        """Removes the handler; changes that still wait are dropped."""
-        self._informer.remove_event_handler(self)
-
-    def added(self, obj: Object, initial: bool) -> None:
-        """Queues an added object for the handler; called by the informer. `initial`: `has_synced` waits for it."""
-        self._initial += initial
-        self._tell(("add", obj, initial))
-
-    def updated(self, old: Object, new: Object) -> None:
-        self._tell(("update", old, new))
-
-    def deleted(self, obj: Tombstone) -> None:
-        self._tell(("delete", obj, None))
-
-    def _tell(self, notification: _Notification) -> None:
-        self._waiting.append(notification)
-        self._wake.set()
-
-    async def run(self) -> None:
-        """Calls the handler, until it is cancelled."""
-        waiting, told = self._waiting, 0
-        causes.reconcile.set(0)  # an informer may be started by a reconcile
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while waiting:
-                notification = waiting.popleft()
-                self._telling = True
-                try:
-                    result = self._call(notification)
-                    if result is not None and inspect.isawaitable(result):
-                        await result
-                except Exception:
-                    log.exception("a handler of %s failed", self._informer.name)
-                finally:
-                    self._telling = False
-                if notification[0] == "add" and notification[2]:
-                    self._initial -= 1
-                    if not self._initial:
-                        self._told.set()
-                told += 1
-                if told % _TURN == 0:
-                    await asyncio.sleep(0)
-
-    def _call(self, notification: _Notification) -> object:
-        if notification[0] == "update":
-            causes.event.set(notification[2])
-            return self._handler.on_update(notification[1], notification[2])
-        causes.event.set(notification[1])
-        if notification[0] == "add":
-            return self._handler.on_add(notification[1], notification[2])
-        return self._handler.on_delete(notification[1])
 
 
 class SharedInformer:
@@ -245,7 +93,8 @@ class SharedInformer:
             sleep_unserved=sleep_unserved,
             chance=chance,
         )
-        self._registrations: dict[Registration, asyncio.Task[None] | None] = {}
+        self._registrations: dict[Registration, None] = {}
+        self._delivery = Delivery(name)
         self._synced = asyncio.Event()
         self._running = False
 
@@ -311,31 +160,28 @@ class SharedInformer:
 
         `resyncs`: also every resync_period.
         """
-        registration = Registration(self, handler, resyncs=resyncs)
+        registration = Registration(self, handler, self._delivery, resyncs=resyncs)
         self._registrations[registration] = None
         for obj in self.indexer.list():
             registration.added(obj, True)
-        if self._running:
-            self._registrations[registration] = asyncio.ensure_future(registration.run())
         return registration
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Removes a handler; changes that still wait for it are dropped."""
-        task = self._registrations.pop(registration, None)
-        if task is not None:
-            task.cancel()
+        self._registrations.pop(registration, None)
+        registration.drop()
 
     async def run(self) -> None:
         """Runs until it is cancelled. RuntimeError when it runs already."""
         if self._running:
             raise RuntimeError("the informer runs already: an informer runs once")
         self._running = True
-        for registration in self._registrations:
-            self._registrations[registration] = asyncio.ensure_future(registration.run())
+        self._delivery.start()
         try:
             await self._reflector.run()
         finally:
-            tasks = [task for task in self._registrations.values() if task is not None]
+            self._delivery.stop()
+            tasks = [task for registration in self._registrations if (task := registration.task) is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

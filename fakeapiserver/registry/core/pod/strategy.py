@@ -12,6 +12,7 @@ from fakeapiserver.apimachinery.meta import FieldPath, Object, annotations, meta
 from fakeapiserver.apis.quantity_fields import IN_POD, QuantityFields
 from fakeapiserver.registry.core.pod import qos as pod_qos
 from fakeapiserver.registry.core.pod.apparmor_annotations import add_apparmor_annotations
+from fakeapiserver.registry.core.pod.faultless import Faultless
 from fakeapiserver.registry.core.pod.mirror_pod import mirror_update_errors
 from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod.printer import pod_conditions, pod_row
@@ -41,6 +42,7 @@ _ENDED: Final = ("Failed", "Succeeded")
 # Subresources whose writes send whole pods.
 _WHOLE: Final = ("ephemeralcontainers", "resize")
 _STATUS_RESOURCES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_warned: Final = Faultless(lambda pod, _: pod_warnings(pod))
 
 
 class PodStrategy(WithPods, kw_only=True):
@@ -110,7 +112,7 @@ class PodStrategy(WithPods, kw_only=True):
         keep_metadata(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        warnings = pod_warnings(obj)
+        warnings = _warned.faults(obj, self.pod_options)
         problems = names.is_dns1123_label(str(metadata(obj).get("name", "")))
         if not problems:
             return warnings

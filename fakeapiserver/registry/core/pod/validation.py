@@ -23,6 +23,7 @@ from fakeapiserver.registry.core.pod.affinity_validation import (
 from fakeapiserver.registry.core.pod.claim_validation import resource_claim_errors
 from fakeapiserver.registry.core.pod.container_validation import container_list_errors, image_space_errors
 from fakeapiserver.registry.core.pod.env_validation import file_key_volume_errors
+from fakeapiserver.registry.core.pod.faultless import Faultless
 from fakeapiserver.registry.core.pod.mirror_pod import (
     is_mirror,
     mirror_errors,
@@ -66,6 +67,10 @@ _UPDATABLE: Final = ",".join(
 
 def pod_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
     """The errors in a new pod."""
+    return _new.faults(obj, options)
+
+
+def _new_errors(obj: Object, options: PodOptions) -> ErrorList:
     spec = obj["spec"]
     errors = _whole_errors(obj, options)
     if spec.get("ephemeralContainers"):
@@ -83,6 +88,10 @@ def _whole_errors(obj: Object, options: PodOptions) -> ErrorList:
     errors += annotation_errors(metadata(obj).get("annotations") or {}, spec, _ANNOTATIONS, options)
     errors += pod_spec_errors(spec, SPEC, metadata(obj), options)
     return errors + _token_errors(spec) + _image_space_errors(spec)
+
+
+_new: Final = Faultless(_new_errors)
+_whole: Final = Faultless(_whole_errors)
 
 
 def pod_template_errors(template: Object, path: Path, options: PodOptions = DEFAULT_OPTIONS) -> ErrorList:
@@ -219,7 +228,7 @@ def pod_update_errors(obj: Object, old: Object, given: PodOptions = DEFAULT_OPTI
     """The errors in an update of a pod: of its spec, only images, the deadline, tolerations and scheduling gates may change."""
     spec, before = obj["spec"], old["spec"]
     options = given.beside(old)
-    errors = _whole_errors(obj, options) + mirror_update_errors(obj, old)
+    errors = _whole.faults(obj, options) + mirror_update_errors(obj, old)
     errors += annotation_change_errors(obj, old, options)
     for name in ("containers", "initContainers"):
         now, then = spec.get(name) or [], before.get(name) or []

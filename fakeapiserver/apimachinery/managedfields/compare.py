@@ -7,7 +7,9 @@ from collections.abc import Callable
 from operator import eq
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, insert
+import msgspec
+
+from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, OrderedFields, in_order, insert
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
 from fakeapiserver.apimachinery.meta import same
 
@@ -67,13 +69,19 @@ def grouped(node: Node, value: list[Any] | None) -> dict[str, list[Any]]:
 
 _NOTHING: Final = Node("untyped")
 _CONTAINERS: Final = frozenset((dict, list))
+_SPEC: Final = "spec"
+# Bytes of the largest spec that is remembered, and how many are.
+_LARGEST_SPEC: Final = 16 * 1024
+_MOST_SPECS: Final = 512
+_known_specs: Final[dict[tuple[TypedSchema, bytes], Comparison]] = {}
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema) -> Comparison:
     """(added, modified, removed): fields only in new, in both but different, only in old. `old` None: a new object."""
     root = schema.root
     if old is None:
-        old = schema.empty
+        return _comparison_of_new(new, schema)
     added: FieldSet = {}
     modified: FieldSet = {}
     removed: FieldSet = {}
@@ -82,6 +90,41 @@ def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema
     if not equal(old, new):
         _compare_maps(root, old, new, (added, modified, removed), equal)
     return added, modified, removed
+
+
+def _comparison_of_new(new: dict[str, Any], schema: TypedSchema) -> Comparison:
+    """Compares an object with the schema's empty one. The fields of its spec are remembered by the spec's bytes, since objects that are
+    made from one template have the same."""
+    equal = same if schema.nulls else eq
+    spec, empty = new.get(_SPEC), schema.empty
+    into: Comparison = ({}, {}, {})
+    text = _encode(spec) if isinstance(spec, dict) else b""
+    if not text or len(text) > _LARGEST_SPEC:
+        _compare_maps(schema.root, empty, new, into, equal)
+        return into
+    known = _known_specs.get((schema, text))
+    if known is None:
+        found: Comparison = ({}, {}, {})
+        _compare_maps(schema.root, _only_spec(empty), {_SPEC: spec}, found, equal)
+        if len(_known_specs) >= _MOST_SPECS:
+            _known_specs.clear()
+        known = _known_specs[schema, text] = (_ordered(found[0]), _ordered(found[1]), _ordered(found[2]))
+    _compare_maps(schema.root, _without_spec(empty), _without_spec(new), into, equal)
+    for fields, of_spec in zip(into, known, strict=True):
+        fields.update(of_spec)
+    return into
+
+
+def _ordered(fields: FieldSet) -> FieldSet:
+    return {key: OrderedFields(in_order(node)) for key, node in fields.items()}
+
+
+def _only_spec(obj: dict[str, Any]) -> dict[str, Any]:
+    return {_SPEC: obj[_SPEC]} if _SPEC in obj else {}
+
+
+def _without_spec(obj: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in obj.items() if key != _SPEC}
 
 
 def whole(node: Node, value: Any) -> FieldSet:

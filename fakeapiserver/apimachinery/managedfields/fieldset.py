@@ -20,6 +20,13 @@ from fakeapiserver.apimachinery.go.strconv import atoi
 
 FieldSet = dict[str, Any]
 
+
+class OrderedFields(dict[str, Any]):
+    """A set whose nodes' keys are all in upstream's order. Objects share it, so it must not be changed."""
+
+    __slots__ = ()
+
+
 # Nodes are compared by identity nowhere, so one empty node could do; but the sets are stored, and a stored dict must be its owner's.
 _RANK: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
@@ -199,7 +206,9 @@ def _value_order(value: Any) -> tuple[int, Any]:
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """The set as upstream serialises it: a new dict, every node's keys in order, no node shared with the given one."""
+    """The set as upstream serialises it: a new dict, every node's keys in order, no node but OrderedFields shared with the given one."""
+    if fields.__class__ is OrderedFields:
+        return fields
     if len(fields) < 2:
         return {key: in_order(node) if node else {} for key, node in fields.items()}
     keys = sorted(fields)

@@ -18,6 +18,7 @@ Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/c
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field, structs
@@ -40,6 +41,8 @@ from fakeapiserver.storage.versioner import restamp, stamp
 # Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
 MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
+# The prefixes of resources are few, unlike keys, and their generations are asked for dozens of times in each write.
+_resource_of_prefix: Final = lru_cache(maxsize=4096)(resource_of)
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -210,7 +213,8 @@ class MVCC:
         return bucket.objects.get(key) if bucket is not None else None
 
     def generation(self, prefix: str) -> int:
-        return self._bucket(prefix).generation
+        bucket = self._buckets.get(_resource_of_prefix(prefix))
+        return bucket.generation if bucket is not None else 0
 
     def range(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         revision, start = query.revision, query.start

@@ -1,7 +1,8 @@
 """Access to an object's metadata. Objects are plain JSON dicts in wire case (upstream: k8s.io/apimachinery/pkg/api/meta)."""
 
 from collections.abc import Mapping
-from typing import Any
+from copy import deepcopy
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import new_bad_request
 
@@ -10,6 +11,7 @@ Object = dict[str, Any]
 FrozenObject = Mapping[str, Any]
 # Field names from the object down; "*" stands for every item of a list.
 FieldPath = tuple[str, ...]
+_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def same(a: Any, b: Any, *, exact: bool = False) -> bool:
@@ -26,6 +28,15 @@ def same(a: Any, b: Any, *, exact: bool = False) -> bool:
         if isinstance(a, int | float) and isinstance(b, int | float):
             return float(a) == float(b)
     return bool(a == b)
+
+
+def copied(value: Any) -> Any:
+    """Returns a deep copy of a JSON value. `copy.deepcopy`, which knows subclasses of dict, takes ten times as long."""
+    if value.__class__ is dict:
+        return {key: copied(item) if item.__class__ not in _SCALARS else item for key, item in value.items()}
+    if value.__class__ is list:
+        return [copied(item) if item.__class__ not in _SCALARS else item for item in value]
+    return value if value.__class__ in _SCALARS else deepcopy(value)
 
 
 def metadata(obj: Object) -> Object:

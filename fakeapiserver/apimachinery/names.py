@@ -187,8 +187,8 @@ def name_is_dns1035_label(name: str, prefix: bool) -> list[str]:
 # ------------------------------------------------------------------ metadata
 
 
-def validate_object_meta(meta: Object, requires_namespace: bool, name_fn: NameFunction, path: Path) -> ErrorList:
-    """The errors in a new object's metadata, whose name is generated already (ValidateObjectMeta)."""
+def validate_names(meta: Object, name_fn: NameFunction, path: Path) -> ErrorList:
+    """The errors in the name and the generateName of an object, the part of `validate_object_meta` that depends on `name_fn`."""
     errors: ErrorList = []
     if generate := meta.get("generateName"):
         errors += [field.invalid(path.child("generateName"), generate, text) for text in name_fn(generate, True)]
@@ -196,6 +196,12 @@ def validate_object_meta(meta: Object, requires_namespace: bool, name_fn: NameFu
         errors.append(field.required(path.child("name"), "name or generateName is required"))
     else:
         errors += [field.invalid(path.child("name"), name, text) for text in name_fn(name, False)]
+    return errors
+
+
+def validate_object_meta(meta: Object, requires_namespace: bool, name_fn: NameFunction, path: Path) -> ErrorList:
+    """The errors in a new object's metadata, whose name is generated already (ValidateObjectMeta)."""
+    errors = validate_names(meta, name_fn, path)
     namespace = meta.get("namespace", "")
     if not requires_namespace and namespace:
         errors.append(field.forbidden(path.child("namespace"), "not allowed on this type"))

@@ -3,11 +3,10 @@
 Decoding drops them from an object and keeps them separately, by their steps: {("spec", "ports"): []}.
 """
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.apimachinery.managedfields.emptied import step_into
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, copied
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
@@ -25,7 +24,7 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
 
 def as_sent(obj: Object, empties: "Empties") -> Object:
     """A copy of the object with all empty lists and maps whose parents still exist."""
-    sent = deepcopy(obj)
+    sent = copied(obj)
     for steps, empty in empties.items():
         target: Any = sent
         for step in steps[:-1]:

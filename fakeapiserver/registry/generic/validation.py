@@ -46,8 +46,10 @@ class Validator(Struct, frozen=True):
             errors += self._check(check, sent, {})
             if check == "create":
                 errors += self.kind.validate(obj, None)
-        # The rules for all kinds come last, since a kind's own errors are worded more precisely.
-        return errors or self._common_errors(obj)
+        # The rules for all kinds come last, since a kind's own errors are worded more precisely. Only those for names are not yet checked.
+        if errors or "create" not in self.strategy.create_checks:
+            return errors or self._common_errors(obj)
+        return names.validate_names(metadata(obj), names.path_segment_name, _METADATA)
 
     def update_errors(self, subresource: str, new: Object, old: Object, empties: "Empties") -> ErrorList:
         """The errors in an update (upstream: rest.BeforeUpdate)."""

@@ -7,7 +7,6 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -24,7 +23,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
-from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
+from fakeapiserver.apimachinery.meta import Object, copied, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes as AccessAttributes
@@ -327,7 +326,7 @@ class WriteAttempt(Struct):
             return False
         if not versions.refreshes:
             return True
-        stored, again = canonical.decode(current.value, versions.gvk), versions.as_stored(deepcopy(old))
+        stored, again = canonical.decode(current.value, versions.gvk), versions.as_stored(copied(old))
         return {**stored, "apiVersion": "", "kind": ""} == {**again, "apiVersion": "", "kind": ""}
 
     async def mark(self, attributes: Attributes) -> Written:

@@ -6,7 +6,6 @@ k8s.io/apiserver/pkg/registry/generic/registry/store.go (BeginCreate, BeginUpdat
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from copy import deepcopy
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
@@ -14,7 +13,7 @@ from msgspec import Struct, field
 from fakeapiserver.admission.interfaces import Annotations
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apimachinery.meta import Object, copied, metadata
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.registry.generic.kind import Kind
 
@@ -31,7 +30,7 @@ def posted(obj: Object) -> Transform:
     strategy change in place."""
     meta = metadata(obj)
     if meta.get("generateName") and not meta.get("name"):
-        return lambda current: {name: deepcopy(value) for name, value in obj.items()}
+        return lambda current: {name: copied(value) for name, value in obj.items()}
     return lambda current: {**obj, "metadata": dict(meta)}
 
 

@@ -66,10 +66,8 @@ def _pod(name: str) -> bytes:
         "readinessProbe": {"httpGet": {"path": "/", "port": "http"}},
     }
     meta = {"name": name, "labels": {"app": "web", "pod-template-hash": "6f7d8c9b5"}}
-    return _encode(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container]}},
-        separators=(",", ":"),
-    ).encode()
+    spec = {"containers": [container]}
+    return _encode({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 
 def _patch(number: int) -> bytes:
@@ -165,8 +163,8 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(f'{_TOKEN},admin,1,"system:masters"\n')
-        controllers = {} if arguments.controllers else {"controllers": ("none",)}
-        server = LocalServer(Config(token_auth_file=tokens, **controllers), listens=False)
+        controllers = ("*",) if arguments.controllers else ("none",)
+        server = LocalServer(Config(token_auth_file=tokens, controllers=controllers), listens=False)
         await server.start()
         print(json.dumps(await measure(server, arguments.only, arguments.count, arguments.rounds)))
         await server.stop()

@@ -24,7 +24,7 @@ def restore_empties(obj: Object, empties: "Empties") -> None:
 
 def as_sent(obj: Object, empties: "Empties") -> Object:
     """A copy of the object with all empty lists and maps whose parents still exist."""
-    sent = copied(obj)
+    sent: Object = copied(obj)
     for steps, empty in empties.items():
         target: Any = sent
         for step in steps[:-1]:

@@ -37,7 +37,8 @@ from fakeapiserver.nodes.scheduler import controller as scheduler_module
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.control import nodes as control_nodes
-from fakeapiserver.server.http.serving import Server, plain_context
+from fakeapiserver.server.http.serving import Server
+from fakeapiserver.server.http.tls_context import server_context
 from fakeapiserver.server.simulated_nodes import kubelet_server
 from fakeapiserver.transport import certificates
 
@@ -133,7 +134,7 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
         Application(kubelet_server.KubeletServer(simulation, SystemClock()).handle),
         host=address,
         port=options.kubelet_port,
-        ssl_context=plain_context(pair.certificate, pair.key),
+        tls=server_context(pair.certificate, pair.key, requests_certificates=False),
     )
     await server.start()
     simulation.endpoint = (address, server.port)

@@ -37,6 +37,11 @@ _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",)
 Headers = Sequence[tuple[bytes, bytes]]
 # Our ASGI extension: a message of this type instead of `http.response.start` hands the connection over to the application.
 HIJACK: Final = "fakeapiserver.hijack"
+# Our ASGI extension: a message of this type, behind `http.response.start`, gives `attach` the function by which a stream's source writes to
+# the connection, in between its chunks and without waiting.
+PUSH: Final = "fakeapiserver.push"
+# Sends pieces as one chunk of the body, and returns true, or returns false if the client takes nothing at the moment.
+Push = Callable[[Sequence[bytes]], bool]
 
 # A key of the scope: the UserInfo of a caller in this process. Requests from a socket can't set it.
 IN_PROCESS_USER: Final = "fakeapiserver.user"
@@ -196,7 +201,8 @@ def _too_large() -> Exception:
 class Response(Struct):
     """An answer: either `body`, or `pieces` (of a large body, each made when it is sent; `size` is about how many bytes they have), or
     `stream` (chunks that are flushed one by one), or `takeover`: then exactly these status and headers are sent, and bytes go to and fro
-    unframed until it returns (only where HIJACK is among the extensions).
+    unframed until it returns (only where HIJACK is among the extensions). `attach`, of a stream whose chunks are sent as they are, is
+    called where PUSH is among the extensions.
     An empty `cache_control` leaves that header out."""
 
     status: int = 200
@@ -208,6 +214,7 @@ class Response(Struct):
     pieces: Iterator[bytes] | None = None
     size: int = 0
     takeover: Callable[[Receive, Send], Awaitable[None]] | None = None
+    attach: Callable[[Push], None] | None = None
 
 
 class Answered(Exception):

@@ -24,6 +24,7 @@ from fakeapiserver.auth.interfaces import EvaluationError
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import (
     HIJACK,
+    PUSH,
     Answered,
     Receive,
     Request,
@@ -94,6 +95,8 @@ class Application:
             await _send_whole(response.body, send)
         else:
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            if response.attach is not None and PUSH in scope.get("extensions", ()):
+                await send({"type": PUSH, "attach": response.attach})
             await _stream(response, receive, send)
 
     async def _answer(self, request: Request) -> Response:

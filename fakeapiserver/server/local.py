@@ -26,7 +26,7 @@ from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
 from fakeapiserver.server.etcd import leadership
 from fakeapiserver.server.http.protocol import Limits
-from fakeapiserver.server.http.serving import RequestingContext, Server, server_context
+from fakeapiserver.server.http.serving import Server
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options import authentication, read_only
 from fakeapiserver.server.options.config import Config
@@ -194,7 +194,7 @@ class LocalServer:
 
     async def _listen(self, api: APIServer, serving: KeyPair) -> None:
         """Opens the HTTPS port. OSError with the reason if it can't be opened."""
-        context = self._context(api, serving)
+        context = api.client_authorities.context(serving)
         if self.config.ui:
             api.page = page_port.PagePort(api.application, self.config.ui_port)
         for port in _ports(self.config, api.chance):
@@ -202,7 +202,7 @@ class LocalServer:
                 api.application if api.page is None else api.page.application,
                 host=self.config.bind_address,
                 port=port,
-                ssl_context=context,
+                tls=context,
                 limits=Limits(body_timeout=self.config.request_timeout + 30),
             )
             try:
@@ -215,12 +215,6 @@ class LocalServer:
             await api.page.start()
         api.address = self.url.removeprefix("https://")
         api.listener = self
-
-    @staticmethod
-    def _context(api: APIServer, serving: KeyPair) -> RequestingContext:
-        context = server_context(serving.certificate, serving.key)
-        api.client_authorities.subscribe(context.announce)
-        return context
 
     async def serve_bad_certificate(self, problem: BadCertificate) -> None:
         """Resets all connections, and serves new ones with a certificate that clients refuse. Raises ValueError for another problem than
@@ -240,7 +234,7 @@ class LocalServer:
             raise ValueError("this server has no port, and so no certificate")
         if self._outage is not None and not self._outage.over:
             raise ValueError("this server can't be reached: end the outage first")
-        await self._server.restart(self._context(self.api, serving))
+        await self._server.restart(self.api.client_authorities.context(serving))
 
     async def _run_controllers(self, api: APIServer) -> None:
         """Starts the controllers, which synchronize while the server already answers requests."""

@@ -60,8 +60,8 @@ class MemoryStorage:
 
     @property
     def undelivered(self) -> int:
-        """The number of watches that have events and will be woken in some milliseconds."""
-        return len(self._hub.woken)
+        """The number of watches that have events and will get them within some milliseconds."""
+        return len(self._hub.woken) + len(self._hub.ready)
 
     def observe(self, observer: ChangeObserver) -> None:
         """Lets `observer` record every change from now on."""

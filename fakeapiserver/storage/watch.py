@@ -7,7 +7,9 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Final, Protocol
 
 from fakeapiserver.chance import UNSEEDED, Chance
@@ -17,8 +19,22 @@ from fakeapiserver.storage.versioner import restamp
 
 MAX_BUFFERED_EVENTS: Final = 1000
 MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
-# In a burst of writes many watchers are woken together a little later, so that each sends several events at once: this many
-# seconds for each watcher, and never more than the maximum.
+# Bytes that all watchers together buffer while their readers are busy, as those of slow clients are.
+MAX_UNREAD_BYTES: Final = 64 * 1024 * 1024
+# Watchers with a sink are served in rounds. In a turn of the event loop they get at least this many seconds, and this share of the time
+# since they were last served, so that neither they nor requests wait for long; the time is looked at after so many watchers.
+_LEAST_SERVICE: Final = 0.0002
+_SERVICE: Final = 0.25
+_SERVED_AT_ONCE: Final = 8
+# A round begins so many times as long after the last one as that took, so that changes which follow each other leave together; after so
+# many seconds at the latest, and at once if it would be less than the minimum, since a timer takes a millisecond.
+_ROUND: Final = 3.0
+_MIN_PAUSE: Final = 0.0003
+_MAX_PAUSE: Final = 0.002
+# Times to look whether all were served, a pause after each.
+_LOOKS: Final = 20
+# In a burst of writes many readers are woken together a little later, so that each gets several events at once: this many
+# seconds for each reader, and never more than the maximum.
 _BURST_DELAY: Final = 0.0001
 _MAX_BURST_DELAY: Final = 0.02
 # Writes that follow each other within this many seconds are a burst.
@@ -58,8 +74,30 @@ def selected_event(event: Event, predicate: Predicate) -> Event | None:
     return Event("DELETED", gone, last, event.revision)
 
 
+# Takes events that come while the reader waits, and returns true; false if it can't now.
+Sink = Callable[[list[Event]], bool]
+
+
 class BufferedWatcher:
-    """A watch. Only one task may iterate it."""
+    """A watch. Only one task may iterate it: its reader. While the reader waits for the next batch, events go to `sink`, if there is one:
+    that costs no switch of tasks. The reader is woken when the sink takes nothing, when its time is up, and at the end.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_bytes",
+        "_closed",
+        "_hub",
+        "_is_queued",
+        "_lagging",
+        "_predicate",
+        "_prefix",
+        "_revision",
+        "_start",
+        "_unread",
+        "_waiting",
+        "sink",
+    )
 
     def __init__(self, hub: "Hub", prefix: str, revision: int, predicate: Predicate | None) -> None:
         self._hub = hub
@@ -67,6 +105,9 @@ class BufferedWatcher:
         self._predicate = predicate
         self._buffer: list[Event] = []
         self._bytes = 0
+        self._unread = 0  # bytes of events that came while the reader was busy
+        self._is_queued = False
+        self.sink: Sink | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._lagging = False
         self._closed = False
@@ -99,7 +140,12 @@ class BufferedWatcher:
         seen = event if self._predicate is None else selected_event(event, self._predicate)
         if seen is None:
             return
-        if len(self._buffer) >= MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
+        hub = self._hub
+        if (
+            len(self._buffer) >= MAX_BUFFERED_EVENTS
+            or self._bytes > MAX_BUFFERED_BYTES
+            or (self._unread and hub.unread > MAX_UNREAD_BYTES)
+        ):
             # From here on the history is the buffer. What is buffered already is still handed out first, up to the revision before.
             self._lagging = True
             while self._buffer and self._buffer[-1].revision == event.revision:
@@ -107,15 +153,42 @@ class BufferedWatcher:
             self._revision = event.revision - 1
             return
         self._buffer.append(seen)
-        self._bytes += len(seen.object.value)
-        self._hub.woken[self] = None
+        size = len(seen.object.value)
+        self._bytes += size
+        waiting = self._waiting
+        if waiting is None or waiting.done():
+            self._unread += size
+            hub.unread += size
+        elif self.sink is None:
+            hub.woken[self] = None
+        elif not self._is_queued:
+            self._is_queued = True
+            hub.ready.append(self)
+
+    def deliver(self) -> None:
+        """Passes what is buffered to the sink, or wakes the reader if it takes nothing now."""
+        self._is_queued = False
+        waiting, sink = self._waiting, self.sink
+        if waiting is None or waiting.done() or not self._buffer:
+            return
+        if sink is None or self._lagging or not sink(self._buffer):
+            self.wake()
+        else:
+            self._taken()
+
+    def _taken(self) -> list[Event]:
+        """Empties the buffer, and returns what was in it."""
+        batch, self._buffer, self._bytes = self._buffer, [], 0
+        self._hub.unread -= self._unread
+        self._unread = 0
+        return batch
 
     async def next_batch(self, timeout: float) -> list[Event] | None:
         if not self._buffer and not self._closed and not self._lagging:
             await self._wait(timeout)
         if self._closed and not self._buffer:
             return None
-        batch, self._buffer, self._bytes = self._buffer, [], 0
+        batch = self._taken()
         if self._lagging and not batch:
             return self._catch_up()
         return batch
@@ -164,7 +237,8 @@ class BufferedWatcher:
 
     def close(self) -> None:
         self.end()
-        self._buffer.clear()
+        self.sink = None
+        self._taken()
         self._hub.woken.pop(self, None)
         self._hub.forget(self, self._prefix)
 
@@ -186,8 +260,15 @@ class Hub:
         self._mvcc = mvcc
         # Both in the order in which they were added, which a set would not keep.
         self._watchers: dict[str, dict[BufferedWatcher, None]] = {}
-        # Watchers with something new, not woken yet.
+        # Watchers with something new whose readers aren't woken yet, and those whose sinks haven't got it yet.
         self.woken: dict[BufferedWatcher, None] = {}
+        self.ready: deque[BufferedWatcher] = deque()
+        # Bytes that are buffered for readers that are busy.
+        self.unread = 0
+        self._is_serving = False
+        self._served = 0.0  # the time up to which watchers were served
+        self._round = 0  # watchers that are still to be served in this round
+        self._service = 0.0  # seconds that the round has taken so far
         # With a seed, watchers are woken in an order that depends on it.
         self._order = chance.source("watchers") if chance.seed is not None else None
         # Reports whether clients outside of this process watch.
@@ -224,22 +305,61 @@ class Hub:
                 if event is None:
                     event = unselected_event(change)
                 watcher.offer(event)
+        if self.ready and not self._is_serving:
+            self._begin_round()
         if self.woken:
             self._wake_soon()
 
+    def _begin_round(self) -> None:
+        self._is_serving = True
+        now, loop = perf_counter(), asyncio.get_running_loop()
+        pause = min(self._service * _ROUND, _MAX_PAUSE) - (now - self._served)
+        self._served, self._service, self._round = now, 0.0, 0
+        if pause > _MIN_PAUSE:
+            loop.call_later(pause, self._serve)
+        else:
+            loop.call_soon(self._serve)
+
+    def _serve(self) -> None:
+        """Delivers to watchers with a sink, in the order in which they wait. The rest is served in the next turn of the event loop:
+        requests have theirs in between, and their writes are delivered together with these.
+        """
+        now = begin = perf_counter()
+        end = now + max(_LEAST_SERVICE, (now - self._served) * _SERVICE)
+        ready = self.ready
+        self._round = self._round or len(ready)
+        while self._round and now < end:
+            count = min(self._round, _SERVED_AT_ONCE)
+            for _ in range(count):
+                ready.popleft().deliver()
+            self._round -= count
+            now = perf_counter()
+        self._served = now
+        self._service += now - begin
+        if self._round:
+            asyncio.get_running_loop().call_soon(self._serve)
+        elif ready:
+            self._begin_round()
+        else:
+            self._is_serving = False
+
     async def delivered(self, key: str) -> None:
-        """See Storage. A burst's watchers are woken later, so they are waited for as well."""
+        """See Storage. In a burst some watchers get their events later, so they are waited for as well."""
         if not any(prefix in self._watchers for prefix in _prefixes(key)):
             return
         if self._order is not None and not self.has_clients():
             for _ in range(_READING_TURNS):
                 await asyncio.sleep(0)
             return
+        for _ in range(_LOOKS):
+            if not self.ready:
+                break
+            await asyncio.sleep(_MAX_PAUSE / 2)
         woken_in = 0.0 if self._timer is None else self._timer.when() - asyncio.get_running_loop().time()
         await asyncio.sleep(max(woken_in, 0.0) + _READING)
 
     def _wake_soon(self) -> None:
-        """Wakes watchers at once after a single write or if they are few, and a little later, together, in a burst."""
+        """Wakes readers at once after a single write or if they are few, and a little later, together, in a burst."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()

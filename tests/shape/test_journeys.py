@@ -12,7 +12,7 @@ import pytest
 
 from fakeapiserver import Cluster
 from fakeapiserver.endpoints.verbs.watch import Form
-from fakeapiserver.server.http.exchange import Exchange
+from fakeapiserver.server.http.tls_transport import TLSTransport
 from fakeapiserver.storage.mvcc import MVCC
 from fakeapiserver.storage.watch import BufferedWatcher
 from tests.plain_client import Client
@@ -130,17 +130,16 @@ def test_the_chain_calls_the_filters_of_the_table_in_their_order() -> None:
 def test_an_event_passes_the_files_of_the_table(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     offers = recorded(monkeypatch, BufferedWatcher, "offer")
     encodings = recorded(monkeypatch, Form, "event")
-    sends = recorded(monkeypatch, Exchange, "send")
+    writes = recorded(monkeypatch, TLSTransport, "write")
     client = Client(cluster)
     with closing(client.open("GET", f"{CONFIG_MAPS}?watch=1&resourceVersion={cluster_revision(client)}")) as answer:
         Client(cluster).ask("POST", CONFIG_MAPS, config_map("event"))
         assert b'"event"' in answer.readline()
     [offer] = [frames for frames in offers if frames[-2:][0][1] == "publish"][:1]
     written = files(offer)[files(offer).index("fakeapiserver/storage/memory.py") :]
-    watch = "fakeapiserver/endpoints/verbs/watch.py"
-    [encoding] = encodings
-    [sent] = [frames for frames in sends if frames[-2:][0][1] == "_send_chunks"][:1]
-    way = [*written, watch, *reversed(files(encoding)[: files(encoding).index(watch)]), files(sent)[-1]]
+    [encoding], [write] = encodings, [frames for frames in writes if frames[0][1] == "push"]
+    made = files(encoding)[files(encoding).index("fakeapiserver/storage/watch.py") :]
+    way = [*written, *made, *files(write)]
     assert list(dict.fromkeys(way)) == rows("The way of one event")
 
 

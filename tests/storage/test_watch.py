@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fakeapiserver.storage import watch
-from fakeapiserver.storage.interface import Index, StoredObject
+from fakeapiserver.storage.interface import Event, Index, StoredObject
 from fakeapiserver.storage.mvcc import MVCC, removal
 from fakeapiserver.storage.watch import BufferedWatcher, Hub, selected_event, unselected_event
 
@@ -205,5 +205,116 @@ def test_changes_of_one_revision_are_handed_out_once_each(room: int, monkeypatch
             while batch := await seen(watcher):
                 events += batch
             assert events == expected
+
+    asyncio.run(scenario())
+
+
+class Client:
+    """Reads a watch by a task, and by a sink as long as it takes events. It notes which of them got each event."""
+
+    def __init__(self, watcher: BufferedWatcher) -> None:
+        self.watcher = watcher
+        self.takes = True
+        self.got: list[tuple[str, str]] = []
+        self.busy = asyncio.Event()
+        self.busy.set()
+        watcher.sink = self.take
+        self.task = asyncio.ensure_future(self.read())
+
+    def take(self, events: list[Event]) -> bool:
+        if self.takes:
+            self.note("sink", events)
+        return self.takes
+
+    def note(self, way: str, events: list[Event]) -> None:
+        self.got += [(way, event.object.key.rpartition("/")[2]) for event in events]
+
+    async def read(self) -> None:
+        while (events := await self.watcher.next_batch(60.0)) is not None:
+            self.note("task", events)
+            await self.busy.wait()
+
+
+async def rest(hub: Hub) -> None:
+    """Returns when no watcher waits to be served."""
+    for _ in range(1000):
+        await asyncio.sleep(0)
+        if not (hub.ready or hub.woken):
+            break
+        await asyncio.sleep(0.001)
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_events_go_to_the_sink_and_by_the_task_where_it_takes_none() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        client = Client(storage.hub.watch(PODS, None, is_blue))
+        await asyncio.sleep(0)
+        storage.create("a")
+        storage.create("red", "red")
+        assert storage.hub.ready
+        await rest(storage.hub)
+        client.takes = False
+        client.busy.clear()  # as a slow client's connection is
+        storage.create("b")
+        await rest(storage.hub)
+        client.takes = True
+        storage.create("c")
+        storage.create("d")
+        await rest(storage.hub)
+        assert client.got == [("sink", "a"), ("task", "b")]
+        assert storage.hub.unread == 2 * len(VALUE) + 2 * len('"resourceVersion":"5",')
+        client.busy.set()
+        await rest(storage.hub)
+        storage.create("e")
+        await rest(storage.hub)
+        assert client.got == [("sink", "a"), ("task", "b"), ("task", "c"), ("task", "d"), ("sink", "e")]
+        assert storage.hub.unread == 0
+        client.watcher.end()
+        await client.task
+
+    asyncio.run(scenario())
+
+
+def test_many_watchers_are_served_in_turns_and_get_everything_in_order() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        clients = [Client(storage.hub.watch(PODS, None, None)) for _ in range(200)]
+        late = Client(storage.hub.watch(PODS, None, None))
+        late.takes = False
+        await asyncio.sleep(0)
+        for number in range(50):
+            storage.create(f"{number}")
+            if number % 7 == 0:
+                await asyncio.sleep(0)
+        clients[0].watcher.close()  # while it waits to be served
+        await rest(storage.hub)
+        names = [f"{number}" for number in range(50)]
+        assert [[name for _, name in client.got] for client in clients[1:]] == [names] * 199
+        assert [name for _, name in late.got] == names
+        assert {way for client in clients for way, _ in client.got} == {"sink"}
+        storage.hub.end_all()
+        await asyncio.gather(*(client.task for client in (*clients, late)))
+
+    asyncio.run(scenario())
+
+
+def test_busy_readers_are_bounded_in_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound the history is their buffer."""
+    monkeypatch.setattr(watch, "MAX_UNREAD_BYTES", 1000)
+
+    async def scenario() -> None:
+        storage = Storage()
+        watchers = [storage.hub.watch(PODS, None, None) for _ in range(10)]
+        for number in range(100):
+            storage.create(f"{number}")
+            assert storage.hub.unread <= 1000 + len(watchers) * 100
+        for watcher in watchers:
+            names: list[str] = []
+            while batch := await seen(watcher):
+                names += [name for _, name, _ in batch]
+            assert names == [f"{number}" for number in range(100)]
+        assert storage.hub.unread == 0
 
     asyncio.run(scenario())

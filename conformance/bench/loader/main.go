@@ -163,8 +163,8 @@ func run() map[string]any {
 	}
 }
 
-// Every watcher must see every event once and in order; anything else is an error.
-func watcher(revision string, ready *sync.WaitGroup, done func()) {
+// Every watcher must see every event once and in order; anything else is an error. Delays are in milliseconds, from the write's beginning.
+func watcher(revision string, ready *sync.WaitGroup, begun []time.Time, delays []float64, done func()) {
 	defer done()
 	client := newClient()
 	request, _ := http.NewRequest("GET", client.url+collection()+"?watch=true&resourceVersion="+revision, nil)
@@ -184,6 +184,7 @@ func watcher(revision string, ready *sync.WaitGroup, done func()) {
 		if event := fmt.Sprintf(`"event":"%d"`, wanted); !bytes.Contains(lines.Bytes(), []byte(event)) {
 			fail(fmt.Errorf("%s came as %.300s", event, lines.Bytes()))
 		}
+		delays[wanted] = time.Since(begun[wanted]).Seconds() * 1000
 	}
 }
 
@@ -204,14 +205,16 @@ func watch() map[string]any {
 	}
 	json.Unmarshal(answer, &list)
 	var ready, finished sync.WaitGroup
+	begun, delays := make([]time.Time, *count), make([]float64, *count**clients)
 	for w := 0; w < *clients; w++ {
 		ready.Add(1)
 		finished.Add(1)
-		go watcher(list.Metadata.ResourceVersion, &ready, finished.Done)
+		go watcher(list.Metadata.ResourceVersion, &ready, begun, delays[w**count:(w+1)**count], finished.Done)
 	}
 	ready.Wait()
 	started := time.Now()
 	for i := 0; i < *count; i++ {
+		begun[i] = time.Now()
 		patch := []byte(fmt.Sprintf(`{"data":{"event":"%d"}}`, i))
 		if _, err := call(client, "PATCH", collection()+"/"+*prefix, "application/merge-patch+json", patch); err != nil {
 			fail(err)
@@ -219,7 +222,11 @@ func watch() map[string]any {
 	}
 	finished.Wait()
 	seconds := time.Since(started).Seconds()
-	return map[string]any{"seconds": seconds, "per_second": float64(*count**clients) / seconds}
+	sort.Float64s(delays)
+	return map[string]any{
+		"seconds": seconds, "per_second": float64(len(delays)) / seconds,
+		"p50_ms": delays[len(delays)/2], "p99_ms": delays[len(delays)*99/100],
+	}
 }
 
 func main() {

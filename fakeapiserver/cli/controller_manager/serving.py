@@ -16,7 +16,8 @@ from fakeapiserver.client.rest import RESTClient
 from fakeapiserver.controller_manager.manager import ControllerManager
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.exposition import BuildMetrics
-from fakeapiserver.server.http.serving import Server, server_context
+from fakeapiserver.server.http.serving import Server
+from fakeapiserver.server.http.tls_context import server_context
 from fakeapiserver.transport import certificates
 from fakeapiserver.transport.key_pair import KeyPair
 
@@ -80,7 +81,7 @@ async def serve_endpoints(
     )
     pair = _serving_pair(options)
     context = server_context(pair.certificate, pair.key)
-    server = Server(application, host=options.bind_address, port=options.secure_port, ssl_context=context)
+    server = Server(application, host=options.bind_address, port=options.secure_port, tls=context)
     try:
         await server.start()
     except OSError as error:

@@ -5,15 +5,16 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_expired
-from fakeapiserver.apimachinery.instruments import Family, exponential
+from fakeapiserver.apimachinery.instruments import Family, Histogram, Values, exponential
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.endpoints import respond
@@ -29,7 +30,7 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     Accept,
     not_streamable,
 )
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Request, Response, WatchProgress
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Push, Request, Response, WatchProgress
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
@@ -46,10 +47,14 @@ from fakeapiserver.storage.interface import (
     Unreadable,
     Watcher,
 )
+from fakeapiserver.storage.watch import BufferedWatcher
 
 _BOOKMARK_PERIOD: Final = 60.0
 # The last bookmark is sent so many seconds before the end of a watch.
 _LAST_BOOKMARK: Final = 2.0
+# About as many bytes of objects are sent in a chunk.
+_CHUNK: Final = 64 * 1024
+_Item = TypeVar("_Item")
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -65,7 +70,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)
     try:
-        stream = await _stream(
+        stream = await _opened(
             request, scope, store.collection(request.info.namespace), predicate, options, form, revision
         )
     except NotConverted as error:
@@ -76,18 +81,20 @@ async def watch(request: Request, scope: RequestScope) -> Response:
         # After this point upstream can answer only in the stream.
         form.progress.ended = "error"
         return _answer(form, _only(form.error(error.status)))
-    return _answer(form, stream)
+    return stream
 
 
-def _answer(form: "Form", frames: AsyncGenerator[bytes, None]) -> Response:
-    return Response(200, content_type=form.content_type, stream=frames)
+def _answer(
+    form: "Form", frames: AsyncGenerator[bytes, None], attach: Callable[[Push], None] | None = None
+) -> Response:
+    return Response(200, content_type=form.content_type, stream=frames, attach=attach)
 
 
 async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
     yield frame
 
 
-async def _stream(
+async def _opened(
     request: Request,
     scope: RequestScope,
     prefix: str,
@@ -95,8 +102,8 @@ async def _stream(
     options: ListOptions,
     form: "Form",
     revision: int,
-) -> AsyncGenerator[bytes, None]:
-    """Opens the watcher. StatusError 410 and 504 for a revision from which one can't watch."""
+) -> Response:
+    """Opens the watch. StatusError 410 and 504 for a revision from which one can't watch."""
     assert scope.store is not None
     injection = request.injection
     storage = scope.store.storage if injection is None else injection.storage(scope.store.storage)
@@ -130,7 +137,7 @@ async def _stream(
         watcher = injection.watcher(watcher, sent)
     stream = Stream(request, watcher, form, options, scope.watchers)
     (scope.watches_in_process if form.in_process else scope.watches_of_clients).add(stream)
-    return stream.frames(items, start)
+    return _answer(form, stream.frames(items, start), stream.attach if form.is_shared else None)
 
 
 def _too_old(revision: int, oldest: int) -> StatusError:
@@ -168,19 +175,34 @@ class Form:
             f"{scope.gvk.group_version}/{scope.gvk.kind} {accept.media_type} {accept.as_kind}/{accept.as_version}"
         )
         self._columns_sent = False
+        self._counted: tuple[Counter[Values], Histogram] | None = None
         self._include = table.include_object(request) if accept.as_kind == "Table" else ""
         if accept.media_type == YAML:
             raise not_streamable(request.supported)
         self.content_type = PROTOBUF_STREAM if self._protobuf else CBOR_SEQUENCE if self._cbor else JSON
 
+    @property
+    def is_shared(self) -> bool:
+        """Reports whether each event has one frame for all watchers of this form."""
+        return self._accept.as_kind != "Table"
+
     def sent(self, frames: list[bytes]) -> bytes:
         """Joins frames into one chunk and counts them."""
-        if frames:
-            self.progress.events += len(frames)
-            self._instruments.count(EVENTS, *self._labels, by=len(frames))
-            for frame in frames:
-                self._instruments.observe(EVENT_SIZES, len(frame), *self._labels)
+        self.count(frames)
         return b"".join(frames)
+
+    def count(self, frames: list[bytes]) -> None:
+        """Counts frames that are sent."""
+        if not frames:
+            return
+        self.progress.events += len(frames)
+        if self._counted is None:
+            instruments = self._instruments
+            self._counted = instruments.counter(EVENTS), instruments.histogram(EVENT_SIZES, *self._labels)
+        numbers, sizes = self._counted
+        numbers[self._labels] += len(frames)
+        for frame in frames:
+            sizes.observe(len(frame))
 
     def event(self, event: Event) -> bytes:
         if self._accept.as_kind == "Table":
@@ -274,6 +296,27 @@ def _lifetime(timeout_seconds: int | None, minimum: int) -> float:
     return nanoseconds / 1e9 if nanoseconds else minimum * (1 + random.random())
 
 
+def _groups(items: list[_Item], size_of: Callable[[_Item], int]) -> list[list[_Item]]:
+    """Divides events or objects into groups that make chunks of some bytes: for a slow client only one is held."""
+    groups: list[list[_Item]] = []
+    size = _CHUNK
+    for item in items:
+        if size >= _CHUNK:
+            groups.append([])
+            size = 0
+        groups[-1].append(item)
+        size += size_of(item)
+    return groups
+
+
+def _object_size(item: StoredObject) -> int:
+    return len(item.value)
+
+
+def _event_size(event: Event) -> int:
+    return len(event.object.value)
+
+
 class Stream:
     """A running watch: initial events, then batches of events with bookmarks in between, until the time is up, the client is gone or
     the watcher has fallen behind the history."""
@@ -290,10 +333,37 @@ class Stream:
         self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
         # The newest revision that was sent to the client.
         self._told = 0
+        self._push: Push | None = None
+
+    def attach(self, push: Push) -> None:
+        """Lets events go straight to the connection, as long as the client takes them."""
+        self._push = push
+        if isinstance(self._watcher, BufferedWatcher):
+            self._watcher.sink = self._pushed
+
+    def _pushed(self, events: list[Event]) -> bool:
+        """See storage.watch.Sink."""
+        assert self._push is not None
+        try:
+            frames = list(map(self._form.event, events))
+        except Exception:  # raised again where the reader makes the frames: there it ends the watch
+            return False
+        if not self._push(frames):
+            return False
+        self._sent(events)
+        self._form.count(frames)
+        return True
+
+    def _sent(self, events: list[Event]) -> None:
+        self._told = events[-1].revision
+        if self._form.progress.on_delivery is not None:
+            self._form.progress.on_delivery([event.revision for event in events])
 
     def change_watcher(self, change: Callable[[Watcher], Watcher]) -> None:
         """Takes the next events from the watcher that `change` returns for the present one."""
         former, self._watcher = self._watcher, change(self._watcher)
+        if isinstance(former, BufferedWatcher):
+            former.sink = None
         former.wake()
 
     def end(self) -> None:
@@ -309,11 +379,13 @@ class Stream:
                 return
             self._told = revision
             end = self._clock.monotonic() + self._lifetime
-            initial = list(map(self._form.added, items))
-            if self._options.send_initial_events and self._options.allow_watch_bookmarks:
-                initial.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
             # The headers must be sent now, even without events, because clients wait for them.
-            yield self._form.sent(initial)
+            groups = _groups(items, _object_size) or [[]]
+            for number, group in enumerate(groups, 1):
+                frames = list(map(self._form.added, group))
+                if number == len(groups) and self._options.send_initial_events and self._options.allow_watch_bookmarks:
+                    frames.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
+                yield self._form.sent(frames)
             async for chunk in self._live(end):
                 yield chunk
         except NoSuchForm:
@@ -342,11 +414,9 @@ class Stream:
             if events is None:
                 self._form.progress.ended = "server"
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
-            if events:
-                self._told = events[-1].revision
-                if self._form.progress.on_delivery is not None:
-                    self._form.progress.on_delivery([event.revision for event in events])
-                yield self._form.sent(list(map(self._form.event, events)))
+            for group in _groups(events, _event_size):
+                self._sent(group)
+                yield self._form.sent(list(map(self._form.event, group)))
             if self._clock.monotonic() >= bookmark_at:
                 bookmark_at = self._next_bookmark(end)
                 if self._watcher.progress > self._told:

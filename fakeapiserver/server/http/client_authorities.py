@@ -7,9 +7,11 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from fakeapiserver.server.http.tls_context import TLSContext, server_context
 from fakeapiserver.server.options.watched_file import WatchedFile
 from fakeapiserver.transport.ca_bundle import check_bundle
 from fakeapiserver.transport.files import read_file
+from fakeapiserver.transport.key_pair import KeyPair
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,12 @@ class ClientAuthorities:
         """Calls `use` with the bundle now, and with each one that replaces it."""
         self._users.append(use)
         use(self.bundle)
+
+    def context(self, serving: KeyPair) -> TLSContext:
+        """Returns a TLS context that announces the authorities to clients. ValueError for an unusable key pair."""
+        context = server_context(serving.certificate, serving.key)
+        self.subscribe(context.announce)
+        return context
 
     async def run(self) -> None:
         """Reads the file again when it changes, until it is cancelled."""

@@ -8,12 +8,12 @@ import http
 import logging
 import socket
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
-from fakeapiserver.endpoints.request import HIJACK, ConnectionReset, ResponseBroken
+from fakeapiserver.endpoints.request import HIJACK, PUSH, ConnectionReset, ResponseBroken
 from fakeapiserver.server.http.request_head import Refusal
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ logger = logging.getLogger("fakeapiserver.server")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 _BODILESS = frozenset((204, 304))
+# Bodies of more bytes aren't copied into one piece with their framing: many connections may send the same body.
+_LARGE = 8192
 _AT_ONCE = struct.pack("ii", 1, 0)
 _DISCONNECT = {"type": "http.disconnect"}
 _FAILURE_HEADERS = [
@@ -149,8 +151,17 @@ class Exchange:
                 self.protocol.loop.call_soon(self._flush_head)
         elif kind == HIJACK and not self.response_started:
             self._hijack(message["status"], message["headers"])
+        elif kind == PUSH and self.response_started and not self.response_complete:
+            message["attach"](self.push)
         else:
             raise RuntimeError(f"unexpected ASGI message {kind!r}")
+
+    def push(self, pieces: Sequence[bytes]) -> bool:
+        """See endpoints.request.Push."""
+        if self.flow.write_paused or self.disconnected or self.response_complete:
+            return False
+        self._write_body(b"".join(pieces), True)
+        return True
 
     def _hijack(self, status: int, headers: Any) -> None:
         """Send exactly this head; from now on the connection is the application's."""
@@ -217,14 +228,21 @@ class Exchange:
         elif self._bodiless:
             body = b""
         elif self._chunked:
-            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            if len(body) > _LARGE:
+                self.transport.writelines((b"%b%x\r\n" % (self._head, len(body)), body, b"\r\n"))
+                body, self._head = b"", b""
+            elif body:
+                body = b"%x\r\n%b\r\n" % (len(body), body)
             if not more:
                 body += b"0\r\n\r\n"
         elif self._owed is not None:
             self._owed -= len(body)
             if self._owed < 0 or (self._owed and not more):
                 raise RuntimeError("the response's body is not as long as its Content-Length")
-        if self._head:
+        if self._head and len(body) > _LARGE:
+            self.transport.writelines((self._head, body))
+            body, self._head = b"", b""
+        elif self._head:
             body, self._head = self._head + body, b""
         if body:
             self.transport.write(body)

@@ -11,7 +11,6 @@ import time
 from asyncio import AbstractEventLoop
 from collections import deque
 from email.utils import formatdate
-from ssl import DER_cert_to_PEM_cert
 from typing import Any
 
 import httptools
@@ -21,7 +20,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from fakeapiserver.endpoints.request import HIJACK
+from fakeapiserver.endpoints.request import HIJACK, PUSH
 from fakeapiserver.server.http.exchange import Exchange
 from fakeapiserver.server.http.request_head import (
     BAD_EXPECTATION,
@@ -61,6 +60,7 @@ _METHODS = frozenset(
 _REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]*) HTTP/1\.([0-9])\r?\n")
 _RAW_BYTES = re.compile(rb"[\x80-\xff]")
 _VERSIONS = frozenset((b"HTTP/1.1\r", b"HTTP/1.0\r"))
+_ENDS = (b"\n\r\n", b"\n\n")  # of a head
 _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
 
 
@@ -104,7 +104,6 @@ class EdgeProtocol(HttpToolsProtocol):
         )
         self.waiting: deque[Exchange] = deque()
         self._extensions: dict[str, Any] = {}
-        self._header_bytes = 0
         self._in_headers = True
         self._checked: list[tuple[bytes, bytes]] = []
         self._refused = False
@@ -113,8 +112,9 @@ class EdgeProtocol(HttpToolsProtocol):
         self._rest = b""  # what came after that request
         self._taken_over: Exchange | None = None
         self._framing = b""  # the header that says how long the request's body is
-        self._head = b""  # what has come of the request that begins
-        self._begun = 0  # requests since then
+        self._head = bytearray()  # what has come of the head that is being read
+        self._is_line_known = False  # the parser has its first line
+        self._body_left = 0  # bytes of the body that follow; 0: none, or it is chunked
         self._method = ""  # of the request that begins, where the parser doesn't know it
 
     # connection
@@ -122,12 +122,13 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.deadline = self.loop.time() + self.limits.header_timeout
-        self._extensions = {"fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes}, HIJACK: {}}
-        connection = transport.get_extra_info("ssl_object")
-        if connection is not None:
-            peer_certificates = getattr(connection, "peer_certificates", None)
-            chain: tuple[bytes, ...] = peer_certificates() if peer_certificates else ()
-            self._extensions["tls"] = describe_tls(connection, chain)
+        self._extensions = {
+            "fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes},
+            HIJACK: {},
+            PUSH: {},
+        }
+        if (tls := transport.get_extra_info("tls")) is not None:
+            self._extensions["tls"] = tls
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections.discard(self)
@@ -140,41 +141,62 @@ class EdgeProtocol(HttpToolsProtocol):
         self.parser = None  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
-        if self._refused or self.parser is None:
-            return
-        if self._upgrade is not None:
-            self._receive_rest(self._upgrade, data)
-            return
-        if self._in_headers:
-            if self._header_bytes == 0:
-                self.deadline = self.loop.time() + self.limits.header_timeout
-                self._head, self._begun = data, 0
-                data = self._known(data)
-            else:
-                self._head += data
-            self._header_bytes += len(data)
+        """Hands the parser one head, or a part of one body, after the other: each head is known from its first byte to its last."""
+        at = 0
+        while at < len(data) and not self._refused and self.parser is not None:
+            if self._upgrade is not None:
+                self._receive_rest(self._upgrade, data[at:])
+                return
+            at = self._receive_head(data, at) if self._in_headers else self._receive_body(data, at)
+
+    def _receive_head(self, data: bytes, at: int) -> int:
+        """Takes what of the data belongs to the head of a request, and returns where the rest begins."""
+        head, known = self._head, len(self._head)
+        if not known:
+            self.deadline = self.loop.time() + self.limits.header_timeout
+            self._is_line_known = False
+        head += data[at:] if at else data
+        ends = [found + len(end) for end in _ENDS if (found := head.find(end, max(known - len(end) + 1, 0))) >= 0]
+        if ends:
+            del head[min(ends) :]
+        at += len(head) - known
+        if self._is_line_known:
+            self._parse(bytes(head[known:]))
+        elif b"\n" in head:
+            self._is_line_known = True
+            self._parse(self._known(bytes(head)))
+        if self._in_headers and len(self._head) > self.limits.max_header_bytes and not self._refused:
+            self.refuse(HEADERS_TOO_LARGE)
+        return at
+
+    def _receive_body(self, data: bytes, at: int) -> int:
+        """Takes what may belong to the body, and returns where the rest begins. A chunked body ends with a line."""
+        if self._body_left:
+            piece = data[at : at + self._body_left]
+            self._body_left -= len(piece)
+        else:
+            piece = data[at : data.find(b"\n", at) + 1 or len(data)]
+        self._parse(piece)
+        return at + len(piece)
+
+    def _parse(self, piece: bytes) -> None:
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            rest = data[upgrade.args[0] :]
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
             if self.incoming is not None and self._framing:
-                self._read_body(self.incoming, rest)
-            elif self.incoming is not None:
+                self._read_body(self.incoming)
+            else:
                 self._upgrade, self._rest = self.incoming, b""
-                self._receive_rest(self.incoming, rest)
         except httptools.HttpParserError as error:
             self.refuse(self._refusal_of(error))
-        else:
-            if self._in_headers and self._header_bytes > self.limits.max_header_bytes:
-                self.refuse(HEADERS_TOO_LARGE)
 
-    def _read_body(self, exchange: Exchange, data: bytes) -> None:
+    def _read_body(self, exchange: Exchange) -> None:
         """httptools takes a body for the other protocol's bytes; a parser that is handed the body's framing reads it."""
         exchange.more_body = True
         self.deadline = self.loop.time() + self.limits.body_timeout
         self.parser = _new_parser(_BodyCallbacks(self))
         self._in_headers = False
-        self.data_received(b"POST / HTTP/1.1\r\n%b\r\n\r\n%b" % (self._framing, data))
+        self._parse(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % self._framing)
 
     def _receive_rest(self, exchange: Exchange, data: bytes) -> None:
         """Passes bytes after a request for another protocol on to the application, which knows the protocol."""
@@ -212,10 +234,8 @@ class EdgeProtocol(HttpToolsProtocol):
         return cause if isinstance(cause, Refusal) else self._judged()
 
     def _judged(self) -> Refusal:
-        """Returns Go's refusal of the head; the start of a head that came after another request in the same piece is
-        unknown.
-        """
-        return judge(self._head) if self._in_headers and self._begun <= 1 else BAD_REQUEST
+        """Returns Go's refusal of the head, or that of a body."""
+        return judge(bytes(self._head)) if self._in_headers else BAD_REQUEST
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer without the application and close, after the answers that are owed to earlier requests."""
@@ -284,7 +304,6 @@ class EdgeProtocol(HttpToolsProtocol):
     # parser callbacks
 
     def on_message_begin(self) -> None:
-        self._begun += 1
         self.url = b""
         self.headers = []
         self._checked = []
@@ -345,7 +364,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def _check_request(self, version: str) -> bool:
         """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
-        if self._header_bytes > self.limits.max_header_bytes and self._header_size() > self.limits.max_header_bytes:
+        if len(self._head) > self.limits.max_header_bytes:
             raise HEADERS_TOO_LARGE
         seen: Headers = {}
         for name, value in self._checked:
@@ -356,13 +375,11 @@ class EdgeProtocol(HttpToolsProtocol):
         check_hosts(seen, self.parser.get_method(), version)
         framing = b"content-length" if b"content-length" in seen else b"transfer-encoding"
         self._framing = b"%b: %b" % (framing, seen[framing][0]) if framing in seen else b""
+        self._body_left = int(seen[framing][0]) if framing == b"content-length" else 0
         expect = seen[b"expect"][0].lower() if b"expect" in seen else b""
         if expect and expect != b"100-continue":
             raise BAD_EXPECTATION
         return bool(expect) and version == "1.1"
-
-    def _header_size(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         exchange = self.incoming
@@ -379,7 +396,7 @@ class EdgeProtocol(HttpToolsProtocol):
         exchange.wake()
 
     def on_message_complete(self) -> None:
-        self._header_bytes = 0
+        self._head.clear()
         self._in_headers = True
         exchange = self.incoming
         if exchange is None or self._refused:
@@ -466,16 +483,3 @@ def _new_parser(callbacks: Any) -> httptools.HttpRequestParser:
     parser = httptools.HttpRequestParser(callbacks)
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
-
-
-def describe_tls(connection: Any, chain: tuple[bytes, ...]) -> dict[str, Any]:
-    """The ASGI TLS extension of one connection, shared by all its requests; `client_cert_der` is an addition of ours."""
-    return {
-        "server_cert": None,
-        "client_cert_chain": tuple(DER_cert_to_PEM_cert(der) for der in chain),
-        "client_cert_name": None,
-        "client_cert_error": None,
-        "tls_version": {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}.get(connection.version()),
-        "cipher_suite": None,
-        "client_cert_der": chain,
-    }

@@ -167,10 +167,10 @@ def test_an_error_of_the_storage_is_the_last_event(monkeypatch: pytest.MonkeyPat
         await frames(response, 2)
         [watcher] = opened.scope.watchers
 
-        async def fail(timeout: float) -> None:
+        async def fail(self: object, timeout: float) -> None:
             raise new_resource_expired("too old resource version: 1 (2)")
 
-        monkeypatch.setattr(watcher, "next_batch", fail)
+        monkeypatch.setattr(type(watcher), "next_batch", fail)
         [event] = await frames(response, 2)
         assert (event["type"], event["object"]["message"]) == ("ERROR", "too old resource version: 1 (2)")
 

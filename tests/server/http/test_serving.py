@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from fakeapiserver.server.http.protocol import EdgeProtocol, Limits
-from fakeapiserver.server.http.serving import Server, plain_context, server_context
+from fakeapiserver.server.http.serving import Server
+from fakeapiserver.server.http.tls_context import TLSContext, server_context
 from fakeapiserver.transport.certificates import create_authority, issue_client, issue_server
 from fakeapiserver.transport.key_pair import KeyPair
 
@@ -33,10 +34,8 @@ def run(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def context(*, request_client_certificates: bool = True) -> ssl.SSLContext:
-    serving = SERVING
-    context = server_context if request_client_certificates else plain_context
-    return context(serving.certificate, serving.key)
+def context(*, requests_certificates: bool = True) -> TLSContext:
+    return server_context(SERVING.certificate, SERVING.key, requests_certificates=requests_certificates)
 
 
 def client_context(folder: Path | None = None, pair: KeyPair | None = None) -> ssl.SSLContext:
@@ -94,7 +93,7 @@ def test_any_client_certificate_reaches_the_application(run: Any, trusted: bool,
         assert connection.selected_alpn_protocol() == "http/1.1"
         assert connection.version() == "TLSv1.3"
 
-    serve(run, test, ssl_context=context())
+    serve(run, test, tls=context())
     tls = seen[0]["extensions"]["tls"]
     # OpenSSL's client adds the authority if it happens to know it
     assert tls["client_cert_der"][0] == ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
@@ -109,7 +108,7 @@ def test_no_client_certificate(run: Any, requested: bool) -> None:
     async def test(server: Server) -> None:
         await get(server.port, client_context())
 
-    serve(run, test, ssl_context=context(request_client_certificates=requested))
+    serve(run, test, tls=context(requests_certificates=requested))
     assert seen[0]["extensions"]["tls"]["client_cert_der"] == ()
     assert seen[0]["scheme"] == "https"
 
@@ -118,7 +117,7 @@ def test_large_answers_arrive_whole_over_tls(run: Any) -> None:
     async def test(server: Server) -> None:
         await get(server.port, client_context(), times=2, size=3_000_001)
 
-    serve(run, test, ssl_context=context())
+    serve(run, test, tls=context())
 
 
 def test_tls_1_2_is_the_least(run: Any) -> None:
@@ -129,7 +128,7 @@ def test_tls_1_2_is_the_least(run: Any) -> None:
         assert connection is not None
         assert connection.version() == "TLSv1.2"
 
-    serve(run, test, ssl_context=context())
+    serve(run, test, tls=context())
 
 
 def test_a_handshake_that_never_ends_is_cut(run: Any) -> None:
@@ -138,7 +137,7 @@ def test_a_handshake_that_never_ends_is_cut(run: Any) -> None:
         assert await reader.read() == b""
         writer.close()
 
-    serve(run, test, ssl_context=context(), limits=Limits(header_timeout=0.1))
+    serve(run, test, tls=context(), limits=Limits(header_timeout=0.1))
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:
@@ -162,7 +161,7 @@ async def forever(scope: Any, receive: Any, send: Any) -> None:
 
 def test_stop_cuts_what_outlives_the_grace_and_leaves_nothing(run: Any) -> None:
     async def main() -> None:
-        server = Server(forever, ssl_context=context())
+        server = Server(forever, tls=context())
         await server.start()
         reader, writer = await asyncio.open_connection("localhost", server.port, ssl=client_context())
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -242,7 +241,7 @@ def test_certificate_and_key_must_fit() -> None:
 
 def test_stop_cuts_an_unfinished_handshake() -> None:
     async def main() -> None:
-        server = Server(remember, ssl_context=context())
+        server = Server(remember, tls=context())
         await server.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await asyncio.sleep(0.01)  # until it is accepted

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError
@@ -39,6 +39,8 @@ _PEER_ADDRESS: Final = "kubernetes.io/peer-advertise-address"
 _DURATION: Final = 3600
 _RENEW_INTERVAL: Final = 10.0
 _COLLECT_INTERVAL: Final = 3600.0
+# Seconds by which a clock may be ahead before the log mentions it.
+_MAX_SKEW: Final = 5.0
 _USER: Final = UserInfo("system:apiserver", groups=("system:masters",))
 _OWNED: Final = {
     "f:metadata": {
@@ -68,6 +70,7 @@ class IdentityLease:
         self._hostname = socket.gethostname()
         self.name = api_server_id(self._hostname)
         self._holder = f"{self.name}_{scopes.chance.uid('identity')}"
+        self._ahead: set[str] = set()  # the servers whose clocks the log has mentioned
 
     async def create(self) -> None:
         """Straight into storage, as a server that starts has it."""
@@ -92,6 +95,7 @@ class IdentityLease:
         clock = self._scopes.clock
         collect_at = clock.monotonic() + _COLLECT_INTERVAL
         while True:
+            self.compare_clocks()
             await asyncio.sleep(_RENEW_INTERVAL)
             if isinstance(clock, AdjustableClock) and clock.stopped:
                 continue
@@ -123,11 +127,32 @@ class IdentityLease:
         """Removes the leases of servers that have not renewed theirs in time."""
         store = self._scope().store
         assert store is not None
+        for lease in self._leases():
+            if _is_expired(lease.get("spec") or {}, self._scopes.clock.now()):
+                await store.deleter.remove(_NAMESPACE, metadata(lease)["name"], Deletion())
+
+    def compare_clocks(self) -> None:
+        """Logs once for each server on the same etcd whose clock is ahead: it has renewed its lease in this one's future."""
+        now = self._scopes.clock.now()
+        for lease in self._leases():
+            name, renewed = metadata(lease)["name"], seconds_of((lease.get("spec") or {}).get("renewTime") or "")
+            if renewed is not None and renewed > now + _MAX_SKEW and name not in self._ahead:
+                self._ahead.add(name)
+                host = (metadata(lease).get("labels") or {}).get(_HOSTNAME, "")
+                log.warning(
+                    "the clock of %s on %s is %.0f s ahead of this server's: set both by NTP, or leases, tokens and certificates end"
+                    " too early or too late",
+                    *(name, host, renewed - now),
+                )
+
+    def _leases(self) -> Iterator[Object]:
+        """Yields the leases of all API servers."""
+        store = self._scope().store
+        assert store is not None
         for item in store.storage.list_now(store.collection(_NAMESPACE)).items:
             lease = store.decode(item.value)
-            of_a_server = (metadata(lease).get("labels") or {}).get(_IDENTITY) == _COMPONENT
-            if of_a_server and _is_expired(lease.get("spec") or {}, self._scopes.clock.now()):
-                await store.deleter.remove(_NAMESPACE, metadata(lease)["name"], Deletion())
+            if (metadata(lease).get("labels") or {}).get(_IDENTITY) == _COMPONENT:
+                yield lease
 
     def _scope(self) -> RequestScope:
         scope = self._scopes.lookup(_LEASES.group, "v1", _LEASES.resource)

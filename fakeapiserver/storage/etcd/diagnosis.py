@@ -18,8 +18,11 @@ from fakeapiserver.storage.etcd.addresses import Address, TLSFiles
 _TIMEOUT: Final = 3.0
 _REQUEST: Final = b"GET /version HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n"
 _MOST: Final = 4096
-# OpenSSL's codes for a certificate that no known authority has signed.
-_UNKNOWN_ISSUER: Final = frozenset((2, 18, 19, 20, 21))
+# What to do, by OpenSSL's codes: no known authority has signed the certificate, or it isn't valid at this time.
+_ADVICE: Final = {
+    **dict.fromkeys((2, 18, 19, 20, 21), "--etcd-cafile names the CA's"),
+    **dict.fromkeys((9, 10), "compare the clocks of both machines, or renew it"),
+}
 # Reasons of OpenSSL with which a server refuses the client's certificate.
 _REFUSALS: Final = (
     "CERTIFICATE_REQUIRED",
@@ -49,8 +52,9 @@ async def reason(address: Address, files: TLSFiles) -> str:
     except TimeoutError:
         return f"{url} did not respond within {_TIMEOUT:g} seconds"
     except ssl.SSLCertVerificationError as error:
-        advice = " (--etcd-cafile names the CA's)" if error.verify_code in _UNKNOWN_ISSUER else ""
-        return f"the certificate of {url} is not trusted: {error.verify_message.rstrip('.')}{advice}"
+        advice = _ADVICE.get(error.verify_code)
+        message = error.verify_message.rstrip(".")
+        return f"the certificate of {url} is not trusted: {message}{f' ({advice})' if advice else ''}"
     except ssl.SSLError as error:
         return _tls_problem(url, error)
     except socket.gaierror as error:

@@ -123,6 +123,33 @@ def test_leases_of_servers_that_are_gone_are_removed(age: int | None, labels: di
     with_server(act)
 
 
+@pytest.mark.parametrize(
+    ("ahead", "messages"),
+    [
+        (4, []),
+        (
+            63,
+            [
+                "the clock of other on vm-2 is 63 s ahead of this server's: set both by NTP, or leases, tokens and certificates end"
+                " too early or too late"
+            ],
+        ),
+        (-500, []),
+    ],
+)
+def test_a_clock_that_is_ahead_is_mentioned_once(
+    ahead: int, messages: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def act(server: Server) -> None:
+        labels = {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": "vm-2"}
+        await server.put("other", labels, {"renewTime": rfc3339_micro(server.clock.time + ahead)})
+        server.identity.compare_clocks()
+        server.identity.compare_clocks()
+
+    with_server(act)
+    assert [message for message in caplog.messages if "clock" in message] == messages
+
+
 @pytest.mark.parametrize("stopped", [True, False])
 def test_a_stopped_clock_stops_renewals(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real time must change nothing while the clock stands still, so that two runs with one seed are equal."""

@@ -1,6 +1,8 @@
 """Servers that are no etcd, or one that is too old: the reason is one sentence."""
 
 import asyncio
+import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,32 @@ async def reason_for(response: bytes) -> str:
 )
 def test_what_responds_at_the_address(response: bytes, reason: str) -> None:
     assert asyncio.run(reason_for(response)) == f"http://127.0.0.1:PORT {reason}"
+
+
+@pytest.mark.parametrize(
+    ("days", "is_known", "reason"),
+    [
+        (-2, True, "certificate has expired (compare the clocks of both machines, or renew it)"),
+        (2, False, "unable to get local issuer certificate (--etcd-cafile names the CA's)"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted(days: int, is_known: bool, reason: str, tmp_path: Path) -> None:
+    authorities = [certificates.create_authority() for _ in range(2)]
+    certificates.save(tmp_path, "ca", authorities[0 if is_known else 1])
+    pair = certificates.issue_server(authorities[0], ["127.0.0.1"], lifetime=timedelta(days=days))
+    certificates.save(tmp_path, "server", pair)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+
+    async def found() -> str:
+        server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            files = TLSFiles(cafile=str(tmp_path / "ca.crt"))
+            sentence = await diagnosis.reason(address_of(f"https://127.0.0.1:{port}"), files)
+        return sentence.replace(str(port), "PORT")
+
+    assert asyncio.run(found()) == f"the certificate of https://127.0.0.1:PORT is not trusted: {reason}"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ Mode = Literal["run", "step", "off"]
 MODES: Final[Sequence[Mode]] = get_args(Mode)
 
 # Pods need an account, and what they trust.
-_FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
+FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
 _FIRST_SECONDS: Final = 1.0
 # Seconds that a stopping controller has to finish its work.
 _GRACE: Final = 1.0
@@ -169,12 +169,13 @@ class ControllerManager:
             random=random,
         )
 
-    async def begin(self) -> None:
-        """Starts the controllers without which no pod can be created, and waits until the existing namespaces have what these make.
+    async def begin(self, *, is_prepared: bool = False) -> None:
+        """Starts the controllers without which no pod can be created, and waits until the existing namespaces have what these make, unless
+        they have it already (`is_prepared`).
 
         Afterwards users may write. The other controllers, which `run` starts, first see the state of this moment and then every
         change since: an object that is written before its controller runs is treated as if the controller had been there."""
-        for name in _FIRST:
+        for name in () if is_prepared else FIRST:
             if name in self._modes:
                 self._make(name)
                 self._launch(name)

@@ -1,9 +1,10 @@
 """Every namespace has the config map kube-root-ca.crt (upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NAMESPACES, is_namespace_terminating
@@ -21,6 +22,17 @@ _DESCRIPTION: Final = (
 )
 
 
+def data_of(root_ca: bytes) -> Mapping[str, str]:
+    """Returns the data of the config map, with the authorities as PEM."""
+    return {"ca.crt": root_ca.decode()}
+
+
+def new_config_map(data: Mapping[str, str]) -> Object:
+    """Returns the config map as it is created in a namespace."""
+    metadata = {"name": _NAME, "annotations": {_ANNOTATION: _DESCRIPTION}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
 class Publisher:
     """Requests are namespaces."""
 
@@ -31,7 +43,7 @@ class Publisher:
         self._sync_seconds = context.metrics.histogram(
             f"{name}_duration_seconds", "How long syncs of namespaces took", buckets, "code"
         )
-        self._data = {"ca.crt": context.root_ca.decode()}
+        self._data = data_of(context.root_ca)
         self.namespaces = context.informer(NAMESPACES)
         self.config_maps = context.informer(CONFIG_MAPS, object_name=_NAME)  # upstream keeps all, and looks at these
 
@@ -64,14 +76,7 @@ class Publisher:
         config_map = self.config_maps.indexer.get_by_key(f"{request.name}/{_NAME}")
         if config_map is None:
             try:
-                await maps.create(
-                    {
-                        "apiVersion": "v1",
-                        "kind": "ConfigMap",
-                        "metadata": {"name": _NAME, "annotations": {_ANNOTATION: _DESCRIPTION}},
-                        "data": self._data,
-                    }
-                )
+                await maps.create(new_config_map(self._data))
             except StatusError as error:
                 if not (is_not_found(error) or is_namespace_terminating(error)):
                     raise

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_already_exists, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import NAMESPACES, SERVICE_ACCOUNTS, is_namespace_terminating
@@ -13,6 +14,11 @@ from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
 
 _NAME: Final = "default"
+
+
+def new_account(namespace: str) -> Object:
+    """Returns the service account as it is created in a namespace."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": _NAME, "namespace": namespace}}
 
 
 class ServiceAccountsController:
@@ -40,9 +46,8 @@ class ServiceAccountsController:
             return
         if self.accounts.indexer.get_by_key(f"{request.name}/{_NAME}") is not None:
             return
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": _NAME, "namespace": request.name}}
         try:
-            await self._client.resource(SERVICE_ACCOUNTS, request.name).create(account)
+            await self._client.resource(SERVICE_ACCOUNTS, request.name).create(new_account(request.name))
         except StatusError as error:
             if not (is_already_exists(error) or is_not_found(error) or is_namespace_terminating(error)):
                 raise

@@ -18,7 +18,7 @@ from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.controller_manager.manager import ControllerManager
+from fakeapiserver.controller_manager.manager import FIRST, ControllerManager
 from fakeapiserver.nodes.stages import sources
 from fakeapiserver.server import adopting, data_directory, page_port
 from fakeapiserver.server import origin as origins
@@ -34,7 +34,7 @@ from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.own_certificates import BadCertificate, Certificates, bad_serving, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.simulated_nodes import components, node_readiness
-from fakeapiserver.server.upkeep import bootstrap
+from fakeapiserver.server.upkeep import bootstrap, first_objects
 from fakeapiserver.transport import certificates
 from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.kubeconfigs import kubeconfig, kubeconfig_file
@@ -254,7 +254,7 @@ class LocalServer:
             await self._run_elected(api, extra)
             return
         self._new_manager(api, extra)
-        await self._begin_controllers()
+        await self._begin_controllers(api)
         self._controllers = asyncio.create_task(self._go_on())
         self._controllers.add_done_callback(_tell_failure)
         await self._wait_for_nodes(api)
@@ -264,7 +264,7 @@ class LocalServer:
 
         async def begin() -> None:
             self._new_manager(api, extra)
-            await self._begin_controllers()
+            await self._begin_controllers(api)
 
         def resign() -> None:
             self.controllers = api.controllers = None
@@ -297,12 +297,16 @@ class LocalServer:
             observer=api.recorder.work if api.recorder is not None else None,
         )
 
-    async def _begin_controllers(self) -> None:
+    async def _begin_controllers(self, api: APIServer) -> None:
         assert self.controllers is not None
         for name, mode in self.origin.modes.items() if self.origin is not None else ():
             if self.controllers.mode(name) != mode:
                 await self.controllers.set_mode(name, mode)
-        await self.controllers.begin()
+        is_prepared = self.origin is None and first_objects.may_store(self.config)
+        if is_prepared:
+            running = [name for name in FIRST if self.controllers.mode(name) == "run"]
+            await first_objects.store(api.scopes, running, self.ca)
+        await self.controllers.begin(is_prepared=is_prepared)
 
     async def _go_on(self) -> None:
         assert self.controllers is not None

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.apis import bootstrap
@@ -16,12 +15,14 @@ from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.server.upkeep.stored_forms import DATE, StoredForm, forms, stamp_times, store_form
 from fakeapiserver.storage.interface import KeyExists
 
 # Says since when unused service account tokens are looked for.
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 _DEFAULT_PORT: Final = 6443
-_CONDITION_TIMES: Final = ("lastTransitionTime",)
+# Configurations whose default objects are kept.
+_KEPT_FORMS: Final = 16
 _SERVICE: Final = "kubernetes"
 _FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 
@@ -61,15 +62,38 @@ def _give_node_port(service: Object, port: int) -> None:
 async def store_objects(scopes: RequestScopes, now: float, config: Config) -> None:
     """Straight into storage: they are as the real server stored them, but for identity, time and where the service is that leads
     to this one. The service has endpoints where an address is advertised."""
-    stamp, objects = rfc3339(now), [*wanted(scopes.table.scheme, config)]
+    stamp = rfc3339(now)
+    await _store_forms(scopes, _default_forms(scopes, config), stamp)
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
     address = config.advertise_address
     if address and not ipaddress.ip_address(address).is_loopback:
-        objects += _endpoints(address, config.secure_port or _DEFAULT_PORT, stamp)
-    for obj in objects:
-        if obj["metadata"]["name"] == _TOKEN_TRACKING:
-            obj["data"] = {"since": stamp[:10]}
-    await store_all(scopes, objects, now)
+        await store_all(scopes, _endpoints(address, config.secure_port or _DEFAULT_PORT, stamp), now)
+
+
+# What the default objects depend on -> their forms.
+_forms: Final[dict[tuple[object, ...], Sequence[StoredForm]]] = {}
+
+
+def _default_forms(scopes: RequestScopes, config: Config) -> Sequence[StoredForm]:
+    """The forms of the default objects, from an earlier server of this process if there was one with the same configuration."""
+    key = (
+        config.kubernetes_version,
+        tuple(config.feature_gates.items()),
+        tuple(config.runtime_config.items()),
+        config.service_ranges,
+        config.secure_port,
+        config.kubernetes_service_node_port,
+    )
+    found = _forms.get(key)
+    if found is None:
+        objects = [*wanted(scopes.table.scheme, config)]
+        for obj in objects:
+            if obj["metadata"]["name"] == _TOKEN_TRACKING:
+                obj["data"] = {"since": DATE}
+        if len(_forms) >= _KEPT_FORMS:
+            _forms.clear()
+        found = _forms[key] = [*forms(scopes, objects)]
+    return found
 
 
 def _endpoints(address: str, port: int, stamp: str) -> list[Object]:
@@ -116,15 +140,13 @@ def _published(api_version: str, label: str, value: str, fields: Sequence[str], 
 
 async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:
     """Each where its kind is stored; kinds that aren't served are left out."""
-    stamp = rfc3339(now)
-    for obj in objects:
-        gvk = GroupVersionKind(*GroupVersion.parse(obj["apiVersion"]), obj["kind"])
-        row = scopes.table.for_kind(gvk)
-        scope = scopes.lookup(*row.gvr) if row is not None else None
-        if scope is None or scope.store is None:
-            continue
+    await _store_forms(scopes, forms(scopes, objects), rfc3339(now))
+
+
+async def _store_forms(scopes: RequestScopes, found: Iterable[StoredForm], stamp: str) -> None:
+    for form in found:
         with suppress(KeyExists):  # another server has stored it
-            await store_object(scope, obj, stamp)
+            await store_form(scopes, form, stamp)
 
 
 async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
@@ -133,17 +155,7 @@ async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:
     meta = metadata(obj)
     key = scope.store.key(meta.get("namespace", ""), meta["name"])
     meta["uid"] = scope.store.chance.uid(key)
-    _stamp(obj, stamp)
+    stamp_times(obj, stamp)
     encoded = scope.store.versions.encode(obj)
     await scope.store.storage.create(key, encoded.value, encoded.offset, scope.store.index(obj))
     scope.store.strategy.on_created(obj)
-
-
-def _stamp(obj: Object, stamp: str) -> None:
-    meta = obj["metadata"]
-    meta["creationTimestamp"] = stamp
-    for entry in meta.get("managedFields", ()):
-        entry["time"] = stamp
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        for name in _CONDITION_TIMES:
-            condition[name] = stamp

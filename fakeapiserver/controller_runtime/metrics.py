@@ -4,7 +4,7 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/{internal/controller/metrics,intern
 pkg/webhook/{internal/metrics,admission/metrics,conversion/metrics}.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -51,6 +51,9 @@ class Metrics:
         """`queue_names`: what queues are called here, where it isn't their own name; then metrics are as components of Kubernetes
         label them, who have neither controllers nor priorities."""
         registry = self.registry = CollectorRegistry()
+        # Registered first, so that the others are collected with the series that it creates.
+        self._late = _LateSeries()
+        registry.register(self._late)
         ProcessCollector(registry=registry)
         self._queue_names = queue_names or {}
         self._made: dict[str, Counter | Gauge | Histogram] = {}
@@ -118,13 +121,20 @@ class Metrics:
 
     def of_controller(self, controller: str, max_concurrent: int) -> "ControllerMetrics":
         """Every series of a controller is there from the beginning, but for the time of reconciliations."""
-        self.max_concurrent.labels(controller).set(max_concurrent)
-        self.active_workers.labels(controller).set(0)
-        return ControllerMetrics(self, controller)
+        metrics = ControllerMetrics(self, controller)
+
+        def create() -> None:
+            self.max_concurrent.labels(controller).set(max_concurrent)
+            metrics.create()
+
+        self._late.creators.append(create)
+        return metrics
 
     def of_queue(self, name: str) -> "QueueMetrics":
         """For a WorkQueue of this name."""
-        return QueueMetrics(self._queues, name, self._queue_names.get(name, name))
+        metrics = QueueMetrics(self._queues, name, self._queue_names.get(name, name))
+        self._late.creators.append(metrics.create)
+        return metrics
 
     def watch_queue(self, name: str, queue: Measured) -> None:
         """Reads the queue's gauges at each scrape."""
@@ -226,18 +236,62 @@ class _Queues:
         yield from (depth, unfinished, longest)
 
 
+class _LateSeries:
+    """Creates series when metrics are first collected: a start has hundreds of them, which most processes never show."""
+
+    def __init__(self) -> None:
+        self.creators: list[Callable[[], object]] = []
+
+    def describe(self) -> Iterator[Metric]:
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        creators, self.creators = self.creators, []
+        for create in creators:
+            create()
+        yield from ()
+
+
 class ControllerMetrics:
-    """The metrics of one controller, looked up once."""
+    """The metrics of one controller, each looked up once."""
 
     def __init__(self, metrics: Metrics, controller: str) -> None:
         self._metrics = metrics
         self._controller = controller
-        self.results = {result: metrics.reconcile_total.labels(controller, result) for result in _RESULTS}
-        self.errors = metrics.reconcile_errors.labels(controller)
-        self.terminal_errors = metrics.terminal_errors.labels(controller)
-        self.panics = metrics.panics.labels(controller)
-        self.timeouts = metrics.timeouts.labels(controller)
-        self.active_workers = metrics.active_workers.labels(controller)
+
+    def create(self) -> None:
+        """Creates all series but the time of reconciliations."""
+        _ = self.results, self.errors, self.terminal_errors, self.panics, self.timeouts, self.active_workers
+
+    @cached_property
+    def results(self) -> Mapping[str, Counter]:
+        """The reconciliations by their result."""
+        return {result: self._metrics.reconcile_total.labels(self._controller, result) for result in _RESULTS}
+
+    @cached_property
+    def errors(self) -> Counter:
+        """The failed reconciliations."""
+        return self._metrics.reconcile_errors.labels(self._controller)
+
+    @cached_property
+    def terminal_errors(self) -> Counter:
+        """The failures that aren't tried again."""
+        return self._metrics.terminal_errors.labels(self._controller)
+
+    @cached_property
+    def panics(self) -> Counter:
+        """The reconcilers that broke off."""
+        return self._metrics.panics.labels(self._controller)
+
+    @cached_property
+    def timeouts(self) -> Counter:
+        """The reconciliations that took too long."""
+        return self._metrics.timeouts.labels(self._controller)
+
+    @cached_property
+    def active_workers(self) -> Gauge:
+        """The workers that run."""
+        return self._metrics.active_workers.labels(self._controller)
 
     @cached_property
     def time(self) -> Histogram:
@@ -246,14 +300,31 @@ class ControllerMetrics:
 
 
 class QueueMetrics:
-    """The metrics of one queue."""
+    """The metrics of one queue, each looked up once."""
 
     def __init__(self, queues: _Queues, controller: str, name: str) -> None:
-        labels = queues.labels(controller, name)
-        self._adds = queues.adds.labels(*labels)
-        self._retries = queues.retries.labels(*labels)
-        self._queue_seconds = queues.queue_seconds.labels(*labels)
-        self._work_seconds = queues.work_seconds.labels(*labels)
+        self._queues = queues
+        self._labels = queues.labels(controller, name)
+
+    def create(self) -> None:
+        """Creates all series."""
+        _ = self._adds, self._retries, self._queue_seconds, self._work_seconds
+
+    @cached_property
+    def _adds(self) -> Counter:
+        return self._queues.adds.labels(*self._labels)
+
+    @cached_property
+    def _retries(self) -> Counter:
+        return self._queues.retries.labels(*self._labels)
+
+    @cached_property
+    def _queue_seconds(self) -> Histogram:
+        return self._queues.queue_seconds.labels(*self._labels)
+
+    @cached_property
+    def _work_seconds(self) -> Histogram:
+        return self._queues.work_seconds.labels(*self._labels)
 
     def added(self, priority: int) -> None:
         self._adds.inc()

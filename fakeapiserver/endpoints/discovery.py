@@ -4,11 +4,11 @@ Upstream: k8s.io/apiserver/pkg/endpoints/discovery, .../discovery/aggregated, k8
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable, VersionView
 from fakeapiserver.apis.scheme import APIResource, Subresource
 from fakeapiserver.apis.version_priority import kube_aware_key
@@ -107,16 +107,56 @@ def api_resource_list(table: ResourceTable, group: str, version: str) -> Documen
     return {**head, "groupVersion": str(view.gv), "resources": rows}
 
 
-def aggregated(table: ResourceTable, legacy: bool) -> tuple[Document, str]:
-    """/api (`legacy`) or /apis as apidiscovery.k8s.io/v2 APIGroupDiscoveryList, and its ETag with the quotes."""
-    # which metadata always shows, in older versions
-    shown: Document = {} if table.scheme.features.at_least("v1.34") else {"creationTimestamp": None}
-    body: Document = {
-        "metadata": {},
-        "items": [_group_of(*group, shown) for group in _merged(table) if bool(group[0]) != legacy],
-    }
-    digest = hashlib.sha512(json.dumps(body, separators=(",", ":")).encode()).hexdigest().upper()
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **body}, f'"{digest}"'
+class AggregatedDiscovery:
+    """/api and /apis as apidiscovery.k8s.io/v2 APIGroupDiscoveryList. The JSON of each version is kept until its resources change."""
+
+    def __init__(self, table: ResourceTable) -> None:
+        self._table = table
+        self._versions: dict[GroupVersion, tuple[VersionView, bytes]] = {}
+
+    def document(self, legacy: bool) -> tuple[bytes, str]:
+        """/api (`legacy`) or /apis, and its ETag with the quotes."""
+        # which metadata always shows, in older versions
+        shown: Document = {} if self._table.scheme.features.at_least("v1.34") else {"creationTimestamp": None}
+        groups = []
+        for name, versions in self._groups():
+            if bool(name) != legacy:
+                meta = {"name": name, **shown} if name else shown
+                groups.append(b'{"metadata":%b,"versions":[%b]}' % (json.encode(meta), b",".join(versions)))
+        body = b'"metadata":{},"items":[%b]}' % b",".join(groups)
+        digest = hashlib.sha512(body).hexdigest().upper()
+        return b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",' + body, f'"{digest}"'
+
+    def _groups(self) -> Iterator[tuple[str, list[bytes]]]:
+        """Yields groups and their versions' JSON in order; what another server answers hides what this one would."""
+        table = self._table
+        views = {version.gv: version for view in table.groups() for version in view.versions}
+        for gv in self._versions.keys() - views.keys():
+            del self._versions[gv]
+        if not table.remote:
+            for view in table.groups():
+                yield view.name, [self._version(version) for version in view.versions]
+            return
+        priorities = {gv: table.priority(gv) for gv in views} | {gv: row.priority for gv, row in table.remote.items()}
+        groups: dict[str, list[GroupVersion]] = {}
+        for gv in priorities:
+            groups.setdefault(gv.group, []).append(gv)
+        first = {name: max(priorities[gv].group for gv in versions) for name, versions in groups.items()}
+        for name in sorted(groups, key=lambda name: (-first[name], name)):
+            order = sorted(groups[name], key=lambda gv: (-priorities[gv].version, kube_aware_key(gv.version)))
+            yield (
+                name,
+                [
+                    json.encode(dict(table.remote[gv].document)) if gv in table.remote else self._version(views[gv])
+                    for gv in order
+                ],
+            )
+
+    def _version(self, view: VersionView) -> bytes:
+        known = self._versions.get(view.gv)
+        if known is None or known[0] != view:
+            known = self._versions[view.gv] = (view, json.encode(_aggregated_version(view)))
+        return known[1]
 
 
 def version_info(table: ResourceTable) -> Document:
@@ -184,30 +224,6 @@ def _verbs(resource: APIResource) -> list[str]:
     if resource.custom:
         return [verb for verb in CUSTOM_VERBS if not (resource.terminating and verb in WRITING)]
     return sorted(resource.verbs)
-
-
-def _merged(table: ResourceTable) -> Iterator[tuple[str, list[Document]]]:
-    """Groups and their versions' documents in order; what another server answers hides what this one would."""
-    if not table.remote:
-        for view in table.groups():
-            yield view.name, [_aggregated_version(version) for version in view.versions]
-        return
-    versions_by_gv = {
-        version.gv: (table.priority(version.gv), version) for view in table.groups() for version in view.versions
-    }
-    documents = {gv: (priority, _aggregated_version(version)) for gv, (priority, version) in versions_by_gv.items()}
-    documents |= {gv: (remote.priority, dict(remote.document)) for gv, remote in table.remote.items()}
-    groups: dict[str, list[GroupVersion]] = {}
-    for gv in documents:
-        groups.setdefault(gv.group, []).append(gv)
-    first = {name: max(documents[gv][0].group for gv in versions) for name, versions in groups.items()}
-    for name in sorted(groups, key=lambda name: (-first[name], name)):
-        order = sorted(groups[name], key=lambda gv: (-documents[gv][0].version, kube_aware_key(gv.version)))
-        yield name, [documents[gv][1] for gv in order]
-
-
-def _group_of(name: str, versions: list[Document], shown: Document) -> Document:
-    return {"metadata": {"name": name, **shown} if name else dict(shown), "versions": versions}
 
 
 def _aggregated_version(view: VersionView) -> Document:

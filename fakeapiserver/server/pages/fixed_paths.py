@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import Priority
 from fakeapiserver.endpoints import discovery, respond
-from fakeapiserver.endpoints.discovery import DocumentCache
+from fakeapiserver.endpoints.discovery import AggregatedDiscovery, DocumentCache
 from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
     JSON,
@@ -94,6 +94,7 @@ class FixedPaths:
         self._server = server
         self._make_control = control
         self._documents = DocumentCache(table)
+        self._aggregated_discovery = AggregatedDiscovery(table)
         exact: dict[str, Answer] = {
             "/": self._root,
             "/index.html": self._root,
@@ -259,7 +260,7 @@ class FixedPaths:
         return respond.raw(request, body, negotiate_document(request.header(b"accept"), supported))
 
     def _aggregated(self, request: Request, chosen: Accept, *, legacy: bool) -> Response:
-        body, etag = self._documents.get(("aggregated", legacy), lambda: _aggregated_bytes(self._table, legacy))
+        body, etag = self._documents.get(("aggregated", legacy), lambda: self._aggregated_discovery.document(legacy))
         headers = [(b"etag", etag.encode()), *discovery.AGGREGATED_HEADERS]
         if request.header(b"if-none-match") == etag:
             return Response(304, b"", "", headers, discovery.AGGREGATED_CACHE_CONTROL)
@@ -292,8 +293,3 @@ def _check_route(request: Request, *produced: str) -> None:
 
 def _encoded(document: Any) -> bytes | None:
     return None if document is None else json.encode(document)
-
-
-def _aggregated_bytes(table: ResourceTable, legacy: bool) -> tuple[bytes, str]:
-    document, etag = discovery.aggregated(table, legacy)
-    return json.encode(document), etag

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from conformance.bench import custom, webhooks
+from conformance.bench.building import build_loader
 from conformance.bench.custom import Object
+from conformance.bench.growth import __main__ as growth
 from conformance.bench.servers import (
     TOKEN,
     Ours,
@@ -77,6 +79,8 @@ ROWS: Final = (
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["growth"]:
+        return growth.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     parser.add_argument("--assets", type=Path, default=Path(assets) if assets else None)
@@ -105,15 +109,6 @@ def main() -> int:
     figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]
     report(figures, arguments.output)
     return 0
-
-
-def build_loader(folder: Path) -> Path:
-    """Needs Go on the PATH; the loader uses nothing but its standard library."""
-    program = folder / "loader"
-    source = Path(__file__).parent / "loader"
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
-    subprocess.run(["go", "build", "-o", str(program), "."], cwd=source, check=True, env=environment)
-    return program
 
 
 def _originals() -> list[Object]:

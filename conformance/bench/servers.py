@@ -78,7 +78,7 @@ def _as_installed() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def rss_of(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+def rss_of(processes: Sequence[subprocess.Popen[bytes] | subprocess.Popen[str]]) -> int:
     """Resident bytes of processes together."""
     total = 0
     for process in processes:

@@ -29,6 +29,7 @@ var (
 	resource = flag.String("resource", "configmaps", "the objects in the namespace default; others than configmaps must exist")
 	prefix   = flag.String("prefix", "a", "start of the objects' names")
 	objects  = flag.Int("objects", 1, "how many objects with this prefix exist (get, patch)")
+	size     = flag.Int("size", 1600, "bytes of the payload of objects (create, fill, update)")
 
 	address     = flag.String("address", "", "where to serve (hook)")
 	certificate = flag.String("certificate", "", "a PEM file (hook)")
@@ -80,11 +81,11 @@ func call(client *client, method, path, contentType string, body []byte) ([]byte
 
 func name(i int) string { return fmt.Sprintf("%s-%06d", *prefix, i) }
 
-// About 2 KB, as small real objects are.
+// By default about 2 KB, as small real objects are.
 func object(name string, i int) []byte {
 	return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"app":"bench","tenth":"tenth-%d"},`+
 		`"annotations":{"example.com/note":%q}},"data":{"index":"%d","payload":%q}}`,
-		name, i%10, strings.Repeat("n", 100), i, strings.Repeat("payload ", 200)))
+		name, i%10, strings.Repeat("n", 100), i, strings.Repeat("payload ", *size/8)))
 }
 
 func operation(i int) (method, path, contentType string, body []byte) {
@@ -122,7 +123,7 @@ func fail(err error) {
 func run() map[string]any {
 	durations := make([]float64, *count)
 	var next int64 = -1
-	var size int64
+	var answered int64
 	var group sync.WaitGroup
 	started := time.Now()
 	for c := 0; c < *clients; c++ {
@@ -138,7 +139,7 @@ func run() map[string]any {
 				}
 				begin := time.Now()
 				if *mode == "pages" {
-					atomic.StoreInt64(&size, pages(client))
+					atomic.StoreInt64(&answered, pages(client))
 				} else {
 					method, path, contentType, body := operation(i)
 					answer, err := call(client, method, path, contentType, body)
@@ -148,7 +149,7 @@ func run() map[string]any {
 					if err != nil {
 						fail(err)
 					}
-					atomic.StoreInt64(&size, int64(len(answer)))
+					atomic.StoreInt64(&answered, int64(len(answer)))
 				}
 				durations[i] = time.Since(begin).Seconds() * 1000
 			}
@@ -159,7 +160,7 @@ func run() map[string]any {
 	sort.Float64s(durations)
 	return map[string]any{
 		"p50_ms": durations[*count/2], "p99_ms": durations[*count*99/100],
-		"per_second": float64(*count) / total, "seconds": total, "bytes": size,
+		"per_second": float64(*count) / total, "seconds": total, "bytes": answered,
 	}
 }
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.bench.__main__ import build_loader
+from conformance.bench.building import build_loader
 from conformance.bench.scale import measures, stores
 
 Figures = dict[str, dict[str, list[float]]]

@@ -1,0 +1,1 @@
+"""The growth of time and memory with the number and size of objects, watchers, clients and others."""

@@ -6,7 +6,6 @@ Upstream: net/http (server.go, request.go, transfer.go); k8s.io/apiserver/pkg/se
 
 import asyncio
 import logging
-import re
 import time
 from asyncio import AbstractEventLoop
 from collections import deque
@@ -29,10 +28,12 @@ from fakeapiserver.server.http.request_head import (
     Headers,
     Refusal,
     check_hosts,
+    check_line,
     check_transfer,
     decode_path,
     judge,
     split_target,
+    translated_head,
 )
 
 logger = logging.getLogger("fakeapiserver.server")
@@ -51,15 +52,7 @@ class Limits(Struct, frozen=True):
     max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
 
 
-# what the parser knows as a method; any other token is one too, for Go
-_METHODS = frozenset(
-    b"DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND UNBIND "
-    b"ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK UNLINK SOURCE "
-    b"QUERY PRI".split()
-)
-_REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]*) HTTP/1\.([0-9])\r?\n")
-_RAW_BYTES = re.compile(rb"[\x80-\xff]")
-_VERSIONS = frozenset((b"HTTP/1.1\r", b"HTTP/1.0\r"))
+_BLANKS = 4
 _ENDS = (b"\n\r\n", b"\n\n")  # of a head
 _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
 
@@ -113,9 +106,11 @@ class EdgeProtocol(HttpToolsProtocol):
         self._taken_over: Exchange | None = None
         self._framing = b""  # the header that says how long the request's body is
         self._head = bytearray()  # what has come of the head that is being read
-        self._is_line_known = False  # the parser has its first line
+        self._blanks = (
+            0  # line ends that are skipped before the next head: old clients send some behind the body of a POST
+        )
         self._body_left = 0  # bytes of the body that follow; 0: none, or it is chunked
-        self._method = ""  # of the request that begins, where the parser doesn't know it
+        self._method = ""  # of the request that begins
 
     # connection
 
@@ -150,23 +145,28 @@ class EdgeProtocol(HttpToolsProtocol):
             at = self._receive_head(data, at) if self._in_headers else self._receive_body(data, at)
 
     def _receive_head(self, data: bytes, at: int) -> int:
-        """Takes what of the data belongs to the head of a request, and returns where the rest begins."""
+        """Takes what of the data belongs to the head of a request, and returns where the rest begins. A whole head is parsed."""
         head, known = self._head, len(self._head)
         if not known:
+            if self._blanks and data[at] in b"\r\n":
+                self._blanks -= 1
+                return at + 1
             self.deadline = self.loop.time() + self.limits.header_timeout
-            self._is_line_known = False
         head += data[at:] if at else data
         ends = [found + len(end) for end in _ENDS if (found := head.find(end, max(known - len(end) + 1, 0))) >= 0]
         if ends:
             del head[min(ends) :]
         at += len(head) - known
-        if self._is_line_known:
-            self._parse(bytes(head[known:]))
-        elif b"\n" in head:
-            self._is_line_known = True
-            self._parse(self._known(bytes(head)))
-        if self._in_headers and len(self._head) > self.limits.max_header_bytes and not self._refused:
-            self.refuse(HEADERS_TOO_LARGE)
+        try:
+            if len(head) > self.limits.max_header_bytes:
+                raise HEADERS_TOO_LARGE
+            if ends:
+                self._method, translated = translated_head(bytes(head))
+                self._parse(translated)
+            else:
+                check_line(head)
+        except Refusal as refusal:
+            self.refuse(refusal)
         return at
 
     def _receive_body(self, data: bytes, at: int) -> int:
@@ -213,20 +213,6 @@ class EdgeProtocol(HttpToolsProtocol):
         self._upgrade = self._taken_over = self.active
         rest, self._rest = self._rest, b""
         return rest
-
-    def _known(self, data: bytes) -> bytes:
-        """The start of a request with a method, a target and a version that the parser takes; its method is kept in `_method`."""
-        end = data.find(b"\n")
-        if data[: data.find(b" ")] in _METHODS and data[end - 9 : end] in _VERSIONS and data[:end].isascii():
-            return data
-        line = _REQUEST_LINE.match(data)
-        if line is None:
-            return data
-        method, target, minor = line.groups()
-        if method not in _METHODS:
-            self._method, method = method.decode("ascii"), b"POST"
-        target = _RAW_BYTES.sub(lambda byte: b"%%%02X" % byte[0][0], target)
-        return b"%b %b HTTP/1.%d\r\n%b" % (method, target, minor != b"0", data[line.end() :])
 
     def _refusal_of(self, error: httptools.HttpParserError) -> Refusal:
         """The answer to what the parser, or one of our callbacks, did not take."""
@@ -335,14 +321,14 @@ class EdgeProtocol(HttpToolsProtocol):
             "root_path": "",
             "headers": self.headers,
             "state": {},
-            "method": self._method or parser.get_method().decode("ascii"),
+            "method": self._method,
             "path": path,
             "raw_path": raw_path,
             "query_string": query,
             "target": self.url,
             "extensions": self._extensions,
         }
-        self._method = ""
+        self._blanks = _BLANKS if self._method == "POST" else 0
         self._start(Exchange(self, scope, expects, parser.should_keep_alive()))
 
     def _start(self, exchange: Exchange) -> None:
@@ -364,15 +350,13 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def _check_request(self, version: str) -> bool:
         """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
-        if len(self._head) > self.limits.max_header_bytes:
-            raise HEADERS_TOO_LARGE
         seen: Headers = {}
         for name, value in self._checked:
             seen.setdefault(name, []).append(value)
         check_transfer(seen, version)
         if version not in ("1.1", "1.0"):
             raise self._judged()
-        check_hosts(seen, self.parser.get_method(), version)
+        check_hosts(seen, self._method.encode(), version)
         framing = b"content-length" if b"content-length" in seen else b"transfer-encoding"
         self._framing = b"%b: %b" % (framing, seen[framing][0]) if framing in seen else b""
         self._body_left = int(seen[framing][0]) if framing == b"content-length" else 0

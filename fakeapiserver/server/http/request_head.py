@@ -37,12 +37,58 @@ _TOKEN: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 # a blank in a name is refused too, but later and with other words
 _NAME: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+\-.^_`|~ ]+")
 _VERSION: Final = re.compile(rb"HTTP/([0-9])\.([0-9])")
-_HOST: Final = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%@]*")
+_HOST: Final = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:\[\]%]*")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/?]*")
+_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?]*)")
+_AUTHORITY: Final = re.compile(rb"(?:[^@]*@)?(?:\[[^\[\]]*\]|[^\[\]:]*|[^\[\]]*(?=:))(?::[0-9]*)?")
+_LINE: Final = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]+) HTTP/([0-9])\.([0-9])\r?\n")
+_BAD_LINE: Final = re.compile(rb"(?!" + _LINE.pattern + rb")[^\n]*\n")
+_FOLD: Final = re.compile(rb"\r?\n[ \t]+")
+_CODING: Final = re.compile(rb"\n[Tt][Rr][Aa][Nn][Ss][Ff][Ee][Rr]-[Ee][Nn][Cc][Oo][Dd][Ii][Nn][Gg]:[^\n]*")
+_LINE_END: Final = re.compile(rb"\r?\n")
+_RAW: Final = re.compile(rb"[\x80-\xff]")
+# The methods that the parser knows; for Go any other token is one, too.
+_METHODS: Final = frozenset(
+    b"DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND UNBIND "
+    b"ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK UNLINK SOURCE "
+    b"QUERY".split()
+)
 
 Headers = dict[bytes, list[bytes]]
+
+
+def check_line(head: bytes | bytearray) -> None:
+    """Raises Refusal if the head begins with a whole line that is no request line."""
+    if _BAD_LINE.match(head):
+        raise BAD_REQUEST
+
+
+def translated_head(head: bytes) -> tuple[str, bytes]:
+    """Returns a request's method, and its whole head as the parser takes it: one that doesn't know the method gets POST, and lines end as
+    they should. Raises Refusal.
+    """
+    line = _LINE.match(head)
+    if line is None:
+        raise BAD_REQUEST
+    method, target, major, minor = line.groups()
+    if major != b"1":
+        raise judge(head)
+    rest = head[line.end() :]
+    if rest[:1] in (b" ", b"\t"):
+        raise BAD_REQUEST
+    if b"\n " in rest or b"\n\t" in rest:  # a value that goes on in the next line
+        rest = _FOLD.sub(b" ", rest)
+    if minor == b"0":  # which knows no codings
+        rest = _CODING.sub(b"", b"\n" + rest)[1:]
+    if rest.count(b"\n") != rest.count(b"\r\n"):
+        rest = _LINE_END.sub(b"\r\n", rest)
+    if not target.isascii():
+        target = _RAW.sub(lambda byte: b"%%%02X" % byte[0][0], target)
+    if method == b"CONNECT" and target[:1] != b"/":  # the name of a host
+        target = b"http://" + target
+    known = method if method in _METHODS and method != b"CONNECT" else b"POST"
+    return method.decode("ascii"), b"%b %b HTTP/1.%d\r\n%b" % (known, target, minor != b"0", rest)
 
 
 def judge(head: bytes) -> Refusal:
@@ -81,9 +127,9 @@ def _headers(lines: bytes) -> Headers | None:
 
 def check_transfer(headers: Headers, version: str | bytes) -> None:
     """Raises Refusal for invalid or repeated lengths, and unknown codings."""
-    codings = headers.get(b"transfer-encoding", [])
+    codings = headers.get(b"transfer-encoding", []) if version not in ("1.0", b"1.0") else []
     lengths = headers.get(b"content-length", [])
-    if codings and version not in ("1.0", b"1.0") and (len(codings) > 1 or codings[0].lower() != b"chunked"):
+    if codings and (len(codings) > 1 or codings[0].lower() != b"chunked"):
         raise BAD_TRANSFER_ENCODING
     if len(set(lengths)) > 1 or (codings and lengths) or len(headers.get(b"host", [])) > 1:
         raise BAD_REQUEST
@@ -107,7 +153,7 @@ def split_target(target: bytes) -> tuple[bytes, bytes]:
     """
     if target[:1] != b"/" and target != b"*":
         absolute = _ABSOLUTE.match(target)
-        if absolute is None:
+        if absolute is None or not _AUTHORITY.fullmatch(absolute[1]):
             raise BAD_REQUEST
         target = target[absolute.end() :]
     path, _, query = target.partition(b"?")

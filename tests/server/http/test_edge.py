@@ -71,6 +71,14 @@ REFUSED = [
     ("relative target", b"GET a HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
     ("control byte in a value", b"GET / HTTP/1.1\r\n" + HOST + b"X: a\x01b\r\n\r\n", b"400 Bad Request"),
     ("blank in a name", b"GET / HTTP/1.1\r\n" + HOST + b"X Y: a\r\n\r\n", b"400 Bad Request: invalid header name"),
+    ("RTSP/1.0", b"GET / RTSP/1.0\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("ICE/1.0", b"SOURCE / ICE/1.0\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("an empty line in front", b"\r\nGET / HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("two blanks", b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("a first header that goes on", b"GET / HTTP/1.1\r\n " + HOST + b"\r\n", b"400 Bad Request"),
+    ("a user in Host", b"GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", b"400 Bad Request: malformed Host header"),
+    ("a URL with a bad port", b"GET http://[::1]:x/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("a URL with a port in words", b"GET http://a:x/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
     ("HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
     ("HTTP/2.0 line", b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
     ("HTTP/3.0 line", b"GET / HTTP/3.0\r\n" + HOST + b"\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
@@ -157,6 +165,10 @@ ANSWERED = [
     ("a later HTTP/1", b"GET /a HTTP/1.7\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"GET /a 0"),
     ("HTTP/1.0", b"GET /a HTTP/1.0\r\n\r\n", b"HTTP/1.0 200 OK", b"GET /a 0"),
     ("CONNECT without Host", b"CONNECT /a HTTP/1.1\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"CONNECT /a 0"),
+    ("CONNECT to a host", b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"CONNECT  0"),
+    ("a URL with a user", b"GET http://u@[::1]:1/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"GET /a 0"),
+    ("bare line feeds", b"GET /a HTTP/1.1\nHost: x\nConnection: close\n\n", b"HTTP/1.1 200 OK", b"GET /a 0"),
+    ("a value of two lines", b"GET /a HTTP/1.1\r\nHost: x\r\nX: a\r\n\tb\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b"GET /a 0"),
     ("raw UTF-8", "GET /ä HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode(), b"HTTP/1.1 200 OK", "GET /ä 0".encode()),
     ("the server itself", b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK", b""),
     ("a bad body nobody reads", b"POST /early" + NO_CHUNK, b"HTTP/1.1 200 OK", b"POST /early 0"),
@@ -172,6 +184,70 @@ def test_odd_requests_that_are_answered(request_bytes: bytes, status: bytes, bod
         answer = await ask(server, request_bytes)
         assert answer.split(b"\r\n")[0] == status
         assert answer.partition(b"\r\n\r\n")[2] == body
+
+    serve(test)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "body"), [row[1:] for row in ANSWERED], ids=[row[0] for row in ANSWERED]
+)
+def test_requests_that_come_byte_by_byte_are_answered_the_same(
+    request_bytes: bytes, status: bytes, body: bytes
+) -> None:
+    async def test(server: Server) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for number in range(len(request_bytes)):
+            writer.write(request_bytes[number : number + 1])
+            await writer.drain()
+            await asyncio.sleep(0)
+        answer = await reader.read()
+        writer.close()
+        assert answer.split(b"\r\n")[0] == status
+        assert answer.partition(b"\r\n\r\n")[2] == body
+
+    serve(test, limits=Limits(linger_timeout=0.02))
+
+
+@pytest.mark.parametrize(
+    "ending", [b"Content-Length: 3\r\n\r\n{\n}", b"Transfer-Encoding: chunked\r\n\r\n3\r\n{\n}\r\n0\r\nX: y\r\n\r\n"]
+)
+def test_a_pipelined_request_is_judged_as_a_first_one(ending: bytes) -> None:
+    first = b"PUT /a HTTP/1.1\r\n" + HOST + ending
+
+    async def test(server: Server) -> None:
+        odd = b"FOO /\xc3\xa4 HTTP/1.1\nConnection: close\n" + HOST + b"\n"
+        assert (await ask(server, first + odd)).endswith("FOO /ä 0".encode())
+        large = b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 1_200_000 + b"\r\n\r\n"
+        for request in (large, large[:-4]):
+            answer = await ask(server, first + request)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert b"HTTP/1.1 431 Request Header Fields Too Large\r\n" in answer
+
+    serve(test, limits=Limits(linger_timeout=0.05))
+
+
+@pytest.mark.parametrize(
+    ("method", "blanks", "status"), [(b"POST", 4, b"200"), (b"POST", 5, b"400"), (b"PUT", 1, b"400")]
+)
+def test_some_line_ends_behind_a_post_are_skipped(method: bytes, blanks: int, status: bytes) -> None:
+    async def test(server: Server) -> None:
+        first = method + b" /a HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\n{}"
+        second = b"GET /b HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+        answer = await ask(server, first + b"\n" * blanks + second)
+        assert answer.rpartition(b"HTTP/1.1 ")[2].startswith(status)
+
+    serve(test)
+
+
+def test_http_1_0_knows_no_chunks() -> None:
+    """The chunks are a request of their own, which is none."""
+
+    async def test(server: Server) -> None:
+        head = b"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n"
+        answer = await ask(server, head + b"\r\n2\r\n{}\r\n0\r\n\r\n")
+        assert b"POST /a 0" in answer
+        assert answer.endswith(b"400 Bad Request")
+        assert (await ask(server, head + b"Content-Length: 2\r\n\r\n{}")).endswith(b"POST /a 2")
 
     serve(test)
 

@@ -201,17 +201,14 @@ class Record:
         self.reason = self.message = ""
         if error is not None:
             response = error.response if isinstance(error, Answered) else None
-            if isinstance(error, StatusError):
-                status = error.status
-                self.status = status["code"]
-                self.reason, self.message = status.get("reason", ""), status.get("message", "")[:_LONGEST_TEXT]
         if response is not None:
             self.status, self.response, self.response_type = response.status, response.body, response.content_type
-        elif not self.reason:
-            self.status, self.response, self.response_type = 0, b"", ""
+        elif isinstance(error, StatusError):
+            status = error.status
+            self.status, self.response, self.response_type = status["code"], json.encode(status), "application/json"
+            self.reason, self.message = status.get("reason", ""), status.get("message", "")[:_LONGEST_TEXT]
         else:
-            self.response = json.encode(status)
-            self.response_type = "application/json"
+            self.status, self.response, self.response_type = 0, b"", ""
         self._take(request)
         self._log.keep(self, request)
 

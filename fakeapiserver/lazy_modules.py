@@ -156,6 +156,7 @@ LAZY: Final = {
     "Few servers have a page, for which everything is recorded.": (
         "fakeapiserver.evidence.timeline.embedded",
         "fakeapiserver.evidence.timeline.recorder",
+        "fakeapiserver.evidence.timeline.saved",
         "fakeapiserver.server.page_port",
         "fakeapiserver.ui.export",
     ),

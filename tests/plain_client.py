@@ -10,10 +10,10 @@ from fakeapiserver import Cluster
 
 
 class Client:
-    """Sends requests as the admin, or without credentials if `token` is ""."""
+    """Sends requests as the admin, or without credentials if `token` is "". `url`: of another server with the same credentials."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._url, self._token = cluster.url, cluster.token
+    def __init__(self, cluster: Cluster, url: str = "") -> None:
+        self._url, self._token = url or cluster.url, cluster.token
         self._context = ssl.create_default_context(cadata=cluster.ca.decode())
 
     def open(

@@ -148,8 +148,8 @@ def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path) -> None:
             facts["webhooks"] = {"host": webhooks.host, "port": webhooks.port, "certDir": webhooks.cert_dir}
         print(json.dumps(facts), flush=True)
         return
-    if server.api is not None and server.api.page is not None:
-        print(f"What happens in it is at {server.api.page.new_link()}", flush=True)
+    if server.page is not None:
+        print(f"What happens in it is at {server.page.new_link()}", flush=True)
     if webhooks is not None and parsed.config.webhooks:
         print(
             f"Webhooks are asked at {webhooks.url}; serve them with the certificate in {webhooks.cert_dir}.", flush=True

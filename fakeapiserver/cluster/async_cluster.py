@@ -22,14 +22,14 @@ from fakeapiserver.cluster.eventually import T
 from fakeapiserver.cluster.faults import AsyncBadCertificate, AsyncFault, AsyncFaults, AsyncOutage
 from fakeapiserver.cluster.metrics import AsyncMetrics
 from fakeapiserver.cluster.nodes import AsyncNodes
-from fakeapiserver.cluster.options import ClusterOptions, Configured, of_a_fork
+from fakeapiserver.cluster.options import ClusterOptions, Configured
 from fakeapiserver.cluster.page import AsyncPage
 from fakeapiserver.cluster.processes.operator_process import OperatorProcesses
 from fakeapiserver.cluster.requests import AsyncRequests
 from fakeapiserver.cluster.reset import Mark
 from fakeapiserver.cluster.verbs import AsyncVerbs
 from fakeapiserver.cluster.webhooks import AsyncWebhooks
-from fakeapiserver.server import exported
+from fakeapiserver.server import exported, forks
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.local import LocalServer
@@ -247,7 +247,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
 
     async def _prepare_fork(self) -> "AsyncCluster":
         """A cluster with the present state, to be started in any event loop."""
-        other = AsyncCluster.from_config(of_a_fork(self._config))
+        other = AsyncCluster.from_config(forks.config_of(self._config))
         other._origin, other._is_fork = self._server.fork(), True
         return other
 

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, Self, TypedDict, Unpack
 
-from msgspec import structs
-
 from fakeapiserver.cluster import arguments
 from fakeapiserver.evidence.request_log import KEPT
 from fakeapiserver.server.options.config import Config, EtcdOptions
@@ -80,12 +78,6 @@ class Configured:
 def config_of(options: ClusterOptions) -> Config:
     """The server's configuration with these options, without `objects`. Raises as `Cluster` does."""
     return _read(options)[0]
-
-
-def of_a_fork(config: Config) -> Config:
-    """The configuration of a fork, which is in memory and has a port of its own."""
-    config = structs.replace(config, secure_port=0, ui_port=0, crds=(), webhooks=())
-    return structs.replace(config, data_dir=None, etcd=EtcdOptions(), read_only=False)
 
 
 def _read(options: ClusterOptions) -> tuple[Config, Sources]:

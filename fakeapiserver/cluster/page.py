@@ -18,10 +18,9 @@ class AsyncPage:
 
     def link(self) -> str:
         """An address that opens the page in one browser, once, within an hour. ValueError: the cluster was created without `ui=True`."""
-        page = self._server.api.page if self._server.api is not None else None
-        if page is None:
+        if self._server.page is None:
             raise ValueError("this cluster has no page: create it with ui=True")
-        return page.new_link()
+        return self._server.page.new_link()
 
     async def save(self, path: str | os.PathLike[str], *, title: str = "", failure: str = "") -> None:
         """Writes the page with everything that was recorded to an HTML file, which opens without a server. Values of Secrets aren't in it.

@@ -20,7 +20,7 @@ from fakeapiserver.endpoints.services import Services, SimulatedNodes
 from fakeapiserver.endpoints.subresources import token_request
 from fakeapiserver.evidence import request_log
 from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog, RequestLogging
-from fakeapiserver.evidence.timeline import recorder
+from fakeapiserver.evidence.timeline import recorder, saved
 from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fakeapiserver.nodes.simulation import Simulation
     from fakeapiserver.server.data_directory import DataDirectory
     from fakeapiserver.server.etcd.backend import EtcdBackend
+    from fakeapiserver.server.forks import Forks
     from fakeapiserver.server.outage import Listener
     from fakeapiserver.server.page_port import PagePort
 
@@ -77,6 +78,10 @@ class APIServer:
     listener: "Listener | None" = None
     # The page in a browser, if it is served.
     page: "PagePort | None" = None
+    # The forks of it that run in this process, if it is served at a port.
+    forks: "Forks | None" = None
+    # What an earlier server with this state has recorded, if that is to be shown, too.
+    earlier_recording = b""
     simulated_nodes: SimulatedNodes | None = None
     # Waits for the controllers and for whatever else runs by this server's clock; None: the controllers are all.
     rest: Callable[[], Awaitable[None]] | None = None
@@ -305,7 +310,10 @@ class APIServer:
             *(self._etcd.background(self.config) if self._etcd is not None else ()),
         ]
         if self.recorder is not None:
-            self.recorder.begin(with_history=not self._is_fresh)
+            if self.earlier_recording:
+                saved.begin(self.recorder, self.storage, self.earlier_recording)
+            else:
+                self.recorder.begin(with_history=not self._is_fresh)
         self._tasks = [asyncio.create_task(run()) for run in background]
         # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.
         self._health_checks.answer("/readyz", {})
@@ -337,6 +345,10 @@ class APIServer:
     async def _turn(self) -> None:
         await asyncio.sleep(0)
         await self.storage.written()
+
+    def recorded(self) -> bytes:
+        """Returns what the server has recorded, as a part of a saved state; nothing if it records nothing."""
+        return saved.lines(self.recorder) if self.recorder is not None else b""
 
     def snapshot(self) -> Snapshot:
         """The present state of everything stored. No copy is made, since objects never change."""

@@ -20,7 +20,7 @@ from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import FIRST, ControllerManager
 from fakeapiserver.nodes.stages import sources
-from fakeapiserver.server import adopting, data_directory, page_port
+from fakeapiserver.server import adopting, data_directory, forks, page_port
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
@@ -133,6 +133,11 @@ class LocalServer:
         own = self.config.tls_cert_file is None
         return self._certificates.authority.certificate if own else self._certificates.serving.certificate
 
+    @property
+    def page(self) -> "page_port.PagePort | None":
+        """The page in a browser; None if the server has none, or doesn't run."""
+        return self.api.page if self.api is not None else None
+
     def fork(self) -> origins.Origin:
         """The state of this moment, for another server with the same credentials."""
         assert self.api is not None
@@ -147,7 +152,17 @@ class LocalServer:
             nodes=self.simulation.fork() if self.simulation is not None else None,
             metrics=self.api.metrics_apis.served,
             webhooks=self.webhooks,
+            recording=self.api.recorded(),
         )
+
+    async def _start_fork(self) -> "LocalServer":
+        other = LocalServer(forks.config_of(self.config), origin=self.fork())
+        try:
+            await other.start()
+        except BaseException:
+            await other.stop()
+            raise
+        return other
 
     async def start(self) -> None:
         authentication.check_options(self.config)
@@ -168,6 +183,8 @@ class LocalServer:
         )
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)
+        if origin is not None:
+            api.earlier_recording = origin.recording
         api.faults.add_files(self.config.faults)
         api.starting = True
         await (api.start() if self._etcd is None else self._etcd.started(api.start()))
@@ -213,6 +230,7 @@ class LocalServer:
                     raise OSError(_bind_problem(self.config, error)) from error
         if api.page is not None:
             await api.page.start()
+        api.forks = forks.Forks(self._start_fork, lambda: api.storage.revision)
         api.address = self.url.removeprefix("https://")
         api.listener = self
 
@@ -380,6 +398,8 @@ class LocalServer:
             await self._stop()
 
     async def _stop(self) -> None:
+        if self.api is not None and self.api.forks is not None:
+            await self.api.forks.close()
         if self._outage is not None:
             self._outage.cancel()
         if self._controllers is not None:

@@ -28,7 +28,7 @@ class Origin(Struct, frozen=True, kw_only=True):
 
     `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
     `modes`: of controllers. `nodes`: of the simulated nodes. `metrics`: the metrics APIs that are served. `webhooks`: the
-    address to which stored configurations lead.
+    address to which stored configurations lead. `recording`: what the page of that server has recorded, if it has one.
     """
 
     storage: MVCC | None = None
@@ -42,6 +42,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     metrics: Collection[str] = ()
     webhooks: "LocalWebhooks | None" = None
     gathered: "found.Gathered | None" = None
+    recording: bytes = b""
 
 
 def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved":
@@ -52,7 +53,7 @@ def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved
         assert origin.keys is not None
         private = private_keys(origin.certificates, origin.admin_token, origin.keys)
     assert origin.storage is not None
-    return file.Saved(kubernetes_version, origin.storage, origin.clock.now(), origin.metrics, private)
+    return file.Saved(kubernetes_version, origin.storage, origin.clock.now(), origin.metrics, private, origin.recording)
 
 
 def private_keys(certificates: Certificates, admin_token: str, keys: ServiceAccountKeys) -> "file.Keys":
@@ -66,7 +67,7 @@ def origin_of(state: "file.Saved") -> Origin:
     clock = AdjustableClock()
     clock.forward_to(state.seconds)
     if state.keys is None:
-        return Origin(storage=state.storage, clock=clock, metrics=state.metrics)
+        return Origin(storage=state.storage, clock=clock, metrics=state.metrics, recording=state.recording)
     keys = ServiceAccountKeys()
     keys.use(state.keys.tokens.encode())
     return Origin(
@@ -76,6 +77,7 @@ def origin_of(state: "file.Saved") -> Origin:
         admin_token=state.keys.admin_token,
         keys=keys,
         metrics=state.metrics,
+        recording=state.recording,
     )
 
 

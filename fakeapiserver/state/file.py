@@ -4,6 +4,7 @@
     {"authority":…,"tokens":…}       the keys, if the first line has "keys":true
     {"key":"/registry/…",…}          each object as it was at the revision `compacted`
     {"key":"/registry/…",…}          each write since, in order; a deletion has "deleted":true and the object's last state
+    {"t":"start",…}                  in version 2: "records" lines: the recording of a server with its page (evidence/timeline/saved.py)
 
 The first line has the SHA-256 of all that follows. An object's `value` is what the server stores, values of Secrets included; its
 `resourceVersion` is at the byte `offset`. A file is read as a whole: it is refused with one sentence, or all of it is loaded.
@@ -27,7 +28,8 @@ from fakeapiserver.storage.mvcc import MVCC, Change
 from fakeapiserver.transport.files import write_file
 
 FORMAT: Final = "fakeapiserver/state"
-VERSION: Final = 1
+# The versions that are read. A file with a recording is of the second one.
+VERSIONS: Final = (1, 2)
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -54,16 +56,18 @@ class Header(Struct, frozen=True, omit_defaults=True):
     sha256: str
     keys: bool = False
     metrics: tuple[str, ...] = ()
+    records: int = 0
 
 
 class Saved(Struct, frozen=True):
-    """The contents of a file. `seconds` is the time of the saved cluster's clock."""
+    """The contents of a file. `seconds` is the time of the saved cluster's clock, `recording` is that of its page, in lines."""
 
     kubernetes_version: str
     storage: MVCC
     seconds: float
     metrics: Collection[str] = ()
     keys: Keys | None = None
+    recording: bytes = b""
 
 
 class _Line(Struct, frozen=True, omit_defaults=True):
@@ -99,10 +103,10 @@ def encode(saved: Saved) -> bytes:
     lines = [_encoder.encode(saved.keys)] if saved.keys is not None else []
     lines += [_encoder.encode(_line(stored)) for stored in base]
     lines += [_encoder.encode(_change(change)) for change in history]
-    body = b"".join(line + b"\n" for line in lines)
+    body = b"".join(line + b"\n" for line in lines) + saved.recording
     header = Header(
         FORMAT,
-        VERSION,
+        VERSIONS[bool(saved.recording)],
         saved.kubernetes_version,
         saved.storage.revision,
         saved.storage.compacted,
@@ -112,6 +116,7 @@ def encode(saved: Saved) -> bytes:
         hashlib.sha256(body).hexdigest(),
         saved.keys is not None,
         tuple(saved.metrics),
+        saved.recording.count(b"\n"),
     )
     return _encoder.encode(header) + b"\n" + body
 
@@ -130,12 +135,13 @@ def decode(data: bytes, name: str) -> Saved:
     if hashlib.sha256(body).hexdigest() != header.sha256:
         raise ValueError(f"{name} is truncated or was changed: its checksum is wrong; save the state again")
     try:
-        lines = iter(body.splitlines())
-        keys = msgspec.json.decode(next(lines), type=Keys) if header.keys else None
-        storage = _replayed(header, [_lines.decode(line) for line in lines])
-    except (msgspec.DecodeError, StopIteration, StorageError, ValueError) as error:
+        lines = body.splitlines(keepends=True)
+        keys = msgspec.json.decode(lines.pop(0), type=Keys) if header.keys else None
+        recording = lines[len(lines) - header.records :]
+        storage = _replayed(header, [_lines.decode(line) for line in lines[: len(lines) - len(recording)]])
+    except (msgspec.DecodeError, IndexError, StorageError, ValueError) as error:
         raise ValueError(f"{name} holds no valid state: {error}") from None
-    return Saved(header.kubernetes, storage, seconds_of(header.time) or 0.0, header.metrics, keys)
+    return Saved(header.kubernetes, storage, seconds_of(header.time) or 0.0, header.metrics, keys, b"".join(recording))
 
 
 def is_saved(data: bytes) -> bool:
@@ -171,9 +177,10 @@ def _header(line: bytes, name: str) -> Header:
         form = None
     if form is None or form.format != FORMAT:
         raise ValueError(f"{name} is not a saved state: `fakeapiserver state save` and cluster.save() write such files")
-    if form.version != VERSION:
+    if form.version not in VERSIONS:
         raise ValueError(
-            f"{name} has the format version {form.version}, but this fakeapiserver reads version {VERSION}: use a newer fakeapiserver"
+            f"{name} has the format version {form.version}, but this fakeapiserver reads up to version {VERSIONS[-1]}: "
+            "use a newer fakeapiserver"
         )
     try:
         return msgspec.json.decode(line, type=Header)

@@ -115,7 +115,7 @@ def with_header(**changes: object) -> Callable[[bytes], bytes]:
         (lambda data: data[:-100], "is truncated or was changed: its checksum is wrong"),
         (lambda data: data.replace(b'"k":"2"', b'"k":"3"'), "is truncated or was changed"),
         (lambda data: gzip.compress(data)[:-20], "is truncated or damaged: it can't be decompressed"),
-        (with_header(version=2), "has the format version 2, but this fakeapiserver reads version 1: use a newer"),
+        (with_header(version=3), "has the format version 3, but this fakeapiserver reads up to version 2: use a newer"),
         (with_header(format="other"), "is not a saved state"),
         (with_header(revision="x"), "the first line of .* is invalid"),
         (with_header(revision=1), "holds no valid state"),

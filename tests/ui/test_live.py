@@ -149,6 +149,25 @@ def test_a_snapshot_is_restored(opened, cluster):
     assert cluster.get("configmap", "settings")["data"] == {"a": "before"}
 
 
+def test_a_fork_is_started_opened_and_ended(opened, cluster):
+    cluster.apply({**CONFIG_MAP, "data": {"a": "forked"}})
+    page = opened("levers")
+    page.get_by_role("button", name="Fork", exact=True).click()
+    _outcome(page, "Fork 1 runs at https://127.0.0.1:")
+    assert "other = cluster.fork()" in page.locator(".lever-lines").inner_text()
+    with page.context.expect_page() as opening:
+        page.get_by_role("button", name="Open the page of fork 1").click()
+    fork = opening.value
+    fork.locator(".nav a").first.wait_for()
+    assert fork.url.partition("/ui/")[0] != page.url.partition("/ui/")[0]
+    fork.evaluate(
+        "hash => { location.hash = hash; }", "view=objects&panel=object&object=configmaps/default/settings&tab=yaml"
+    )
+    fork.get_by_text("forked").first.wait_for()
+    page.get_by_role("button", name="End fork 1").click()
+    _outcome(page, "End fork 1: done.")
+
+
 def test_settle_says_that_everything_is_at_rest(opened):
     page = opened("levers")
     page.get_by_role("button", name="Settle").click()

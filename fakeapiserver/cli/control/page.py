@@ -58,11 +58,10 @@ async def _show_file(file: Path, options: Options) -> int:
     """Serves the state until a signal comes: its clock stands still, and no controller changes it."""
 
     def opened(server: LocalServer) -> None:
-        assert server.api is not None
-        assert server.api.page is not None
+        assert server.page is not None
         if isinstance(server.clock, AdjustableClock):
             server.clock.stop()
-        _show(server.api.page.new_link(), options)
+        _show(server.page.new_link(), options)
 
     stop = StopSignals()
     config = Config(load=file, ui=True, controllers=(), given=frozenset(("load", "ui", "controllers")))

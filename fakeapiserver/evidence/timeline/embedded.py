@@ -38,7 +38,7 @@ async def document(recorder: Recorder, *, title: str = "", failure: str = "", si
     newest = [*reversed(recording.kept)]
     revisions = [record.content for record in newest if isinstance(record, State) and record.rev >= since]
     states, columns = await _states(recorder, revisions)
-    requests = _requests(recorder, [record.seq for record in newest if isinstance(record, Request)])
+    requests = bodies(recorder, [record.seq for record in newest if isinstance(record, Request)])
     records = [msgspec.Raw(line) for line in lines]
     return msgspec.json.encode(Document(title, failure, records, states, columns, requests))
 
@@ -61,7 +61,7 @@ async def _states(
     return states, columns
 
 
-def _requests(recorder: Recorder, numbers: list[int]) -> Mapping[int, msgspec.Raw]:
+def bodies(recorder: Recorder, numbers: list[int]) -> Mapping[int, msgspec.Raw]:
     """The bodies of the first of the requests that have any, as many as may be."""
     requests: dict[int, msgspec.Raw] = {}
     size = 0

@@ -65,6 +65,8 @@ class Recorder:
     ) -> None:
         self._server = server
         self.scopes = server.scopes
+        # The first record of the recording that this one goes on with, if it was begun by an earlier server.
+        self.earlier: records.Start | None = None
         self._faults: Mapping[int, ActiveFault] = {}
         self.states = States(server.storage, server.scopes.table)
         self.work = Work()
@@ -105,13 +107,14 @@ class Recorder:
         recording = self.recording
         version: str = version_info(self.scopes.table)["gitVersion"]
         controllers = self._server.controllers
+        earlier = self.earlier.controllers if self.earlier is not None else {}
         return records.Start(
             version=version,
             began=recording.began,
             time=recording.began_time,
             revision=recording.oldest,
             nodes=self._server.nodes,
-            controllers=controllers.modes if controllers is not None else {},
+            controllers=controllers.modes if controllers is not None else earlier,
             stopped=isinstance(recording.clock, AdjustableClock) and recording.clock.stopped,
         )
 

@@ -68,6 +68,11 @@ class Recording:
         self._size, self._kinds = 0, None
         self._begin()
 
+    def resume(self, began: float, time: float, at: float) -> None:
+        """Goes on with a recording that began at these times, of the machine and of the cluster, and whose last record is of `at`."""
+        self.began, self.began_time = began, time
+        self._zero = perf_counter() - at
+
     @property
     def last(self) -> int:
         """The number of the newest record; 0 before the first."""

@@ -114,7 +114,8 @@ class Request(Record, tag="request"):
 
 
 class Watch(Record, tag="watch"):
-    """The watch `seq` has ended, after so many events. `ended` is as in `RequestEntry`."""
+    """The watch `seq` has ended, after so many events. `ended` is as in `RequestEntry`, or `saved`: it was open when the state was saved
+    with which this server was started."""
 
     seq: int
     at: float

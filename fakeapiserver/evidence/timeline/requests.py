@@ -1,6 +1,6 @@
 """The requests in a recording: those of clients, and those of controllers, the scheduler and nodes in this process."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing
 from functools import partial
 from types import TracebackType
@@ -15,7 +15,7 @@ from fakeapiserver.admission.steps import PluginStep
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.client import causes
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import Audit, Request, WatchProgress
+from fakeapiserver.endpoints.request import Audit, Receive, Request, Send, WatchProgress
 from fakeapiserver.evidence.entry import RequestEntry
 from fakeapiserver.evidence.request_log import Record, RequestLogging, Revisions, is_bundled
 from fakeapiserver.evidence.timeline import current, records
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.meta import Object
     from fakeapiserver.apimachinery.schema.decoders import Empties
 
+Takeover = Callable[[Receive, Send], Awaitable[None]]
 # The requests of the page itself.
 _OWN: Final = ("/fakeapiserver/", "/ui")
 _READS: Final = frozenset(("get", "list", "watch"))
@@ -69,6 +70,8 @@ class Requests:
         self._auditing = auditing
         self._is_running = is_running
         self._details: dict[int, Details] = {}
+        # The bodies of requests to an earlier server, as views.request returns them, in JSON.
+        self._earlier: dict[int, bytes] = {}
         self._count = 0
         self.recording: Recording
         # Called with each request, before it is recorded.
@@ -82,9 +85,21 @@ class Requests:
         """Returns the parts of a request that are kept; None if it is forgotten."""
         return self._details.get(number)
 
+    def earlier(self, number: int) -> bytes:
+        """Returns the bodies of a request to an earlier server; nothing if it is unknown or has no bodies."""
+        return self._earlier.get(number, b"")
+
+    def replay(self, record: records.Request, bodies: bytes) -> None:
+        """Adds a request to an earlier server, with its bodies if any are known."""
+        self._count = max(self._count, record.seq)
+        if bodies:
+            self._earlier[record.seq] = bodies
+        self.recording.add(record, len(bodies))
+
     def forget(self, request: records.Request) -> None:
         """Forgets what is kept of a request."""
         self._details.pop(request.seq, None)
+        self._earlier.pop(request.seq, None)
 
     # ------------------------------------------------------------ RequestLogging, Auditing
 
@@ -123,9 +138,15 @@ class Requests:
         self._details[number] = Details(entry, steps, record.written)
         recording.add(self._record(entry, record, bundled=bundled), size)
         response, watch = request.response, request.watch
-        if watch is not None and response is not None and response.stream is not None:
-            watch.on_delivery = partial(self._delivered, number)
+        if watch is None or response is None:
+            return
+        if response.stream is not None:
             response.stream = self._followed(response.stream, number, watch)
+        elif response.takeover is not None:
+            response.takeover = self._followed_socket(response.takeover, number, watch)
+        else:
+            return
+        watch.on_delivery = partial(self._delivered, number)
 
     def _record(self, entry: RequestEntry, handled: "_HandledRequest", *, bundled: bool) -> records.Request:
         number = handled.reconcile
@@ -172,8 +193,22 @@ class Requests:
                 async for chunk in stream:
                     yield chunk
         finally:
-            recording = self.recording
-            recording.add(records.Watch(seq=number, at=recording.at(), events=watch.events, ended=watch.ended))
+            self._ended(number, watch)
+
+    def _followed_socket(self, takeover: Takeover, number: int, watch: WatchProgress) -> Takeover:
+        """The conversation of a watch over a WebSocket, whose end is recorded."""
+
+        async def followed(receive: Receive, send: Send) -> None:
+            try:
+                await takeover(receive, send)
+            finally:
+                self._ended(number, watch)
+
+        return followed
+
+    def _ended(self, number: int, watch: WatchProgress) -> None:
+        recording = self.recording
+        recording.add(records.Watch(seq=number, at=recording.at(), events=watch.events, ended=watch.ended))
 
 
 class _HandledRequest(Record):

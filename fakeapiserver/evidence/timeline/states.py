@@ -82,6 +82,26 @@ class States:
         self._is_past = False
         storage.observe(self)
 
+    def replay(self, record: State, stored: StoredObject) -> None:
+        """Adds a state that an earlier server has recorded."""
+        content = self._keep(stored)
+        record.of = 0 if content == record.rev else content
+        if record.op == "delete":
+            self._present.pop(stored.key, None)
+        else:
+            self._present[stored.key] = stored
+        self.recording.add(record, len(stored.value))
+
+    def served(self, kinds: Sequence[Kind]) -> None:
+        """Notes the kinds that an earlier server has recorded last."""
+        self._kinds = kinds
+
+    def go_on(self) -> None:
+        """Records what differs from the states that were replayed, and every change from now on."""
+        self.check_kinds()
+        self.interrupted()
+        self._storage.observe(self)
+
     def published(self, change: Change) -> None:
         """See ChangeObserver."""
         self._change(change, current.writer(change))

@@ -67,6 +67,7 @@ class ShownRequest(Struct):
 
 # A request without bodies.
 NOTHING: Final = ShownRequest(None, None, None, None, [])
+_decode_request: Final = msgspec.json.Decoder(ShownRequest).decode
 
 
 async def states(recorder: Recorder, revisions: Iterable[int], *, objects: bool = True, cells: bool = True) -> States:
@@ -91,6 +92,8 @@ async def states(recorder: Recorder, revisions: Iterable[int], *, objects: bool 
 
 def request(recorder: Recorder, number: int) -> ShownRequest | None:
     """The bodies of a request; None if they are forgotten."""
+    if earlier := recorder.requests.earlier(number):
+        return _decode_request(earlier)
     details = recorder.requests.details(number)
     if details is None:
         return None

@@ -26,6 +26,10 @@ class Work:
         """Reports whether the reconcile with this number is in progress."""
         return number in self._running
 
+    def skip_to(self, number: int) -> None:
+        """Lets numbers up to this one be those of an earlier recording."""
+        self._count = max(self._count, number)
+
     def began(self) -> int:
         """See WorkObserver."""
         self._count += 1

@@ -24,6 +24,8 @@ class Controlled(exported.Exported, adopting.Adopting, Protocol):
     @property
     def clock(self) -> Clock: ...
 
+    def recorded(self) -> bytes: ...
+
     def snapshot(self) -> Snapshot: ...
 
     async def restore(self, snapshot: Snapshot, least: int = 0) -> None: ...
@@ -39,9 +41,10 @@ def router(server: Controlled, find: Callable[[int], Snapshot]) -> APIRouter:
 
     @routes.get("/state/save", response_class=Response)
     async def save_state() -> Response:
-        """Returns the file of the present state with its history, which `serve --load` takes. It contains the values of Secrets."""
+        """Returns the file of the present state with its history, which `serve --load` takes, and with the requests if the server has its
+        page. It contains the values of Secrets."""
         served = tuple(server.metrics_apis.served)
-        state = file.Saved(version, server.storage.fork(), server.clock.now(), served)
+        state = file.Saved(version, server.storage.fork(), server.clock.now(), served, recording=server.recorded())
         return Response(file.encode(state), media_type="application/json")
 
     @routes.post("/state/load")

@@ -11,7 +11,8 @@ export function rawLine(method, path, body) {
   return `kubectl ${RAW[method]} --raw ${shellWord(path)}${input}`;
 }
 
-// A lever is {title, method, path, body, shell, python, done}: `shell` is a raw line by default; `done(answer)` makes a sentence.
+// A lever is {title, method, path, body, shell, python, done}: `shell` is a raw line by default; `done(answer)` makes a
+// sentence, or its parts.
 export class LeverBoard {
   constructor(app, refresh) {
     this.app = app;
@@ -36,7 +37,7 @@ export class LeverBoard {
     this.outcome.textContent = `${lever.title}…`;
     try {
       const answer = await this.app.source.call(lever.method, lever.path, lever.body);
-      this.outcome.textContent = lever.done?.(answer) ?? `${lever.title}: done.`;
+      clear(this.outcome, lever.done?.(answer) ?? `${lever.title}: done.`);
       return true;
     } catch (error) {
       this.outcome.classList.add("danger-text");

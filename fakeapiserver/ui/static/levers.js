@@ -3,6 +3,7 @@
 import { clear, dateTime, duration, h } from "./dom.js";
 import { LeverBoard, leverSection, lookUp, rawLine } from "./lever.js";
 import { mountFaultLevers } from "./leverfaults.js";
+import { mountForkLevers } from "./leverforks.js";
 import { mountNodeLevers } from "./levernodes.js";
 
 // While records arrive, what the levers show is looked up that often at most.
@@ -18,7 +19,7 @@ export function mountLevers(container, app) {
     return { update() {}, destroy: () => element.remove() };
   }
   const board = new LeverBoard(app, () => refresh());
-  const parts = [mountClock, mountControllers, mountSettle, mountNodeLevers, mountFaultLevers, mountSnapshots].map((mount) => mount(app, board));
+  const parts = [mountClock, mountControllers, mountSettle, mountNodeLevers, mountFaultLevers, mountSnapshots, mountForkLevers].map((mount) => mount(app, board));
   element.append(h("h1", { class: "sr" }, "Levers"), h("div", { class: "lever-grid" }, parts.map((part) => part.element)), board.element);
   let timer = 0;
 
@@ -166,16 +167,12 @@ function mountSnapshots(app, board) {
   const take = () => ({ title: "Take a snapshot", method: "POST", path, python: "snapshot = cluster.snapshot()", done: (answer) => `Snapshot ${answer.id} of revision ${answer.revision} is taken.` });
   const restore = (id) => ({ title: `Restore snapshot ${id}`, method: "POST", path: `${path}/${id}/restore`, python: "cluster.restore(snapshot)" });
   const forget = (id) => ({ title: `Forget snapshot ${id}`, method: "DELETE", path: `${path}/${id}` });
-  const download = (name, lines) => {
-    const show = () => board.show(lines);
-    return h("a", { class: "button small", href: `${CONTROL}/state/save`, download: "state.json", on: { pointerenter: show, focus: show } }, name);
-  };
-  const save = download("Save the state", { shell: "fakeapiserver state save state.json.gz", python: 'cluster.save("state.json.gz")' });
-  const fork = download("Fork", { shell: "fakeapiserver state save state.json && fakeapiserver serve --load state.json", python: "other = cluster.fork()" });
+  const showSave = () => board.show({ shell: "fakeapiserver state save state.json.gz", python: 'cluster.save("state.json.gz")' });
+  const save = h("a", { class: "button small", href: `${CONTROL}/state/save`, download: "state.json", on: { pointerenter: showSave, focus: showSave } }, "Save the state");
 
   return {
-    element: leverSection("Snapshots", h("div", { class: "lever-row" }, board.button("Take a snapshot", take), save, fork), list,
-      h("p", { class: "muted" }, "A saved state contains its history and the values of Secrets. A fork is a server of its own, which is started with it.")),
+    element: leverSection("Snapshots", h("div", { class: "lever-row" }, board.button("Take a snapshot", take), save), list,
+      h("p", { class: "muted" }, "A saved state contains its history, the requests, and the values of Secrets. `fakeapiserver ui FILE` shows it.")),
     async refresh() {
       const { value, error } = await lookUp(app, path);
       clear(list, error ? h("li", { class: "muted" }, error) : value.map(({ id, revision }) => h("li", {}, h("span", {}, `Snapshot ${id}, revision ${revision}`),

@@ -11,6 +11,7 @@ import { legend, mountTools } from "./timelinetools.js";
 import { AXIS_HEIGHT, drawScene, paletteOf, ROW_HEIGHT } from "./timelinedraw.js";
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
+const NO_REQUESTS = "There are no requests in this recording. A saved state has them if the server that saved it was started with --ui, or as Cluster(ui=True).";
 
 class Timeline {
   hover = null; // a record
@@ -37,7 +38,8 @@ class Timeline {
     this.spoken = h("p", { class: "sr", "aria-live": "polite" });
     this.tip = h("div", { class: "tip", role: "tooltip", hidden: true });
     this.tools = mountTools(app, this);
-    this.element = container.appendChild(h("div", { class: "timeline" }, h("h1", { class: "sr" }, "Time line"), this.tools.element, this.scroller,
+    this.lacking = h("p", { class: "lacking", hidden: true }, NO_REQUESTS);
+    this.element = container.appendChild(h("div", { class: "timeline" }, h("h1", { class: "sr" }, "Time line"), this.tools.element, this.lacking, this.scroller,
       h("div", { class: "foot" }, this.status, this.closer, legend()), this.spoken, this.tip));
     this.context = this.canvas.getContext("2d");
     this.colours = paletteOf(this.element);
@@ -89,6 +91,7 @@ class Timeline {
   // Computes the rows, and their labels.
   #layOut() {
     this.rows = this.lanes.rows();
+    this.lacking.hidden = this.app.recording.requests.length > 0;
     this.rows.forEach((row, index) => {
       row.y = index * ROW_HEIGHT;
     });

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from typing import Any, Final
@@ -144,6 +145,24 @@ def test_a_watch_has_deliveries_and_an_end(cluster: Cluster) -> None:
     assert (request["verb"], request["r"], ended["events"]) == ("watch", "configmaps", 1)
     (delivery,) = of_type(everything, "delivery", seq=ended["seq"])
     assert delivery["rev"] == [written["rev"]]
+
+
+def test_a_watch_over_a_web_socket_has_deliveries_and_an_end(cluster: Cluster) -> None:
+    websockets = pytest.importorskip("websockets.sync.client")
+    address = f"{cluster.url.replace('https', 'wss')}{CONFIG_MAPS}?watch=true&labelSelector=over=socket"
+    context = ssl.create_default_context(cadata=cluster.ca.decode())
+    headers = {"Authorization": f"Bearer {cluster.token}"}
+    with websockets.connect(address, ssl=context, origin="http://localhost", additional_headers=headers) as socket:
+        labels = {"over": "socket"}
+        Client(cluster).ask("POST", CONFIG_MAPS, {"metadata": {"name": "by-socket", "labels": labels}})
+        assert json.loads(socket.recv())["object"]["metadata"]["name"] == "by-socket"
+        (written,) = of_type(records(cluster), "state", r="configmaps", name="by-socket")
+        (request,) = [one for one in of_type(records(cluster), "request", verb="watch") if "socket" in one["query"]]
+    (delivery,) = of_type(records(cluster), "delivery", seq=request["seq"])
+    assert delivery["rev"] == [written["rev"]]
+    cluster.eventually(lambda: bool(of_type(records(cluster), "watch", seq=request["seq"])))
+    (ended,) = of_type(records(cluster), "watch", seq=request["seq"])
+    assert (ended["events"], ended["ended"]) == (1, "client")
 
 
 def test_faults_and_the_clock(cluster: Cluster) -> None:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -205,3 +207,38 @@ def test_a_layout_leaves_room_between_nodes_and_goes_from_left_to_right(page: An
         for other_x, other_y in boxes[index + 1 :]:
             assert abs(x - other_x) >= 199 or abs(y - other_y) >= 40, json.dumps(places)
     assert all(places[edge["from"]][0] < places[edge["to"]][0] for edge in edges[:39])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_edge_of_a_graph_goes_behind_a_node(page: Any, seed: int) -> None:
+    dice = Random(seed)
+    names = [f"n{number}" for number in range(dice.choice((10, 40, 120)))]
+    edges = [
+        {"from": f"n{dice.randrange(number)}", "to": f"n{number}", "kind": dice.choice(("owns", "uses"))}
+        for number in range(1, len(names))
+        for _ in range(dice.randint(1, 3))
+    ]
+    code = "const nodes = values[0].map((key) => ({ key })); m.layout(nodes, values[1]); return [nodes, values[1]];"
+    nodes, routed = run(page, "graphlayout", code, names, edges)
+    places = {node["key"]: node for node in nodes}
+    assert any(edge["via"] for edge in routed), "some edges pass a column"
+    for edge in routed:
+        columns = [places[edge["from"]], *edge["via"], places[edge["to"]]]
+        # Each step leads to the next column: what lies between two columns is free of nodes.
+        assert {right["x"] - left["x"] for left, right in pairwise(columns)} == {290}
+        for passage in edge["via"]:
+            beside = [node for node in nodes if node["x"] == passage["x"]]
+            assert not any(node["y"] < passage["y"] < node["y"] + 40 for node in beside), edge
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("the test", "The test patched it."),
+        ("the page", "The page patched it."),
+        ("the tester", "the tester patched it."),
+        ("kubectl", "kubectl patched it."),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_letter(page: Any, text: str, sentence: str) -> None:
+    assert run(page, "cause", "return m.sentence`${values[0]} patched it.`;", text) == [sentence]

@@ -17,6 +17,11 @@ export function code(text) {
   return { label: text, isCode: true };
 }
 
+// Names of clients that aren't products begin a sentence with a capital letter: "the test", "the page".
+export function capitalised(text) {
+  return text.replace(/^the (?=test\b|page\b)/, "The ");
+}
+
 // A sentence of texts and links: sentence`Pod ${objectLink("pods", "a", "web")} waits.`; arrays are listed, null is left out.
 export function sentence(strings, ...values) {
   const parts = [];
@@ -30,6 +35,7 @@ export function sentence(strings, ...values) {
     add(text);
     add(values[index]);
   });
+  if (typeof parts[0] === "string") parts[0] = capitalised(parts[0]);
   return parts;
 }
 

@@ -147,22 +147,22 @@ export function mountGraph(container, app) {
       emphasiseNear(null, search.value.trim().toLowerCase());
     }
 
+    // The name for screen readers begins with what is to be seen, as those who speak to their browser say it.
     function nodeView(node) {
-      const label = `${kindName(node)} ${node.name}${node.text ? `, ${node.text}` : TONE_NAMES[node.tone] ? `, ${TONE_NAMES[node.tone]}` : ""}`;
+      const [kind, name] = [fitted(`${kindName(node)}${node.text ? ` · ${node.text}` : ""}`, 30), fitted(node.name, 24)];
+      const more = [name === node.name ? "" : node.name, node.text ? "" : TONE_NAMES[node.tone]].filter(Boolean);
+      const label = [`${kind} ${name}`, ...more].join(", ");
       return svg("g", {
         class: `graph-node ${node.tone}${node.exists ? "" : " missing"}${node.members ? " group" : ""}`, transform: `translate(${node.x} ${node.y})`, role: "link", tabindex: "-1",
         "aria-label": label, data: { key: node.key }, on: { click: () => activate(node), mouseenter: () => emphasiseNear(node.key), mouseleave: () => emphasiseNear(null), focus: () => emphasiseNear(node.key), blur: () => emphasiseNear(null) },
-      }, svg("title", {}, label), svg("rect", { class: "box", width: NODE.width, height: NODE.height, rx: 6 }), markView(node.tone),
-      svg("text", { class: "graph-kind", x: 30, y: 15 }, fitted(`${kindName(node)}${node.text ? ` · ${node.text}` : ""}`, 30)), svg("text", { x: 30, y: 30 }, fitted(node.name, 24)));
+      }, svg("title", {}, `${kindName(node)} ${node.name}`), svg("rect", { class: "box", width: NODE.width, height: NODE.height, rx: 6 }), markView(node.tone),
+      svg("text", { class: "graph-kind", x: 30, y: 15 }, kind), " ", svg("text", { x: 30, y: 30 }, name));
     }
 
-    function edgeView({ from, to, kind, label }, byKey) {
+    function edgeView({ from, to, kind, label, via }, byKey) {
       const [a, b] = [byKey.get(from), byKey.get(to)];
-      const [x1, y1, x2, y2] = [a.x + NODE.width, a.y + NODE.height / 2, b.x, b.y + NODE.height / 2];
-      const bend = x2 > x1 ? Math.min(60, (x2 - x1) / 2) : 80;
-      const path = svg("path", { class: `graph-edge ${kind === "owns" ? "" : "uses"}${b.exists ? "" : " missing"}`, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`, "marker-end": "url(#graph-arrow)", data: { from, to } },
+      return svg("path", { class: `graph-edge ${kind === "owns" ? "" : "uses"}${b.exists ? "" : " missing"}`, d: edgePath(a, via, b), "marker-end": "url(#graph-arrow)", data: { from, to } },
         svg("title", {}, `${a.name} ${EDGE_WORDS[kind]} ${b.name}${label ? ` (${label})` : ""}`));
-      return path;
     }
 
     function activate(node) {
@@ -284,6 +284,19 @@ export function mountGraph(container, app) {
       element.remove();
     },
   };
+}
+
+// A line from node to node, which bends between the columns and is straight where it passes one.
+function edgePath(from, via, to) {
+  let [x, y] = [from.x + NODE.width, from.y + NODE.height / 2];
+  let path = `M${x} ${y}`;
+  for (const stop of [...via, { x: to.x, y: to.y + NODE.height / 2, isLast: true }]) {
+    const bend = stop.x > x ? Math.min(60, (stop.x - x) / 2) : 80;
+    path += `C${x + bend} ${y} ${stop.x - bend} ${stop.y} ${stop.x} ${stop.y}`;
+    if (!stop.isLast) path += `H${stop.x + NODE.width}`;
+    [x, y] = [stop.x + NODE.width, stop.y];
+  }
+  return path;
 }
 
 function fitted(name, most) {

@@ -1,20 +1,14 @@
-// A layered layout: each node in a column right of those that refer to it, in an order that avoids crossings. Pure.
+// A layered layout: each node in a column right of those that refer to it, in an order that avoids crossings. Edges that pass a column
+// have a place of their own there, between its nodes. Pure.
 
 export const NODE = { width: 200, height: 40, gapX: 90, gapY: 14 };
 const SWEEPS = 6;
 
-// Sets x and y of nodes ({key}), whose edges ({from, to}) lead to keys. Components are laid out one below the other, the large ones first.
+// Sets x and y of nodes ({key}), whose edges ({from, to, kind}) lead to keys, and `via` of edges: [{x, y}], where they pass columns.
+// Components are laid out beside and below each other, the large ones first.
 export function layout(nodes, edges) {
-  const index = new Map(nodes.map((node, place) => [node.key, place]));
-  const out = nodes.map(() => []);
-  const into = nodes.map(() => []);
-  for (const { from, to } of edges) {
-    const [a, b] = [index.get(from), index.get(to)];
-    if (a === undefined || b === undefined || a === b) continue;
-    out[a].push(b);
-    into[b].push(a);
-  }
-  const layers = layersOf(out, into);
+  const items = nodes.map(({ key }) => ({ key, x: 0, y: 0, height: NODE.height })); // nodes, then places of edges
+  const [out, into, layers] = withPassages(items, edges);
   const alone = [];
   const blocks = [];
   for (const component of components(out, into)) {
@@ -23,20 +17,60 @@ export function layout(nodes, edges) {
       continue;
     }
     const columns = ordered(component, layers, out, into);
-    blocks.push({ component, width: columns.length * (NODE.width + NODE.gapX) - NODE.gapX, height: place(nodes, columns, out, into, 0) });
+    blocks.push({ component, width: columns.length * (NODE.width + NODE.gapX) - NODE.gapX, height: place(items, columns, out, into) });
   }
-  const { width, height } = pack(nodes, blocks);
+  const { width, height } = pack(items, blocks);
   const across = Math.max(1, Math.floor(Math.max(width, 1100) / (NODE.width + NODE.gapY)));
-  alone.sort((a, b) => nodes[a].key.localeCompare(nodes[b].key));
-  alone.forEach((node, position) => {
-    nodes[node].x = (position % across) * (NODE.width + NODE.gapY);
-    nodes[node].y = height + Math.floor(position / across) * (NODE.height + NODE.gapY);
+  alone.sort((a, b) => items[a].key.localeCompare(items[b].key));
+  alone.forEach((item, position) => {
+    items[item].x = (position % across) * (NODE.width + NODE.gapY);
+    items[item].y = height + Math.floor(position / across) * (NODE.height + NODE.gapY);
   });
+  nodes.forEach((node, index) => Object.assign(node, { x: items[index].x, y: items[index].y }));
   return nodes;
 }
 
+// [out, into, layers]: the neighbours and the column of each item. Adds an item to each column that an edge passes, and names them in `via`
+// of the edge. Edges of a sort to the same node join where they meet.
+function withPassages(items, edges) {
+  const index = new Map(items.map((item, place) => [item.key, place]));
+  const ends = edges.map(({ from, to }) => [index.get(from), index.get(to)]);
+  const isDrawn = ([a, b]) => a !== undefined && b !== undefined && a !== b;
+  const layers = layersOf(...neighbours(items.length, ends.filter(isDrawn)));
+  const passages = new Map(); // "node sort column" -> item
+  const steps = [];
+  edges.forEach((edge, number) => {
+    edge.via = [];
+    if (!isDrawn(ends[number])) return;
+    const [a, b] = ends[number];
+    let last = a;
+    for (let layer = layers[a] + 1; layer < layers[b]; layer += 1) {
+      const key = `${b} ${edge.kind === "owns"} ${layer}`;
+      if (!passages.has(key)) {
+        passages.set(key, items.length);
+        items.push({ x: 0, y: 0, height: 0 });
+        layers.push(layer);
+      }
+      steps.push([last, passages.get(key)]);
+      last = passages.get(key);
+      edge.via.push(items[last]);
+    }
+    steps.push([last, b]);
+  });
+  return [...neighbours(items.length, steps), layers];
+}
+
+function neighbours(count, steps) {
+  const [out, into] = [Array.from({ length: count }, () => []), Array.from({ length: count }, () => [])];
+  for (const [a, b] of new Map(steps.map((step) => [step.join(), step])).values()) {
+    out[a].push(b);
+    into[b].push(a);
+  }
+  return [out, into];
+}
+
 // Puts blocks beside and below each other, each where the picture is least high, so that it becomes about as wide as a window.
-function pack(nodes, blocks) {
+function pack(items, blocks) {
   if (!blocks.length) return { width: 0, height: 0 };
   const widest = Math.max(...blocks.map((block) => block.width));
   const area = blocks.reduce((sum, block) => sum + (block.height + NODE.gapY * 3), 0);
@@ -45,9 +79,9 @@ function pack(nodes, blocks) {
   const heights = new Array(count).fill(0);
   for (const { component, height } of blocks) {
     const column = heights.indexOf(Math.min(...heights));
-    for (const node of component) {
-      nodes[node].x += column * (widest + NODE.gapX);
-      nodes[node].y += heights[column];
+    for (const item of component) {
+      items[item].x += column * (widest + NODE.gapX);
+      items[item].y += heights[column];
     }
     heights[column] += height + NODE.gapY * 3;
   }
@@ -56,7 +90,7 @@ function pack(nodes, blocks) {
 
 // The longest way from a node without predecessors; edges that close a circle don't count.
 function layersOf(out, into) {
-  const layers = new Int32Array(out.length);
+  const layers = new Array(out.length).fill(0);
   const open = Int32Array.from(into, (list) => list.length);
   const queue = [];
   const done = new Uint8Array(out.length);
@@ -133,42 +167,45 @@ function ordered(component, layers, out, into) {
   return columns;
 }
 
-// Gives the nodes their places and returns the height: each as near as possible to the middle of its neighbours before.
-function place(nodes, columns, out, into, top) {
-  const step = NODE.height + NODE.gapY;
-  const tallest = Math.max(...columns.map((column) => column.length)) * step;
+// Gives the items of columns their places and returns the height: each as near as possible to the middle of its neighbours before.
+function place(items, columns, out, into) {
+  const heightOf = (column) => column.reduce((sum, item) => sum + items[item].height + NODE.gapY, 0);
+  const tallest = Math.max(...columns.map(heightOf));
   columns.forEach((column, number) => {
-    const free = (tallest - column.length * step) / 2;
-    column.forEach((node, position) => {
-      nodes[node].x = number * (NODE.width + NODE.gapX);
-      nodes[node].y = top + free + position * step;
-    });
+    let y = (tallest - heightOf(column)) / 2;
+    for (const item of column) {
+      Object.assign(items[item], { x: number * (NODE.width + NODE.gapX), y });
+      y += items[item].height + NODE.gapY;
+    }
   });
   for (let sweep = 0; sweep < 4; sweep += 1) {
-    for (const column of sweep % 2 ? [...columns].reverse() : columns) align(nodes, column, sweep % 2 ? out : into, step);
+    for (const column of sweep % 2 ? [...columns].reverse() : columns) align(items, column, sweep % 2 ? out : into);
   }
-  const all = columns.flat();
-  const least = Math.min(...all.map((node) => nodes[node].y));
-  for (const node of all) nodes[node].y += top - least;
-  return Math.max(...all.map((node) => nodes[node].y)) - top + NODE.height;
+  const all = columns.flat().map((item) => items[item]);
+  const least = Math.min(...all.map((item) => item.y));
+  for (const item of all) item.y -= least;
+  return Math.max(...all.map((item) => item.y + item.height));
 }
 
-// Moves the nodes of a column towards their neighbours, keeping their order and distance: neighbours that would overlap move together
+// Moves the items of a column towards their neighbours, keeping their order and distance: those that would overlap move together
 // (pool adjacent violators).
-function align(nodes, column, near, step) {
+function align(items, column, near) {
+  const middleOf = (item) => items[item].y + items[item].height / 2;
   const blocks = [];
-  column.forEach((node, position) => {
-    const wished = near[node].length ? near[node].reduce((sum, other) => sum + nodes[other].y, 0) / near[node].length : nodes[node].y;
-    let block = { sum: wished - position * step, weight: 1, members: [node], start: position };
-    while (blocks.length && blocks.at(-1).sum / blocks.at(-1).weight > block.sum / block.weight) {
+  let offset = 0; // of an item in a column without gaps
+  for (const item of column) {
+    const wished = near[item].length ? near[item].reduce((sum, other) => sum + middleOf(other), 0) / near[item].length : middleOf(item);
+    let block = { sum: wished - items[item].height / 2 - offset, members: [[item, offset]] };
+    while (blocks.length && meanOf(blocks.at(-1)) > meanOf(block)) {
       const before = blocks.pop();
-      block = { sum: before.sum + block.sum, weight: before.weight + block.weight, members: [...before.members, ...block.members], start: before.start };
+      block = { sum: before.sum + block.sum, members: [...before.members, ...block.members] };
     }
     blocks.push(block);
-  });
-  for (const block of blocks) {
-    block.members.forEach((node, offset) => {
-      nodes[node].y = block.sum / block.weight + (block.start + offset) * step;
-    });
+    offset += items[item].height + NODE.gapY;
   }
+  for (const block of blocks) for (const [item, place] of block.members) items[item].y = meanOf(block) + place;
+}
+
+function meanOf({ sum, members }) {
+  return sum / members.length;
 }

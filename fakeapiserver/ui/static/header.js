@@ -52,7 +52,7 @@ export function mountHeader(root, app) {
       h("div", { class: "tools" },
         h("button", { class: "button search", data: { action: "palette" }, "aria-keyshortcuts": "Control+K" }, "Jump to…", h("kbd", {}, "Ctrl K")),
         h("button", { class: "button quiet", data: { action: "help" }, "aria-label": "Help and keys", title: "Help (?)" }, "?"))),
-    h("div", { class: "scrubber", role: "group", "aria-label": "Moment" },
+    h("section", { class: "scrubber", "aria-label": "Moment" },
       h("div", { class: "steps" },
         h("button", { class: "icon", "aria-label": "Previous revision", title: "Previous revision ( , )", on: { click: () => stepMoment(app, -1) } }, icon("back")),
         h("button", { class: "icon", "aria-label": "Next revision", title: "Next revision ( . )", on: { click: () => stepMoment(app, 1) } }, icon("forward"))),
@@ -85,6 +85,7 @@ export function mountHeader(root, app) {
   }
 
   function connectionText() {
+    if (app.connection instanceof Error) return "Ended";
     return app.connection === "live" ? "Live" : "Connection lost";
   }
 

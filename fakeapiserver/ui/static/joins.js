@@ -1,5 +1,6 @@
 // What is joined to a record of the time line: its causes upwards and its effects downwards.
 
+import { capitalised } from "./cause.js";
 import { duration } from "./dom.js";
 
 const MOST_JOINS = 400;
@@ -67,7 +68,7 @@ export function sentenceOf(recording, record) {
       const outcome = record.status >= 400 || !record.status ? `refused with ${record.status || "no answer"} ${record.reason ?? ""}`.trim() : record.status;
       const target = `${objectName(record)}${record.sub ? `/${record.sub}` : ""}`;
       const details = [record.dry && "dry run", record.fault && "struck by a fault", record.changed && `wrote revision ${record.rev}`].filter(Boolean);
-      return `${record.client} ${record.verb} ${target}: ${[outcome, ...details].join(", ")}${record.message ? `. ${record.message}` : ""}`;
+      return `${capitalised(record.client)} ${record.verb} ${target}: ${[outcome, ...details].join(", ")}${record.message ? `. ${record.message}` : ""}`;
     }
     case "state":
       return `${objectName(record)} ${OPERATIONS[record.op] ?? record.op} at revision ${record.rev}`;

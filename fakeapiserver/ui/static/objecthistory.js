@@ -1,5 +1,6 @@
 // The revisions of one object: who wrote each, what it changed, what admission changed on the way, and the rule that allowed it.
 
+import { capitalised } from "./cause.js";
 import { linkView, objectAnchor } from "./causeview.js";
 import { admissionView, changesView, diffView } from "./diffview.js";
 import { clear, clockTime, h } from "./dom.js";
@@ -71,7 +72,7 @@ function revisionView(app, state, before) {
 }
 
 function writerView(app, request, state) {
-  return h("span", { class: "writer" }, h("strong", {}, request.client || "unknown"), " ", WRITE_WORDS[state.op], " it by ",
+  return h("span", { class: "writer" }, h("strong", {}, capitalised(request.client || "unknown")), " ", WRITE_WORDS[state.op], " it by ",
     linkView({ label: `${request.verb}${request.sub ? ` ${request.sub}` : ""}`, ref: { request: request.seq } }, app),
     request.user && !request.user.endsWith(request.client) ? h("span", { class: "muted" }, ` as ${request.user}`) : null);
 }

@@ -68,7 +68,7 @@ class UIApplication:
             if is_page or secret is not None or not self._is_open:
                 _check_host(headers)
             if is_page:
-                await self._page(scope, secret, send)
+                await self._page(scope, headers, secret, send)
                 return
             if secret is not None:
                 self._check(scope, headers, secret)
@@ -101,7 +101,7 @@ class UIApplication:
         if not is_safe and not self._sessions.is_token(secret, headers.get(TOKEN_HEADER, b"").decode("latin-1")):
             raise Refused(403, "requests that change something need the header X-Fakeapiserver-Token: reload the page")
 
-    async def _page(self, scope: Scope, secret: str | None, send: Send) -> None:
+    async def _page(self, scope: Scope, headers: dict[bytes, bytes], secret: str | None, send: Send) -> None:
         path = scope["path"].removeprefix(_PREFIX)
         if scope["method"] not in ("GET", "HEAD"):
             raise Refused(405, "the page is read by GET")
@@ -112,6 +112,7 @@ class UIApplication:
         elif path == "/session":
             if secret is None:
                 raise Refused(401, f"this browser isn't logged in: {_LINK}")
+            self._check(scope, headers, secret)
             token = msgspec.json.encode({"token": self._sessions.token(secret)})
             await _answer(send, 200, token, b"application/json", [(b"cache-control", b"no-store")])
         else:

@@ -78,6 +78,7 @@ def test_a_browser_that_is_logged_in_reads_and_writes(browser: Browser) -> None:
         pytest.param(CONFIG_MAPS, "DELETE", {"Origin": "https://example.com"}, 403, id="a write of another origin"),
         pytest.param(CONFIG_MAPS, "GET", {"Sec-Fetch-Site": "cross-site"}, 403, id="a read of another site"),
         pytest.param(CONFIG_MAPS, "GET", {"Sec-Fetch-Site": "same-site"}, 403, id="a read of another port"),
+        pytest.param("/ui/session", "GET", {"Sec-Fetch-Site": "same-site"}, 403, id="the token for another port"),
         pytest.param(CONFIG_MAPS, "GET", {"Origin": "null"}, 403, id="a read of a sandboxed page"),
         pytest.param(CONFIG_MAPS, "GET", {"Host": "rebound.example.com"}, 403, id="a foreign host"),
         pytest.param("/ui/", "GET", {"Host": "rebound.example.com:80"}, 403, id="the page at a foreign host"),

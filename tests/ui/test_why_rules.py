@@ -7,17 +7,9 @@ from typing import Any, Final
 import pytest
 
 from fakeapiserver import Cluster
+from tests.ui.causes import causes, shown
 from tests.ui.clients import NamedClient, deployment
 
-CAUSES: Final = """async (ref) => {
-  const [{ why }, { Recording }, { openSource }] =
-    await Promise.all(["why", "recording", "source"].map((name) => import(`/ui/${name}.js`)));
-  const recording = new Recording();
-  const lines = (await (await fetch("/fakeapiserver/timeline")).text()).split("\\n").filter(Boolean);
-  recording.add(lines.map((line) => JSON.parse(line)));
-  const texts = (causes) => causes.flatMap((cause) => [cause.text, ...texts(cause.because)]);
-  return texts(await why(recording, await openSource(), ref));
-}"""
 CORE: Final = "/api/v1/namespaces/default"
 GROUPS: Final = {
     "Pod": f"{CORE}/pods",
@@ -90,11 +82,8 @@ def page(browser: Any) -> Iterator[Any]:
         client.send("DELETE", f"{CORE}/pods/held?gracePeriodSeconds=0")
         client.send("POST", f"{CORE}/pods", {"metadata": {"name": "in valid"}, "spec": {"containers": []}})
         cluster.settle()
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(cluster.page.link())
-        yield page
-        context.close()
+        with shown(browser, cluster) as page:
+            yield page
 
 
 @pytest.mark.parametrize(
@@ -136,7 +125,7 @@ def page(browser: Any) -> Iterator[Any]:
 )
 def test_the_causes_of_an_object_s_state(page: Any, ref: str, sentences: list[str]) -> None:
     r, name = ref.split("/")
-    found = page.evaluate(CAUSES, {"r": r, "ns": "default", "name": name})
+    found = causes(page, {"r": r, "ns": "default", "name": name})
     if not sentences:
         assert found == []
     for sentence in sentences:

@@ -100,6 +100,7 @@ async function boot() {
   });
   source.follow((records) => recording.add(records), (connection) => {
     app.connection = connection;
+    if (recording.start) showConnection(notice, connection);
     changes.add("connection");
     soon();
   });
@@ -114,6 +115,16 @@ function showFailure(notice, source) {
     text,
     h("button", { class: "button small", on: { click: () => { notice.hidden = true; } } }, "Hide"));
   text.scrollTop = text.scrollHeight; // the reason is at the end
+}
+
+// Says that the stream has ended for a reason that waiting doesn't remove.
+function showConnection(notice, connection) {
+  notice.hidden = !(connection instanceof Error);
+  if (notice.hidden) return;
+  clear(notice, connection instanceof LoggedOut
+    ? [h("strong", {}, "You are not logged in any more"), h("span", {}, "The server was started again, or another one is in its place. Open the link that this command prints:"),
+      h("code", { class: "code" }, "fakeapiserver ui")]
+    : [h("strong", {}, "The recording has ended"), h("span", {}, "The server that runs here now records nothing.")]);
 }
 
 // Shows a sentence for some seconds, also to screen readers.

@@ -17,11 +17,11 @@ const REFUSALS = [
   [/violates PodSecurity "([^"]+)": (.+)$/s, podSecurity],
   [/admission webhook "([^"]+)" denied the request(?: without explanation|: (.*))?/s, deniedByWebhook],
   [/failed calling webhook "([^"]+)": (.+)$/s, webhookFailed],
-  [/ValidatingAdmissionPolicy '([^']+)' with binding '([^']+)' denied request: (.+)$/s, deniedByPolicy],
+  [/(ValidatingAdmissionP|p)olicy '([^']+)'(?: with binding '([^']+)')? denied request: (.+)$/s, deniedByPolicy],
   [/User "([^"]*)" cannot (\S+) (?:resource "([^"]+)" in API group "([^"]*)"|path "([^"]+)")(?: in the namespace "([^"]+)")?/, missingRule],
   [/because (?:it is being terminated|namespace (\S+) is being terminated)|namespace "?([\w-]+)"? (?:is being|because it is being) terminated/, endingNamespace],
   [/serviceaccount "([^"]+)" not found|error looking up service account (\S+?)\/([\w.-]+)/, missingAccount],
-  [/(maximum|minimum) (\S+) usage per (\w+) is (\S+), but (?:limit|request|no \w+) (?:is|specified)?\s*(\S*)/, limitRange],
+  [/(?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is \S+/, limitRanges],
   [/the object has been modified; please apply your changes to the latest version/, staleWrite],
   [/Apply failed with (\d+) conflicts?: (.+)$/s, applyConflict],
   [/namespaces "([^"]+)" not found/, missingNamespace],
@@ -91,10 +91,12 @@ async function webhookFailed(world, [, name, why]) {
   });
 }
 
-function deniedByPolicy(world, [, policy, binding, why]) {
+// Only the messages of validating policies name their kind.
+function deniedByPolicy(world, [, kind, policy, binding, why]) {
+  const [r, name] = kind === "p" ? ["mutatingadmissionpolic", "MutatingAdmissionPolicy"] : ["validatingadmissionpolic", "ValidatingAdmissionPolicy"];
   const group = "admissionregistration.k8s.io";
-  return cause(sentence`${objectLink(`validatingadmissionpolicies.${group}`, "", policy, `ValidatingAdmissionPolicy ${policy}`)}, in force by ${
-    objectLink(`validatingadmissionpolicybindings.${group}`, "", binding, `binding ${binding}`)}, denied it: ${why}`);
+  const bound = binding ? [", in force by ", objectLink(`${r}ybindings.${group}`, "", binding, `binding ${binding}`), ","] : "";
+  return cause(sentence`${objectLink(`${r}ies.${group}`, "", policy, `${name} ${policy}`)}${bound} denied it: ${why}`);
 }
 
 async function missingRule(world, [, user, verb, resource, group, path, ns]) {
@@ -135,9 +137,20 @@ function missingAccount(world, [, one, ns, name], context) {
   ], { fix: sentence`Create the service account, or correct spec.serviceAccountName.` });
 }
 
-async function limitRange(world, [, bound, resource, kind, limit], { ns }) {
-  const ranges = ns === undefined ? [] : world.heads("limitranges", ns);
-  return cause(sentence`${ranges.length ? listed(ranges.map((head) => world.linkOf(head))) : "A LimitRange"} sets a ${bound} of ${limit} ${resource} per ${kind}.`);
+// "[maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi.  No request is specified]", or a ratio
+const BOUND = /(?:(maximum|minimum) (\S+) usage|(\S+) max limit to request (ratio)) per (\w+) is (\S+?)(?:, but (.+?)|\.\s+(No \w+ is specified))(?=, (?:maximum|minimum|\S+ max limit) |\]?$)/g;
+const BOUND_FIELDS = { maximum: "max", minimum: "min", ratio: "maxLimitRequestRatio" };
+
+async function limitRanges(world, { input }, { ns }) {
+  const ranges = ns === undefined ? [] : await world.all("limitranges", ns);
+  return [...input.matchAll(BOUND)].map(([, bound, used, rated, ratio, kind, limit, but, no]) => {
+    const [resource, field] = [used ?? rated, BOUND_FIELDS[bound ?? ratio]];
+    const range = ranges.find((one) => one.spec.limits.some((each) => each.type === kind && each[field]?.[resource] === limit));
+    const link = range ? world.link("limitranges", ns, range.metadata.name) : "A LimitRange";
+    const what = ratio ? `for the ratio of limit to request of ${resource}` : resource;
+    return cause(sentence`${link} sets a ${bound ?? "maximum"} of ${limit} ${what} per ${kind}: ${but ?? no}.`, [], {
+      fix: sentence`Set resources within the bounds, or change spec.limits of ${range ? link : "the LimitRange"}.` });
+  });
 }
 
 function missingNamespace(world, [, name]) {
@@ -149,18 +162,20 @@ function missingPriority(world, [, name]) {
 }
 
 // Who wrote the object between the read and the write of a client.
-function staleWrite(world, match, { seq }) {
+async function staleWrite(world, match, { seq }) {
   const request = seq ? world.recording.request(seq) : null;
   if (!request?.name) return cause(sentence`Another client wrote the object after this one had read it.`);
-  const between = writesBefore(world, request);
+  const details = await world.source.request(seq).catch(() => null);
+  const between = writesBefore(world, request, Number(details?.body?.metadata?.resourceVersion));
   if (!between.length) return cause(sentence`The resourceVersion in the request is not the newest of the object.`);
   return cause(sentence`After ${request.client} had read the object, ${listed(between.map(({ writer }) => [writer.client, " wrote it (", requestLink(writer.seq), ")"]))}.`, [], {
     fix: sentence`A client that gets a conflict reads the object again and repeats its change (in client-go: retry.RetryOnConflict).`,
   });
 }
 
-// Writes by others to the object of a request, between the last read or write of the same client and the request: the newest three.
-function writesBefore(world, request) {
+// Writes by others to the object of a request, after the revision that its client had read: the newest three. Where that is unknown, those
+// after the client's last write.
+function writesBefore(world, request, read) {
   const found = [];
   for (const uid of world.recording.uidsNamed(request.r, request.ns ?? "", request.name)) {
     for (const state of world.recording.history(uid)) {
@@ -168,6 +183,7 @@ function writesBefore(world, request) {
       if (writer && writer.at <= request.at && writer.seq !== request.seq) found.push({ state, writer });
     }
   }
+  if (read) return found.filter(({ state }) => state.rev > read).slice(-3);
   const own = found.findLastIndex(({ writer }) => writer.client === request.client);
   const others = found.slice(own + 1);
   return (others.length ? others : found.filter(({ writer }) => writer.client !== request.client)).slice(-3);

@@ -2,6 +2,7 @@
 
 const BATCH = 500;
 const KEPT_STATES = 4000;
+const LONGEST_RETRY_PAUSE = 5000; // ms
 
 // The server doesn't know who asks: the page then shows how to log in.
 export class LoggedOut extends Error {}
@@ -79,7 +80,8 @@ class LiveSource {
   #token = null;
   #waiting = null;
 
-  // Calls onRecords with batches, onState with "live", "lost" or an Error that ends it. Returns a function that stops it.
+  // Calls onRecords with batches, onState with "live", "lost", LoggedOut until the browser is logged in again, or an Error that ends it.
+  // Returns a function that stops it.
   follow(onRecords, onState = () => {}) {
     const abort = new AbortController();
     this.#followAlways(onRecords, onState, abort.signal);
@@ -90,6 +92,7 @@ class LiveSource {
     let cursor = -1;
     let pause = 250;
     while (!signal.aborted) {
+      let failure = null;
       try {
         const since = cursor < 0 ? "" : `&since=${cursor}`;
         const answer = await fetched(`/fakeapiserver/timeline?follow=true${since}`, { signal });
@@ -102,14 +105,19 @@ class LiveSource {
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof LoggedOut || error.status === 404) {
+        if (error.status === 404) {
           onState(error);
           return;
         }
+        failure = error;
       }
-      onState("lost");
+      if (failure instanceof LoggedOut) {
+        this.#token = null;
+        pause = LONGEST_RETRY_PAUSE;
+        onState(failure);
+      } else onState("lost");
       await new Promise((resolve) => setTimeout(resolve, pause));
-      pause = Math.min(pause * 2, 5000);
+      pause = Math.min(pause * 2, LONGEST_RETRY_PAUSE);
     }
   }
 

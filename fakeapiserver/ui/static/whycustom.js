@@ -2,7 +2,7 @@
 
 import { cause, listed, momentLink, requestLink, sentence } from "./cause.js";
 import { ago } from "./dom.js";
-import { watchersOf } from "./whydeletion.js";
+import { watchedBefore, watchersOf } from "./whydeletion.js";
 
 // Conditions that are good when False.
 const NEGATIVE = /(?:^|[a-z])(?:Fail|Failed|Failure|Error|Errors|Degraded|Stalled|Unhealthy|Unavailable|Pressure|Conflict|Invalid|Terminating|Blocked|Missing|Lost|Paused|Suspended|Disrupted|DisruptionTarget)(?:$|[A-Z])/;
@@ -53,12 +53,13 @@ function whoSaid(world, head, object) {
 }
 
 function reconcilers(world, r, head) {
-  const { now, before } = watchersOf(world, r);
+  const watchers = watchersOf(world, r);
+  const { now, before } = watchers;
   const kind = world.recording.kind(r).resource;
   const causes = [];
   if (now.length) causes.push(cause(sentence`${listed(now)} ${now.length === 1 ? "watches" : "watch"} ${kind}.`));
   if (!now.length) {
-    causes.push(cause(before.length ? sentence`${listed(before)} watched ${kind} before, but ${before.length === 1 ? "doesn't" : "don't"} any more: has it ended?`
+    causes.push(cause(before.length ? watchedBefore(watchers, kind)
       : sentence`No client watches ${kind}: the controller of this kind is not running, or watches something else.`, [], {
       fix: sentence`Start the controller (operator) of ${kind}.` }));
   }

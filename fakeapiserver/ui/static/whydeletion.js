@@ -70,23 +70,34 @@ function whoRemoves(world, r) {
   return cause(sentence`The last finalizer of other ${world.recording.kind(r).resource} was removed by ${listed([...clients].map(([client, times]) => `${client} (${numberOf(times, "time")})`))}.`);
 }
 
-// Clients, apart from those of the cluster itself, that watch a kind at this moment; and those that did.
+// Clients, apart from those of the cluster itself, that watch a kind at this moment; and those that did: the last of them until the state
+// was saved with which this server began, or until they ended by themselves.
 export function watchersOf(world, r) {
   const [now, before] = [new Set(), new Set()];
+  let wasSaved = false;
   for (const { request, end } of world.recording.watches.values()) {
     if (request.r !== r || request.bundled || !world.isPast(request)) continue;
-    (end && world.isPast(end) ? before : now).add(request.client);
+    const isOver = end && world.isPast(end);
+    (isOver ? before : now).add(request.client);
+    if (isOver) wasSaved = end.ended === "saved";
   }
   for (const client of now) before.delete(client);
-  return { now: [...now], before: [...before] };
+  return { now: [...now], before: [...before], wasSaved };
+}
+
+// That clients have watched a kind, as a sentence.
+export function watchedBefore({ before, wasSaved }, kind) {
+  if (wasSaved) return sentence`${listed(before)} watched ${kind} when the state was saved with which this server began.`;
+  return sentence`${listed(before)} watched ${kind} before, but ${before.length === 1 ? "doesn't" : "don't"} any more: has it ended?`;
 }
 
 function whoWatches(world, r, head) {
-  const { now, before } = watchersOf(world, r);
+  const watchers = watchersOf(world, r);
+  const { now, before } = watchers;
   const kind = world.recording.kind(r).resource;
   const causes = [];
   if (now.length) causes.push(cause(sentence`${listed(now)} ${now.length === 1 ? "watches" : "watch"} ${kind} and could remove it.`, now.map((client) => lastOf(world, client, head))));
-  if (before.length) causes.push(cause(sentence`${listed(before)} watched ${kind} before, but ${before.length === 1 ? "doesn't" : "don't"} any more: has it ended?`));
+  if (before.length) causes.push(cause(watchedBefore(watchers, kind)));
   if (!now.length && !before.length) causes.push(cause(sentence`No client watches ${kind} (apart from the cluster's own controllers), so the one that should remove it is not running.`));
   return causes;
 }
@@ -105,7 +116,8 @@ function lastOf(world, client, head) {
 
 async function whyClaimProtected(world, claim) {
   const { name, namespace } = claim.metadata;
-  const pods = (await world.all("pods", namespace)).filter((pod) => (pod.spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim?.claimName === name));
+  // Pods that aren't scheduled don't protect their claims.
+  const pods = (await world.all("pods", namespace)).filter((pod) => pod.spec.nodeName && (pod.spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim?.claimName === name));
   if (!pods.length) return controllerOff(world, "persistentvolumeclaim-protection-controller");
   return [cause(sentence`${listed(pods.map((pod) => world.link("pods", namespace, pod.metadata.name)))} ${pods.length === 1 ? "uses" : "use"} the claim.`, [], {
     fix: sentence`Delete the ${pods.length === 1 ? "pod" : "pods"} first.` })];
@@ -191,9 +203,16 @@ async function whyNamespace(world, namespace) {
     found.push(cause(sentence`${numberOf(left.length, "object")} ${left.length === 1 ? "is" : "are"} left in it: ${listed([...stuck, ...others].slice(0, 50).map((head) => world.linkOf(head)))}.`,
       [...details, ...(others.length ? controllerOff(world, "namespace-controller") : [])]));
   } else if ((namespace.spec?.finalizers ?? []).length) {
-    found.push(cause(sentence`It is empty, but spec.finalizers still has ${listed(namespace.spec.finalizers)}.`, controllerOff(world, "namespace-controller")));
+    found.push(...namespace.spec.finalizers.map((finalizer) => cause(sentence`It is empty, but spec.finalizers still has ${finalizer}.`,
+      finalizer === "kubernetes" ? controllerOff(world, "namespace-controller") : foreignFinalizer(name))));
   }
   return found;
+}
+
+function foreignFinalizer(namespace) {
+  const path = `/api/v1/namespaces/${namespace}/finalize`;
+  return [cause(sentence`Another controller than those of the cluster removes it, by an update of ${path}.`, [], {
+    fix: sentence`Run that controller; or, if its clean-up isn't needed, ${code(`kubectl get ns ${namespace} -o json | jq '.spec.finalizers = []' | kubectl replace --raw ${path} -f -`)}` })];
 }
 
 // The sentence about an object whose owners are gone and which the garbage collector has not deleted; null if that's not so.

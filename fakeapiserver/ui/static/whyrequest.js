@@ -10,13 +10,25 @@ export async function whyRefused(world, request) {
   if (request.fault) {
     return [cause(sentence`A fault struck this request on purpose: ${faultText(request.fault)}.`, [], { quote, fix: sentence`Remove the fault under Levers.` })];
   }
-  const rule = LEADS[request.status];
+  const rule = gateLead(request.message ?? "") ?? LEADS[request.status];
   const [lead, more] = rule ? await rule(world, request) : [sentence`The server answered ${request.status} ${request.reason ?? ""}.`, []];
   return [cause(lead, [...causes, ...more], { quote })];
 }
 
 function faultText(fault) {
   return typeof fault === "string" ? fault : Object.entries(fault).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(" ");
+}
+
+// Webhooks and policies choose the status of their refusals.
+const GATES = [
+  [/admission webhook "[^"]+" denied the request/, "An admission webhook refuses the request."],
+  [/failed calling webhook "/, "An admission webhook is to judge the request, and can't be called."],
+  [/olicy '[^']+'(?: with binding '[^']+')? denied request: /, "An admission policy refuses the request."],
+];
+
+function gateLead(message) {
+  const gate = GATES.find(([pattern]) => pattern.test(message));
+  return gate ? () => [sentence`${gate[1]}`, []] : null;
 }
 
 const LEADS = {

@@ -1,7 +1,6 @@
 """`fakeapiserver serve`: an API server in the foreground, until SIGINT or SIGTERM."""
 
 import asyncio
-import gc
 import json
 import logging
 import shlex
@@ -20,6 +19,7 @@ from fakeapiserver.cli.stop_signals import StopSignals, started
 from fakeapiserver.cluster.processes import etcd_process
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.storage.garbage import SetAside
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 
 
@@ -130,9 +130,8 @@ async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: a
         if await started(server.start(), stop):
             on_ready(server)
             was_ready = True
-            gc.freeze()
-            gc.enable()
-            await stop.wait()
+            with SetAside():
+                await stop.wait()
     finally:
         await server.stop()
     return was_ready

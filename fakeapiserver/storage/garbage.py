@@ -1,8 +1,12 @@
-"""Pauses Python's collection of garbage while very many objects without cycles are made."""
+"""Python's collection of garbage, in a process that holds very many objects without cycles."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, Final
+
+_OLDEST: Final = 2
+_LEAST_BETWEEN: Final = 500_000
 
 
 @contextmanager
@@ -15,3 +19,44 @@ def without_collections() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+class SetAside:
+    """Sets the survivors of each collection of the oldest generation aside (`gc.freeze`), so that the next one, for which everything waits,
+    looks at newer objects only.
+
+    When more objects were set aside than the last complete collection has left, and at least `least_between`, the next one is complete: it
+    frees cycles among old objects, too. So the work grows with the number of objects that are made, and not with those that there are.
+    """
+
+    def __init__(self, least_between: int = _LEAST_BETWEEN) -> None:
+        self._least_between = least_between
+        self._left = 0
+        self._aside = 0
+        self._is_complete = False
+
+    def __enter__(self) -> None:
+        """Sets everything that there is aside, and lets garbage be collected."""
+        gc.freeze()
+        gc.callbacks.append(self._notice)
+        gc.enable()
+
+    def __exit__(self, *error: object) -> None:
+        """Gives all objects back to ordinary collections."""
+        gc.callbacks.remove(self._notice)
+        gc.unfreeze()
+
+    def _notice(self, phase: str, collection: Mapping[str, Any]) -> None:
+        if collection["generation"] != _OLDEST:
+            return
+        if phase == "start":
+            self._is_complete = self._aside > max(self._left, self._least_between)
+            if self._is_complete:
+                gc.unfreeze()
+            return
+        survivors = len(gc.get_objects(_OLDEST))
+        gc.freeze()
+        if self._is_complete:
+            self._left, self._aside = survivors, 0
+        else:
+            self._aside += survivors

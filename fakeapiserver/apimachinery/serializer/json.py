@@ -41,7 +41,8 @@ _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
 # Does it hold an integer of 19 digits or more, which may not fit int64?
 _LONG_NUMBER: Final = tuple(re.compile(first + rb"\s*-?[0-9]{19}").search for first in (rb":", rb",", rb"\[", rb"\A"))
 # Does an object in it have a member 1.5, 1e3 or one that may not fit int64?
-has_unusual_numbers: Final = re.compile(rb":\s*-?(?:[0-9]{19}|[0-9]+[.eE])").search
+# Only behind a key: the tag of an image, `"web:1.2"`, is no number.
+has_unusual_numbers: Final = re.compile(rb":(?<=[\"\s]:)\s*-?(?:[0-9]{19}|[0-9]+[.eE])").search
 # Does it hold 1.0 or 1e16, as msgspec writes, where Go writes 1 and 10000000000000000?
 _FLOAT: Final = tuple(re.compile(digits + rb"(?:[,\]}]|\Z)").search for digits in (rb"\.0", rb"e[-+]?[0-9]+"))
 

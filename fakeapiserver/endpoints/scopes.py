@@ -141,6 +141,8 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         convert = strategy.convert_decoded if type(strategy).convert_decoded is not Strategy.convert_decoded else None
         definitions = self.table.definitions_of(row)
         kind = BuiltinKind(row.gvk, row.definition, definitions, self._defaults(strategy), strategy.reword, convert)
+        if strategy.spec_is_decoded_alone:
+            kind.known_specs = {}
         return RequestScope(
             resource=row,
             kind=kind,

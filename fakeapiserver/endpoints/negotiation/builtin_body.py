@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from json import loads
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema import raw_text
@@ -16,6 +17,7 @@ from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.endpoints.negotiation.body import Body, KnownKind, defaulted
 from fakeapiserver.endpoints.negotiation.documents import decode_document, has_long_number
+from fakeapiserver.endpoints.negotiation.known_specs import SentSpec, sent_spec
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, YAML
 from fakeapiserver.endpoints.negotiation.refusals import (
     cannot_be_handled,
@@ -45,13 +47,32 @@ def decode_builtin(body: Body) -> Object:
     """Returns the body's object, decoded and defaulted. Raises StatusError 400."""
     if body.media_type == CBOR:
         return defaulted(_decode_cbor(body), body.kind)
+    spec = sent_spec(body) if body.media_type == JSON else None
+    if spec is None or spec.known is None:
+        return _decode_whole(body, spec)
+    rest = spec.rest()
+    try:
+        obj = _decode_whole(rest, None)
+    except StatusError:
+        return _decode_whole(body, None)
+    if body.empties is not None:
+        body.empties |= rest.empties or {}
+    obj["spec"] = json.decode(spec.known)
+    return obj
+
+
+def _decode_whole(body: Body, spec: SentSpec | None) -> Object:
+    """spec: is remembered if there is nothing to complain about."""
     obj, duplicates, in_order = _read(body)
     _check_type(obj, body, lambda known: known.decode(dict(obj)), lambda: body.data.decode(errors="replace"))
     obj, unknown = _into_kind(obj, body, in_order)
     raw_text.keep(obj, body.kind.raw_fields, body.data if body.media_type == JSON else b"")
     complaints = in_order(unknown) if in_order else duplicates + unknown
     body.report(_of_known(complaints, body.kind), obj)
-    return defaulted(obj, body.kind)
+    defaulted(obj, body.kind)
+    if spec is not None and not complaints and not body.empties:
+        spec.remember(obj)
+    return obj
 
 
 # The complaints about duplicate and unknown fields in the order of the text.

@@ -39,6 +39,7 @@ class CustomKind:
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
     reword: "Reword | None" = None
+    known_specs: dict[bytes, bytes] | None = None
     definition_name = ""
     raw_fields = ()
 

@@ -37,7 +37,8 @@ class Kind(Protocol):
     `definition` is its schema, `definitions` the schemas that this refers to, `definition_name` its own name among them (empty
     for custom resources). `custom`: a custom resource, which knows no strategic merge patch and whose list items carry their
     type; `versions` are all versions in its definition. `also_accepts`: other group versions that a body may name.
-    `reword` words decoding errors as an older server does."""
+    `reword` words decoding errors as an older server does. `known_specs`: specs as they were sent -> as decoding and defaulting leave
+    them; None: that depends on more than the spec."""
 
     gvk: GroupVersionKind
     custom: bool
@@ -45,6 +46,7 @@ class Kind(Protocol):
     definition_name: str
     also_accepts: Sequence[GroupVersion]
     reword: "Reword | None"
+    known_specs: dict[bytes, bytes] | None
 
     @property
     def versions(self) -> "Mapping[str, Kind]": ...
@@ -87,6 +89,7 @@ class BuiltinKind:
     custom = False
     also_accepts: Sequence[GroupVersion] = ()
     versions: Mapping[str, Kind] = {}
+    known_specs: dict[bytes, bytes] | None = None
 
     def __init__(
         self,

@@ -37,6 +37,8 @@ class StrategyFacts(Struct, kw_only=True):
     quantity_fields: QuantityFields = NO_QUANTITIES
     # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
+    # What decoding and defaulting make of the spec depends on the spec alone, and what they make of the rest doesn't depend on the spec.
+    spec_is_decoded_alone: bool = False
     # The rules for updates distinguish an empty list or map from an absent one (where upstream compares with nil).
     tells_empties: bool = False
     # A change of `disabled_fields`, which are then dropped, raises the generation too.

@@ -48,6 +48,7 @@ _warned: Final = Faultless(lambda pod, _: pod_warnings(pod))
 class PodStrategy(WithPods, kw_only=True):
     pod_spec_path: FieldPath = ("spec",)
     quantity_fields: QuantityFields = IN_POD
+    spec_is_decoded_alone: bool = True
 
     def default(self, obj: Object, version: str) -> None:
         spec = obj.setdefault("spec", {})

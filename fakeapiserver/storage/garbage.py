@@ -26,7 +26,7 @@ class SetAside:
     looks at newer objects only.
 
     When more objects were set aside than the last complete collection has left, and at least `least_between`, the next one is complete: it
-    frees cycles among old objects, too. So the work grows with the number of objects that are made, and not with those that there are.
+    frees cycles among old objects, too. So the work grows with the number of new objects, not with the number of all.
     """
 
     def __init__(self, least_between: int = _LEAST_BETWEEN) -> None:

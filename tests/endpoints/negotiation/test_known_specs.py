@@ -15,6 +15,7 @@ from fakeapiserver.registry.core.pod.strategy import PodStrategy
 from fakeapiserver.registry.generic.kind import BuiltinKind
 
 _POD = GroupVersionKind("", "v1", "Pod")
+_GATES = ("PodLevelResources", "InPlacePodLevelResourcesVerticalScaling")
 _SPEC = b'{"containers":[{"name":"web","image":"web:1.2","resources":{"limits":{"cpu":"1"}}}]}'
 
 
@@ -114,7 +115,7 @@ def test_what_is_complained_about_is_not_remembered(spec: bytes) -> None:
 def test_known_specs_are_those_of_one_kind_with_its_gates() -> None:
     spec = b'{"containers":[{"name":"web"}],"resources":{"limits":{"cpu":"1"}}}'
     with_resources, without = (
-        kind(PodStrategy(features=feature_gates("v1.36", {"PodLevelResources": enabled}))) for enabled in (True, False)
+        kind(PodStrategy(features=feature_gates("v1.36", dict.fromkeys(_GATES, enabled)))) for enabled in (True, False)
     )
     for each in (with_resources, without):
         each.known_specs = {}

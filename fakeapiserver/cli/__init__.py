@@ -28,6 +28,7 @@ _MODULES: Final = {
     "clock": "control.clock",
     "ui": "control.page",
     "clone": "clone",
+    "diff-versions": "upgrade.diff_versions",
     "sweep": "sweep",
     "explore": "explore",
     "controller-manager": "controller_manager.command",
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
+    except BrokenPipeError:  # the reader of the output has gone, `| head` say
+        status = 128 + signal.SIGPIPE
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -31,6 +31,7 @@ class RequestEntry(Struct, frozen=True):
     - `user`, `groups`: the authenticated user, after impersonation; system:anonymous if authentication failed.
     - `status`: the HTTP status; 0 if the connection ended before there was an answer.
     - `fault`: the faults that struck the request (`cluster.faults`); else empty.
+    - `warnings`: the texts of the answer's Warning headers.
     - `seq`: the number of the entry in its log; later answers have higher ones.
     - `reason`, `message`: those of the refusal, e.g. Conflict; empty for successful requests and, the message, for secrets.
     - `query`: as it was sent; empty for secrets and for commands in pods.
@@ -72,6 +73,7 @@ class RequestEntry(Struct, frozen=True):
     ended: str = ""
     generate_name: str = ""
     groups: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     content: "Content | None" = None
 
     @property

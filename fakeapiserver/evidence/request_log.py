@@ -175,7 +175,7 @@ class Record:
     __slots__ = (
         "_log", "_request", "agent", "began_at", "body", "body_type", "connection", "done", "duration", "fault", "info", "message",
         "method", "path", "query", "reason", "request_bytes", "response", "response_bytes", "response_type", "seq", "size", "start",
-        "status", "time", "user", "watch",
+        "status", "time", "user", "warnings", "watch",
     )  # fmt: skip
 
     def __init__(self, log: Keeper, request: Request) -> None:
@@ -216,7 +216,7 @@ class Record:
         """Takes over what is kept of the request."""
         info, headers, scope = request.info, request.first_headers, request.scope
         self.info, self.method, self.path, self.fault = info, request.method, request.path, request.fault
-        self.user, self.watch = request.user, request.watch
+        self.user, self.watch, self.warnings = request.user, request.watch, request.warnings
         self.agent, self.body_type = headers.get(b"user-agent", b""), headers.get(b"content-type", b"")
         self.connection, self.query, self.body = scope.get("client"), scope.get("query_string", b""), request.content
         self.request_bytes, self.response_bytes = len(self.body), len(self.response)
@@ -271,6 +271,7 @@ class Record:
             watch.ended if watch is not None else "",
             found.generate_name * (not refused),
             self.user.groups,
+            tuple(dict.fromkeys(filter(None, self.warnings))),
             self._content(found),
         )
 

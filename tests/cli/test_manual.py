@@ -21,6 +21,7 @@ from fakeapiserver.cli.manual.commands import commands
 from fakeapiserver.cli.manual.overview import SUMMARIES
 from fakeapiserver.cli.manual.page import command_page, topic_page
 from fakeapiserver.cli.manual.topics import TOPICS
+from fakeapiserver.cli.upgrade import diff_versions
 from fakeapiserver.nodes.node import MAX_NODES
 from fakeapiserver.server.options.config import Config
 
@@ -36,6 +37,7 @@ ACCEPTED = {
     "clock": {*clock.FLAGS, *ALWAYS},
     "ui": {*page.FLAGS, *ALWAYS},
     "clone": {*clone.FLAGS, *ALWAYS},
+    "diff-versions": {*diff_versions.FLAGS, *ALWAYS},
     "sweep": {*sweep.FLAGS, *ALWAYS},
     "explore": {*explore.FLAGS, *ALWAYS},
     "controller-manager": set(controller_manager.flag_types()),
@@ -225,7 +227,7 @@ def test_versions_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
         (["frobnicate"], "there is no command 'frobnicate' (see fakeapiserver --help)"),
         (["help", "authentification"], "did you mean authentication?"),
         (["serve", "--node=3"], "unknown flag: --node; did you mean --nodes?"),
-        (["nodes", "--crds=x"], "unknown flag: --crds; it belongs to serve and run"),
+        (["nodes", "--crds=x"], "unknown flag: --crds; it belongs to serve, run and diff-versions"),
         (["serve", "--controllers=deploymnt-controller"], "did you mean deployment-controller?"),
         (["serve", "--authorization-mode=rback"], "did you mean RBAC?"),
         (["serve", "--enable-admission-plugins=AlwaysPullImage"], "did you mean AlwaysPullImages?"),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.shape import comparison_tools, package_map
+from tests.shape import comparison_tools, package_map, version_pages
 from tests.shape.package_map import ROOT
 
 WHERE: list[tuple[str, str]] = re.findall(
@@ -17,6 +17,12 @@ def test_the_maps_are_up_to_date() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text()
     assert package_map.with_table(architecture) == architecture
     assert (ROOT / "docs" / "map.md").read_text() == package_map.whole_map()
+
+
+def test_the_pages_of_versions_are_up_to_date() -> None:
+    """If not, `python tests/shape/version_pages.py` writes them."""
+    for path, text in version_pages.pages():
+        assert path.read_text() == text, path
 
 
 def test_the_comparison_tools_are_listed() -> None:

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Final
 
-from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags, serve_flags
+from fakeapiserver.cli.manual import controller_manager_flags, diff_versions, kube_apiserver_flags, serve_flags
 from fakeapiserver.cli.manual.entry import Command, Flag
 
 HELP: Final = {"help": Flag("Prints this help.", "false")}
@@ -210,6 +210,7 @@ _ELSEWHERE: Final = (
             }
         },
     ),
+    diff_versions.command({**_OUTPUT, **HELP}),
     Command(
         "sweep",
         "sweep --operator COMMAND --scenario FILE [FLAG ...]",

@@ -18,6 +18,7 @@ SUMMARIES: Final = {
     "clock": "shows, stops, advances and sets the clock of a server",
     "ui": "opens the page that shows what happened in a server, and why",
     "clone": "copies the objects of a live cluster into a file",
+    "diff-versions": "shows what changed between two Kubernetes versions, also for a command",
     "sweep": "finds the bugs of an operator by running it through a scenario with surprises",
     "explore": "finds the bugs of an operator by trying the specs that users might write",
     "controller-manager": "runs the bundled controllers for any API server",

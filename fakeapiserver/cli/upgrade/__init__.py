@@ -1,0 +1,1 @@
+"""Two minor versions of Kubernetes: what changed between them, and what that changes for a suite."""

@@ -37,8 +37,8 @@ _NOBODY: Final = UserInfo("system:anonymous", groups=("system:unauthenticated",)
 Headers = Sequence[tuple[bytes, bytes]]
 # Our ASGI extension: a message of this type instead of `http.response.start` hands the connection over to the application.
 HIJACK: Final = "fakeapiserver.hijack"
-# Our ASGI extension: a message of this type, behind `http.response.start`, gives `attach` the function by which a stream's source writes to
-# the connection, in between its chunks and without waiting.
+# Our ASGI extension: a message of this type, behind `http.response.start`, gives `attach` (or None) the function by which a stream's source
+# writes to the connection, in between its chunks and without waiting. `gone` is called when the client is gone.
 PUSH: Final = "fakeapiserver.push"
 # Sends pieces as one chunk of the body, and returns true, or returns false if the client takes nothing at the moment.
 Push = Callable[[Sequence[bytes]], bool]

@@ -9,6 +9,7 @@ import html
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import (
@@ -95,9 +96,10 @@ class Application:
             await _send_whole(response.body, send)
         else:
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
-            if response.attach is not None and PUSH in scope.get("extensions", ()):
-                await send({"type": PUSH, "attach": response.attach})
-            await _stream(response, receive, send)
+            if PUSH in scope.get("extensions", ()):
+                await _stream_alone(response, send)
+            else:
+                await _stream(response, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -166,6 +168,28 @@ async def _send_pieces(pieces: Iterator[bytes], send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+async def _stream_alone(response: Response, send: Send) -> None:
+    """Sends chunks as `_stream` does, without a task that waits for the end of the client."""
+    task = asyncio.current_task()
+    assert task is not None
+    is_gone = False
+
+    def leave() -> None:
+        nonlocal is_gone
+        is_gone = True
+        task.cancel()
+
+    await send({"type": PUSH, "attach": response.attach, "gone": leave})
+    try:
+        await _send_chunks(response, send)
+    except asyncio.CancelledError:
+        if not is_gone:
+            raise
+        task.uncancel()
+    except ConnectionError:
+        return
+
+
 async def _stream(response: Response, receive: Receive, send: Send) -> None:
     """Sends chunks as they come, until they end or the client is gone."""
     assert response.stream is not None
@@ -184,8 +208,9 @@ async def _stream(response: Response, receive: Receive, send: Send) -> None:
 
 async def _send_chunks(response: Response, send: Send) -> None:
     assert response.stream is not None
-    async for chunk in response.stream:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    async with aclosing(response.stream) as stream:
+        async for chunk in stream:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 

@@ -25,7 +25,7 @@ from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
 from fakeapiserver.server.etcd import leadership
-from fakeapiserver.server.http.protocol import Limits
+from fakeapiserver.server.http.edge_state import Limits
 from fakeapiserver.server.http.serving import Server
 from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options import authentication, read_only

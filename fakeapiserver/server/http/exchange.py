@@ -8,10 +8,8 @@ import http
 import logging
 import socket
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
-
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
 from fakeapiserver.endpoints.request import HIJACK, PUSH, ConnectionReset, ResponseBroken
 from fakeapiserver.server.http.request_head import Refusal
@@ -35,12 +33,77 @@ _FAILURE_HEADERS = [
 ]
 
 
+# Bytes of a body that wait for the application, before no more is read.
+HIGH_WATER_LIMIT = 65536
+
+
+class FlowControl:
+    """Pauses reading, and lets a writer wait while the peer takes nothing."""
+
+    __slots__ = ("_transport", "_writable", "read_paused", "write_paused")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._writable: asyncio.Future[None] | None = None
+        self.read_paused = False
+        self.write_paused = False
+
+    async def drain(self) -> None:
+        """Returns when the peer takes bytes, or is gone."""
+        while self.write_paused:
+            if self._writable is None or self._writable.done():
+                self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
+
+    def pause_reading(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+
 class ClientDisconnected(ConnectionError):
     """Raised by `send` when the peer is gone, so that a stream that only sends ends too."""
 
 
 class Exchange:
     """A request and its response. `receive` and `send` are the application's; the protocol fills in the body."""
+
+    __slots__ = (
+        "_bodiless",
+        "_chunked",
+        "_delivered",
+        "_gone",
+        "_head",
+        "_owed",
+        "_raw",
+        "_waiter",
+        "body",
+        "broken",
+        "discarded",
+        "disconnected",
+        "expects_continue",
+        "flow",
+        "keep_alive",
+        "more_body",
+        "protocol",
+        "response_complete",
+        "response_started",
+        "scope",
+        "transport",
+    )
 
     def __init__(
         self, protocol: "EdgeProtocol", scope: dict[str, Any], expects_continue: bool, keep_alive: bool
@@ -65,6 +128,7 @@ class Exchange:
         self._raw = False  # taken over by the application: bytes go to and fro as they are
         self._head = b""  # kept back for the rest of this turn, to leave in one record with the first piece of body
         self._waiter: asyncio.Future[None] | None = None
+        self._gone: Callable[[], object] | None = None  # called when the peer is gone
 
     def wake(self) -> None:
         """Something for `receive` has come."""
@@ -75,6 +139,8 @@ class Exchange:
         """The peer is gone or was refused: nothing more is read or written."""
         self.disconnected = True
         self.wake()
+        if self._gone is not None:
+            self._gone()
 
     async def run_asgi(self, app: Any) -> None:
         """Call the application; its exception is logged and, if nothing was sent yet, answered as 500."""
@@ -108,6 +174,7 @@ class Exchange:
         """End the connection with the response unfinished; the peer must see that it is not whole. `resets`: by a TCP reset."""
         if not self.disconnected and not self.response_complete:
             self._flush_head()
+            self._gone = None
             self.disconnect()
             if resets:
                 # the kernel sends a reset for a socket that is closed without waiting for its data
@@ -152,7 +219,9 @@ class Exchange:
         elif kind == HIJACK and not self.response_started:
             self._hijack(message["status"], message["headers"])
         elif kind == PUSH and self.response_started and not self.response_complete:
-            message["attach"](self.push)
+            self._gone = message["gone"]
+            if message["attach"] is not None:
+                message["attach"](self.push)
         else:
             raise RuntimeError(f"unexpected ASGI message {kind!r}")
 
@@ -194,7 +263,7 @@ class Exchange:
         if b"connection" in known and b"close" in known[b"connection"].lower():
             self.keep_alive = False
         if b"date" not in known:
-            lines.append(self.protocol.server_state.date_line())
+            lines.append(self.protocol.state.date_line())
         self._frame(lines, known)
         head = b"".join(lines)
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):

@@ -1,26 +1,17 @@
-"""HTTP/1.1 as Go's server speaks it: refusals and deadlines on top of uvicorn's httptools protocol. An exchange (exchange.py) is one
-request of a connection.
+"""HTTP/1.1 as Go's server speaks it: refusals and deadlines around httptools' parser. An exchange (exchange.py) is a connection's request.
 
 Upstream: net/http (server.go, request.go, transfer.go); k8s.io/apiserver/pkg/server/secure_serving.go
 """
 
 import asyncio
 import logging
-import time
 from asyncio import AbstractEventLoop
-from collections import deque
-from email.utils import formatdate
 from typing import Any
 
 import httptools
-from msgspec import Struct
-from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
-from fakeapiserver.endpoints.request import HIJACK, PUSH
-from fakeapiserver.server.http.exchange import Exchange
+from fakeapiserver.server.http.edge_state import EdgeState
+from fakeapiserver.server.http.exchange import HIGH_WATER_LIMIT, Exchange, FlowControl
 from fakeapiserver.server.http.request_head import (
     BAD_EXPECTATION,
     BAD_REQUEST,
@@ -39,40 +30,9 @@ from fakeapiserver.server.http.request_head import (
 logger = logging.getLogger("fakeapiserver.server")
 
 
-class Limits(Struct, frozen=True):
-    """The limits of a connection. Times in seconds, sizes in bytes; the defaults are kube-apiserver's."""
-
-    header_timeout: float = 32.0  # silent peers, unfinished handshakes and headers
-    body_timeout: float = 90.0  # unfinished bodies; longer than a request may take, so that it is answered
-    idle_timeout: float = 90.0  # between two requests of a kept connection
-    write_timeout: float = 60.0  # a reader that takes nothing for so long is cut
-    linger_timeout: float = 0.5  # how long an unwanted body is read, so that the answer is not lost to a reset
-    max_header_bytes: int = (1 << 20) + 4096  # request line and headers
-    max_body_bytes: int = 3 << 20  # passed to the application, which answers 413
-    max_discard_bytes: int = 256 << 10  # an unread rest up to this size is swallowed to keep the connection
-
-
 _BLANKS = 4
 _ENDS = (b"\n\r\n", b"\n\n")  # of a head
 _CHECKED_HEADERS = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
-
-
-class EdgeState(ServerState):
-    """The state that all connections of a server share."""
-
-    def __init__(self, limits: Limits) -> None:
-        super().__init__()
-        self.limits = limits
-        self._second = 0
-        self._date_line = b""
-
-    def date_line(self) -> bytes:
-        """The `date` header line, made once a second."""
-        second = int(time.time())
-        if second != self._second:
-            self._second = second
-            self._date_line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
-        return self._date_line
 
 
 async def _server_options(scope: Any, receive: Any, send: Any) -> None:
@@ -81,21 +41,59 @@ async def _server_options(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-class EdgeProtocol(HttpToolsProtocol):
+class EdgeProtocol(asyncio.Protocol):
     """A connection. Deadlines are plain numbers; the server's sweep compares them with the time."""
 
-    server_state: EdgeState
+    __slots__ = (
+        "_blanks",
+        "_body_left",
+        "_checked",
+        "_extensions",
+        "_framing",
+        "_head",
+        "_in_headers",
+        "_method",
+        "_owed",
+        "_refused",
+        "_rest",
+        "_taken_over",
+        "_upgrade",
+        "active",
+        "client",
+        "deadline",
+        "flow",
+        "headers",
+        "incoming",
+        "limits",
+        "loop",
+        "parser",
+        "scheme",
+        "server",
+        "stalled_since",
+        "state",
+        "transport",
+        "url",
+        "waiting",
+    )
 
-    def __init__(self, config: Config, state: EdgeState, loop: AbstractEventLoop) -> None:
-        super().__init__(config=config, server_state=state, app_state={}, _loop=loop)
+    def __init__(self, state: EdgeState, loop: AbstractEventLoop) -> None:
+        self.state = state
         self.limits = state.limits
+        self.loop = loop
+        self.parser: httptools.HttpRequestParser | None = _new_parser(self)
+        self.transport: asyncio.Transport = None  # type: ignore[assignment]
+        self.flow: FlowControl = None  # type: ignore[assignment]
+        self.server: tuple[str, int] | None = None
+        self.client: tuple[str, int] | None = None
+        self.scheme = "http"
+        self.url = b""
+        self.headers: list[tuple[bytes, bytes]] = []
         self.deadline: float | None = None  # for the peer's next byte, header or body
         self.stalled_since: float | None = None  # the peer takes no bytes since then
         self.active: Exchange | None = None  # the one being answered
-        self.incoming: Exchange | None = (
-            None  # the one whose body is being read; the same unless requests are pipelined
-        )
-        self.waiting: deque[Exchange] = deque()
+        # The one whose body is being read; the same unless requests are pipelined.
+        self.incoming: Exchange | None = None
+        self.waiting: list[Exchange] = []
         self._extensions: dict[str, Any] = {}
         self._in_headers = True
         self._checked: list[tuple[bytes, bytes]] = []
@@ -106,34 +104,33 @@ class EdgeProtocol(HttpToolsProtocol):
         self._taken_over: Exchange | None = None
         self._framing = b""  # the header that says how long the request's body is
         self._head = bytearray()  # what has come of the head that is being read
-        self._blanks = (
-            0  # line ends that are skipped before the next head: old clients send some behind the body of a POST
-        )
+        # Line ends that are skipped before the next head: old clients send some behind the body of a POST.
+        self._blanks = 0
         self._body_left = 0  # bytes of the body that follow; 0: none, or it is chunked
         self._method = ""  # of the request that begins
 
     # connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        self.state.connections.add(self)
+        self.transport = transport
+        self.flow = FlowControl(transport)
+        self.server = _address(transport.get_extra_info("sockname"))
+        self.client = _address(transport.get_extra_info("peername"))
+        tls = transport.get_extra_info("tls")
+        self.scheme = "https" if tls is not None else "http"
+        self._extensions = self.state.extensions(tls)
         self.deadline = self.loop.time() + self.limits.header_timeout
-        self._extensions = {
-            "fakeapiserver.limits": {"max_body_bytes": self.limits.max_body_bytes},
-            HIJACK: {},
-            PUSH: {},
-        }
-        if (tls := transport.get_extra_info("tls")) is not None:
-            self._extensions["tls"] = tls
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.connections.discard(self)
+        self.state.connections.discard(self)
         self.deadline = self.stalled_since = None
         for exchange in (self.active, *self.waiting):
             if exchange is not None and not exchange.response_complete:
                 exchange.disconnect()
         self.waiting.clear()
         self.flow.resume_writing()
-        self.parser = None  # type: ignore[assignment]
+        self.parser = None
 
     def data_received(self, data: bytes) -> None:
         """Hands the parser one head, or a part of one body, after the other: each head is known from its first byte to its last."""
@@ -180,6 +177,7 @@ class EdgeProtocol(HttpToolsProtocol):
         return at + len(piece)
 
     def _parse(self, piece: bytes) -> None:
+        assert self.parser is not None
         try:
             self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade:
@@ -268,11 +266,11 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         self.stalled_since = self.loop.time()
-        super().pause_writing()
+        self.flow.pause_writing()
 
     def resume_writing(self) -> None:
         self.stalled_since = None
-        super().resume_writing()
+        self.flow.resume_writing()
 
     def sweep(self, now: float) -> None:
         """Cut the connection if one of its deadlines has passed."""
@@ -295,6 +293,9 @@ class EdgeProtocol(HttpToolsProtocol):
         self._checked = []
         self._in_headers = True
 
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_headers:
             return  # a trailer: behind the body it's too late to say who one is
@@ -306,6 +307,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         parser = self.parser
+        assert parser is not None
         version: str = parser.get_http_version()
         raw_path, query = split_target(self.url)
         path = decode_path(raw_path)
@@ -344,9 +346,9 @@ class EdgeProtocol(HttpToolsProtocol):
     def _run(self, exchange: Exchange) -> None:
         self.active = exchange
         star = exchange.scope["path"] == "*" and exchange.scope["method"] == "OPTIONS"
-        task = self.loop.create_task(exchange.run_asgi(_server_options if star else self.app))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task = self.loop.create_task(exchange.run_asgi(_server_options if star else self.state.app))
+        self.state.tasks.add(task)
+        task.add_done_callback(self.state.tasks.discard)
 
     def _check_request(self, version: str) -> bool:
         """Refuse what Go's server refuses; true if the peer waits for `100 Continue`."""
@@ -396,7 +398,6 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def on_exchange_complete(self, exchange: Exchange) -> None:
         """The application has answered: go on with the next request, wait for one, or close."""
-        self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -411,7 +412,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if not exchange.keep_alive:
             self.transport.close()
         elif self.waiting:
-            self._run(self.waiting.popleft())
+            self._run(self.waiting.pop(0))
         elif self._owed is not None:
             self._send_refusal(self._owed)
         elif self.incoming is exchange:
@@ -433,6 +434,10 @@ class EdgeProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             self.active.keep_alive = False
+
+
+def _address(name: object) -> tuple[str, int] | None:
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 
 class _BodyCallbacks:

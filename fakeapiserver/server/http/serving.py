@@ -9,9 +9,8 @@ import weakref
 from contextlib import suppress
 from typing import Any, Final
 
-from uvicorn.config import Config
-
-from fakeapiserver.server.http.protocol import EdgeProtocol, EdgeState, Limits
+from fakeapiserver.server.http.edge_state import EdgeState, Limits
+from fakeapiserver.server.http.protocol import EdgeProtocol
 from fakeapiserver.server.http.tls_context import TLSContext
 from fakeapiserver.server.http.tls_transport import TLSTransport
 
@@ -51,7 +50,7 @@ class Server:
         self.port = port  # after start: the one that is bound
         self.limits = limits or Limits()
         self._tls = tls
-        self._state = EdgeState(self.limits)
+        self._state = EdgeState(app, self.limits)
         self._server: asyncio.Server | None = None
         self._listener: _Listener | None = None
         self._sweeper: asyncio.TimerHandle | None = None
@@ -59,15 +58,10 @@ class Server:
     async def start(self) -> None:
         """Bind and listen. Raises OSError if the address cannot be had."""
         loop = asyncio.get_running_loop()
-        config = Config(
-            self.app, http=EdgeProtocol, ws="none", lifespan="off", interface="asgi3",
-            log_config=None, access_log=False, proxy_headers=False, server_header=False, date_header=False,
-        )  # fmt: skip
-        config.load()
         listener = self._bind()
 
         def connection() -> asyncio.Protocol:
-            protocol = EdgeProtocol(config, self._state, loop)
+            protocol = EdgeProtocol(self._state, loop)
             return protocol if self._tls is None else TLSTransport(self._tls, protocol, self.limits.header_timeout)
 
         self._server = await loop.create_server(connection, sock=listener, backlog=_BACKLOG)
@@ -104,10 +98,9 @@ class Server:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for connection in list(self._state.connections):
-            if isinstance(connection, EdgeProtocol):
-                connection.sweep(now)
-                if isinstance(connection.transport, TLSTransport):
-                    connection.transport.release()
+            connection.sweep(now)
+            if isinstance(connection.transport, TLSTransport):
+                connection.transport.release()
         limits = self.limits
         interval = min(1.0, min(limits.header_timeout, limits.idle_timeout, limits.write_timeout) / 4)
         self._sweeper = loop.call_later(interval, self._sweep)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.http.protocol import Limits
+from fakeapiserver.server.http.edge_state import Limits
 from fakeapiserver.server.http.request_head import decode_path, split_target
 from fakeapiserver.server.http.serving import Server
 
@@ -240,7 +240,7 @@ def test_some_line_ends_behind_a_post_are_skipped(method: bytes, blanks: int, st
 
 
 def test_http_1_0_knows_no_chunks() -> None:
-    """The chunks are a request of their own, which is none."""
+    """The chunks are read as the next request, and refused."""
 
     async def test(server: Server) -> None:
         head = b"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.server.http.protocol import EdgeProtocol, Limits
+from fakeapiserver.server.http.edge_state import Limits
+from fakeapiserver.server.http.protocol import EdgeProtocol
 from fakeapiserver.server.http.serving import Server
 from fakeapiserver.server.http.tls_context import TLSContext, server_context
 from fakeapiserver.transport.certificates import create_authority, issue_client, issue_server

@@ -102,6 +102,7 @@ LAZY: Final = {
         "fakeapiserver.server.control.docs_page",
         "fakeapiserver.server.control.nodes",
         "fakeapiserver.server.filters.impersonation",
+        "fakeapiserver.server.http.freed_memory",
         "fakeapiserver.server.metrics_apis.groups",
         "fakeapiserver.server.exposition",
         "fakeapiserver.server.pages.debug_pages",

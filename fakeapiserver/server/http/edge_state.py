@@ -35,6 +35,7 @@ class EdgeState:
         self.connections: set[EdgeProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._extensions: dict[int | None, dict[str, Any]] = {}
+        self.closed = 0  # connections since the last sweep
         self._second = 0
         self._date_line = b""
 
@@ -49,6 +50,11 @@ class EdgeState:
             return self._extensions.setdefault(None, extensions)
         extensions["tls"] = tls
         return extensions if tls["client_cert_der"] else self._extensions.setdefault(tls["tls_version"], extensions)
+
+    def take_closed(self) -> int:
+        """Returns how many connections were closed since the last call."""
+        closed, self.closed = self.closed, 0
+        return closed
 
     def date_line(self) -> bytes:
         """The `date` header line, made once a second."""

@@ -124,6 +124,7 @@ class EdgeProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.state.connections.discard(self)
+        self.state.closed += 1
         self.deadline = self.stalled_since = None
         for exchange in (self.active, *self.waiting):
             if exchange is not None and not exchange.response_complete:

@@ -9,12 +9,15 @@ import weakref
 from contextlib import suppress
 from typing import Any, Final
 
+from fakeapiserver.server.http import freed_memory
 from fakeapiserver.server.http.edge_state import EdgeState, Limits
 from fakeapiserver.server.http.protocol import EdgeProtocol
 from fakeapiserver.server.http.tls_context import TLSContext
 from fakeapiserver.server.http.tls_transport import TLSTransport
 
 _BACKLOG: Final = 1024
+# After so many connections were closed or have given buffers back, what they freed is returned to the system.
+_MANY_FREED: Final = 50
 
 
 class _Listener(socket.socket):
@@ -54,6 +57,7 @@ class Server:
         self._server: asyncio.Server | None = None
         self._listener: _Listener | None = None
         self._sweeper: asyncio.TimerHandle | None = None
+        self._freed = 0  # connections that were closed or gave buffers back
 
     async def start(self) -> None:
         """Bind and listen. Raises OSError if the address cannot be had."""
@@ -94,13 +98,19 @@ class Server:
         return listener
 
     def _sweep(self) -> None:
-        """Checks the deadlines of all connections with one timer, so that no request needs its own."""
+        """Checks the deadlines of all connections with one timer, so that no request needs its own, and gives memory back."""
         loop = asyncio.get_running_loop()
         now = loop.time()
+        released = 0
         for connection in list(self._state.connections):
             connection.sweep(now)
             if isinstance(connection.transport, TLSTransport):
-                connection.transport.release()
+                released += connection.transport.release()
+        released += self._state.take_closed()
+        self._freed += released
+        if self._freed >= _MANY_FREED and not released:  # the burst is over
+            self._freed = 0
+            freed_memory.trim()
         limits = self.limits
         interval = min(1.0, min(limits.header_timeout, limits.idle_timeout, limits.write_timeout) / 4)
         self._sweeper = loop.call_later(interval, self._sweep)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 RECORD: Final = 16384
 # OpenSSL's buffers keep the size of the largest piece; those of connections with larger pieces are replaced (`release`).
 _SMALL: Final = 4096
+# Bytes that are encrypted before the socket gets them.
+_AT_ONCE: Final = 65536
 _METHODS: Final = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
 _PLAIN_HTTP: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _VERSIONS: Final = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
@@ -168,8 +170,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._closing or self._ssl is None or not data:
             return
-        if len(data) <= RECORD and self._backlog is None and not self._is_full:
-            self._encrypt(bytes(data))
+        if len(data) <= _SMALL and self._backlog is None and not self._is_full:
+            self._socket.write(self._encrypted(bytes(data)))
         else:
             self.writelines((data,))
 
@@ -227,44 +229,38 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
 
     # ------------------------------------------------------------ records
 
-    def _encrypt(self, piece: bytes | memoryview) -> None:
-        """Sends a piece that fits into one record."""
+    def _encrypted(self, piece: bytes | memoryview) -> bytes:
+        """The record of a piece that fits into one."""
         context, size = self._context, len(piece)
         self._grown |= size > _SMALL
         context.lib.SSL_write(self._ssl, piece if type(piece) is bytes else context.ffi.from_buffer(piece), size)
-        self._send_records()
+        return self._records()
 
-    def _send_records(self) -> None:
-        """Passes on to the socket what OpenSSL has to send."""
+    def _records(self) -> bytes:
+        """Takes what OpenSSL has to send."""
         context = self._context
         size = context.lib.BIO_read(self._outgoing, context.scratch, 2 * RECORD)
-        if size > 0:
-            self._socket.write(context.ffi.buffer(context.scratch, size)[:])
+        return bytes(context.ffi.buffer(context.scratch, size)) if size > 0 else b""
+
+    def _send_records(self) -> None:
+        if records := self._records():
+            self._socket.write(records)
 
     def _send_backlog(self) -> None:
-        """Encrypts what was written until the socket is full."""
+        """Encrypts what was written until the socket is full. Of little, small records are made, for which no buffer grows."""
         backlog = self._backlog
         assert backlog is not None
+        room = _SMALL if self.backlog_bytes <= _AT_ONCE else RECORD
         while backlog and not self._is_full and self._ssl is not None:
-            piece = self._next_piece(backlog)
-            self.backlog_bytes -= len(piece)
-            self._encrypt(piece)
+            records, size = list[bytes](), 0
+            while backlog and size < _AT_ONCE:
+                piece = _next_piece(backlog, room)
+                size += len(piece)
+                records.append(self._encrypted(piece))
+            self.backlog_bytes -= size
+            self._socket.write(b"".join(records))
         if not backlog:
             self._backlog = None
-
-    @staticmethod
-    def _next_piece(backlog: "deque[bytes | memoryview]") -> bytes | memoryview:
-        """Takes the next record's plain text, joined from small parts."""
-        parts, room = list[bytes | memoryview](), RECORD
-        while backlog and room:
-            part = backlog.popleft()
-            if len(part) > room:
-                view = memoryview(part)
-                backlog.appendleft(view[room:])
-                part = view[:room]
-            parts.append(part)
-            room -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _finish(self) -> None:
         if self._ssl is not None and self._is_open:
@@ -284,6 +280,20 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _next_piece(backlog: "deque[bytes | memoryview]", room: int) -> bytes | memoryview:
+    """Takes the next record's plain text, joined from small parts."""
+    parts = list[bytes | memoryview]()
+    while backlog and room:
+        part = backlog.popleft()
+        if len(part) > room:
+            view = memoryview(part)
+            backlog.appendleft(view[room:])
+            part = view[:room]
+        parts.append(part)
+        room -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _describe(connection: Any) -> dict[str, Any]:

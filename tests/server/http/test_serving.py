@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.server.http.edge_state import Limits
+from fakeapiserver.server.http.freed_memory import trim
 from fakeapiserver.server.http.protocol import EdgeProtocol
 from fakeapiserver.server.http.serving import Server
 from fakeapiserver.server.http.tls_context import TLSContext, server_context
@@ -251,3 +252,33 @@ def test_stop_cuts_an_unfinished_handshake() -> None:
         writer.close()
 
     asyncio.run(main())
+
+
+def test_memory_is_returned_once_after_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    trims: list[int] = []
+    monkeypatch.setattr("fakeapiserver.server.http.freed_memory.trim", lambda: trims.append(1))
+
+    async def test(server: Server) -> None:
+        def sweep() -> None:  # at the test's times alone
+            assert server._sweeper is not None
+            server._sweeper.cancel()
+            server._sweep()
+            server._sweeper.cancel()
+
+        for _ in range(3):
+            sweep()
+        assert not trims
+        await asyncio.gather(*(get(server.port, None) for _ in range(60)))
+        for _ in range(1000):
+            await asyncio.sleep(0.001 if server._state.connections else 0)
+        sweep()
+        assert not trims  # it may go on
+        for _ in range(3):
+            sweep()
+        assert trims == [1]
+
+    serve(run_on_asyncio, test, limits=Limits(idle_timeout=60))
+
+
+def test_trimming_is_harmless() -> None:
+    trim()

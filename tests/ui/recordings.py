@@ -25,6 +25,7 @@ class Recorder:
         self.requests: dict[int, Any] = {}
         self.at = 0.0
         self.revision = 0
+        self._added = 0
         self._seq = 0
         self._reconcile = 0
         self._current: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -54,7 +55,12 @@ class Recorder:
         self._add("kinds", kinds=kinds)
 
     def _add(self, kind: str, **fields: Any) -> None:
-        self.records.append({"t": kind, "n": len(self.records), **fields})
+        self.records.append({"t": kind, "n": self._added, **fields})
+        self._added += 1
+
+    def gap(self, before: int) -> None:
+        """Records that everything older than a revision is forgotten."""
+        self._add("gap", before=before)
 
     def clock(self, change: str, seconds: float = 0.0) -> None:
         """Records a change of the clock."""
@@ -269,13 +275,18 @@ def story(objects: int = 10, requests: int = 40) -> Recorder:
     recorder.fault(1, "remove")
     seen = sum(record["t"] == "request" for record in recorder.records)
     for number in range(max(0, requests - seen)):
-        recorder.at += 0.003
-        name = f"settings-{number % 7}"
-        if number % 5:
-            recorder.request("my-operator", "get", "configmaps", "shop-0", name, bytes_out=900)
-        else:
-            recorder.write("my-operator", "patch", "configmaps", "shop-0", name, {"data": {"turn": str(number)}})
+        poll(recorder, number)
     return recorder
+
+
+def poll(recorder: Recorder, number: int) -> None:
+    """An operator reads an object, or writes it each fifth time."""
+    recorder.at += 0.003
+    name = f"settings-{number % 7}"
+    if number % 5:
+        recorder.request("my-operator", "get", "configmaps", "shop-0", name, bytes_out=900)
+    else:
+        recorder.write("my-operator", "patch", "configmaps", "shop-0", name, {"data": {"turn": str(number)}})
 
 
 def _watchers() -> Iterator[tuple[str, str]]:

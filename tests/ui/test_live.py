@@ -189,6 +189,15 @@ def test_the_details_of_a_request_are_fetched(opened, cluster):
     page.get_by_role("tab", name="Body").wait_for()
 
 
+def test_a_page_says_that_its_recording_is_on_the_way(cluster, browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/fakeapiserver/timeline?*", lambda route: None)
+    page.goto(cluster.page.link())
+    page.get_by_role("heading", name="Loading").wait_for()
+    context.close()
+
+
 def test_a_browser_that_is_not_logged_in_reads_how_to_log_in(cluster, browser):
     context = browser.new_context()
     page = context.new_page()

@@ -104,7 +104,7 @@ def test_an_object_shows_its_relatives_conditions_and_events(page: Any) -> None:
 
 def test_the_graph_leads_to_objects_and_has_a_list(page: Any) -> None:
     show(page, view="graph", ns="default")
-    node = page.get_by_role("link", name="Deployment web")
+    node = page.get_by_role("link", name=re.compile(r"^Deployment · \S+ web$"))
     node.wait_for()
     node.focus()
     page.keyboard.press("ArrowRight")

@@ -172,3 +172,11 @@ def test_other_views_take_10_000_objects(open_page, large, view):
     page.keyboard.press(",")
     page.locator(".scrubber.past").wait_for()
     assert page.locator("#view *").count() < 5000
+
+
+def test_a_recording_without_requests_says_how_to_get_them(open_page, small, expect):
+    records = [{**record, "by": 0} if record["t"] == "state" else record for record in small["records"]]
+    page = open_page({**small, "records": [record for record in records if record["t"] != "request"]})
+    expect(page.get_by_text("There are no requests in this recording.")).to_be_visible()
+    expect(page.get_by_text("--ui, or as Cluster(ui=True)")).to_be_visible()
+    expect(open_page(small).get_by_text("There are no requests in this recording.")).to_be_hidden()

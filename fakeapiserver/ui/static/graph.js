@@ -1,6 +1,6 @@
 // The view "Graph": who owns and who refers to whom in a namespace, drawn, or as a list; and who may do what.
 
-import { clear, h, inNextFrame, svg } from "./dom.js";
+import { clear, counted, h, inNextFrame, svg } from "./dom.js";
 import { graphOf } from "./graphmodel.js";
 import { layout, NODE } from "./graphlayout.js";
 import { graphList } from "./graphlist.js";
@@ -82,7 +82,8 @@ export function mountGraph(container, app) {
 
   function show(next) {
     graph = next;
-    count.textContent = `${next.total.toLocaleString("en")} ${next.total === 1 ? "object" : "objects"}${next.nodes.some((node) => node.members) ? ", similar ones folded" : ""}`;
+    count.textContent = [counted(next.total, "object"), next.nodes.some((node) => node.members) ? "similar ones folded" : "",
+      next.edges.some((edge) => edge.isHidden) ? "lines to those that many use appear when you point at them" : ""].filter(Boolean).join(", ");
     const text = JSON.stringify([next.nodes.map(({ key, tone, text: state }) => [key, tone, state]), next.edges]);
     if (text === shape) return;
     shape = text;
@@ -131,7 +132,7 @@ export function mountGraph(container, app) {
 
     function draw(next) {
       if (!frame.isConnected) clear(content, frame);
-      layout(next.nodes, next.edges);
+      layout(next.nodes, next.edges.filter((edge) => !edge.isHidden));
       current = next;
       const byKey = new Map(next.nodes.map((node) => [node.key, node]));
       const focused = document.activeElement?.dataset?.key;
@@ -149,7 +150,7 @@ export function mountGraph(container, app) {
 
     // The name for screen readers begins with what is to be seen, as those who speak to their browser say it.
     function nodeView(node) {
-      const [kind, name] = [fitted(`${kindName(node)}${node.text ? ` · ${node.text}` : ""}`, 30), fitted(node.name, 24)];
+      const [kind, name] = [fitted(`${kindName(node)}${node.text ? ` · ${node.text}` : ""}`, 28), fitted(node.name, 24)];
       const more = [name === node.name ? "" : node.name, node.text ? "" : TONE_NAMES[node.tone]].filter(Boolean);
       const label = [`${kind} ${name}`, ...more].join(", ");
       return svg("g", {
@@ -159,9 +160,9 @@ export function mountGraph(container, app) {
       svg("text", { class: "graph-kind", x: 30, y: 15 }, kind), " ", svg("text", { x: 30, y: 30 }, name));
     }
 
-    function edgeView({ from, to, kind, label, via }, byKey) {
+    function edgeView({ from, to, kind, label, isHidden, via = [] }, byKey) {
       const [a, b] = [byKey.get(from), byKey.get(to)];
-      return svg("path", { class: `graph-edge ${kind === "owns" ? "" : "uses"}${b.exists ? "" : " missing"}`, d: edgePath(a, via, b), "marker-end": "url(#graph-arrow)", data: { from, to } },
+      return svg("path", { class: `graph-edge ${kind === "owns" ? "" : "uses"}${b.exists ? "" : " missing"}${isHidden ? " hidden" : ""}`, d: edgePath(a, via, b), "marker-end": "url(#graph-arrow)", data: { from, to } },
         svg("title", {}, `${a.name} ${EDGE_WORDS[kind]} ${b.name}${label ? ` (${label})` : ""}`));
     }
 

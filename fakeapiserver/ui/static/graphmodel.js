@@ -9,6 +9,8 @@ const MOST_READ = 2000;
 const MOST_SIBLINGS = 8;
 const MOST_AT_ONCE = 80;
 const MOST_NODES = 500;
+// Objects that use one object: of more, the lines are only drawn when one end is pointed at, and don't hold the picture together.
+const MOST_USERS = 6;
 
 // {nodes: [{key, r, ns, name, tone, text, head, exists, members}], edges: [{from, to, kind, label}]}; `open`: keys of groups that aren't folded.
 export async function graphOf(app, ns, moment, open) {
@@ -26,6 +28,7 @@ export async function graphOf(app, ns, moment, open) {
   const states = await summaries(app.source, shown.filter((node) => node.head).map((node) => node.head));
   for (const node of shown) Object.assign(node, states.get(node.head?.uid) ?? { tone: node.exists ? "plain" : "bad", text: node.exists ? "" : "does not exist" });
   for (const group of folded.nodes.filter((node) => node.members)) Object.assign(group, groupState(group));
+  hideCrowds(folded);
   return { ...folded, total: heads.length, isCut: rest.length > 0 };
 }
 
@@ -50,6 +53,18 @@ function isInteresting(head) {
 // What every namespace has, and is only drawn if something refers to it.
 function isCommon(node) {
   return node.r === "serviceaccounts" && node.name === "default";
+}
+
+// Marks the edges to objects that many others use (`isHidden`), and says in these objects' texts how many that are.
+function hideCrowds({ nodes, edges }) {
+  const users = new Map(nodes.map((node) => [node.key, []]));
+  for (const edge of edges) if (edge.kind === "uses") users.get(edge.to)?.push(edge);
+  for (const node of nodes) {
+    const crowd = users.get(node.key);
+    if (crowd.length <= MOST_USERS) continue;
+    for (const edge of crowd) edge.isHidden = true;
+    node.text = [node.text, `used by ${crowd.length}`].filter(Boolean).join(", ");
+  }
 }
 
 function groupState(group) {

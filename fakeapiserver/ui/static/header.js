@@ -79,14 +79,14 @@ export function mountHeader(root, app) {
       time === null ? "" : h("span", { class: "time" }, ` · ${clockTime(time)} · ${duration(recording.at(current.moment))} in`));
     live.textContent = now ? (source.canAct ? connectionText() : "End") : "Back to now";
     live.setAttribute("aria-pressed", String(now));
-    live.classList.toggle("danger", now && source.canAct && app.connection !== "live");
+    live.classList.toggle("danger", now && source.canAct && !["live", "loading"].includes(app.connection));
     if (changed.size !== 1 || !changed.has("moment")) updateClock();
     document.title = [source.title || "fakeapiserver", VIEW_NAMES[current.view]].filter(Boolean).join(" · ");
   }
 
   function connectionText() {
     if (app.connection instanceof Error) return "Ended";
-    return app.connection === "live" ? "Live" : "Connection lost";
+    return { live: "Live", loading: "Loading" }[app.connection] ?? "Connection lost";
   }
 
   function updateClock() {

@@ -172,7 +172,7 @@ function mountSnapshots(app, board) {
 
   return {
     element: leverSection("Snapshots", h("div", { class: "lever-row" }, board.button("Take a snapshot", take), save), list,
-      h("p", { class: "muted" }, "A saved state contains its history, the requests, and the values of Secrets. `fakeapiserver ui FILE` shows it.")),
+      h("p", { class: "muted" }, "A saved state contains its history, the requests, and the values of Secrets. ", h("code", { class: "inline-code" }, "fakeapiserver ui FILE"), " shows it.")),
     async refresh() {
       const { value, error } = await lookUp(app, path);
       clear(list, error ? h("li", { class: "muted" }, error) : value.map(({ id, revision }) => h("li", {}, h("span", {}, `Snapshot ${id}, revision ${revision}`),

@@ -25,6 +25,7 @@ const UPDATE_PAUSE = 150; // ms
 const PHONE = "(max-width: 700px)";
 
 const emptyStates = {
+  loading: () => [h("h1", {}, "Loading"), h("p", {}, "The recording is on its way from the server.")],
   waiting: () => [h("h1", {}, "Nothing has happened yet"), h("p", {}, "This page fills as soon as the server gets its first request.")],
   unrecorded: () => [
     h("h1", {}, "Nothing is recorded here"),
@@ -44,7 +45,7 @@ async function boot() {
   const state = pageState();
   if (!location.hash && matchMedia(PHONE).matches) state.set({ view: "objects" }, { replace: true });
   const source = await openSource();
-  const app = { source, recording, state, connection: "live", notify };
+  const app = { source, recording, state, connection: source.canAct ? "loading" : "live", notify };
   app.problems = new ProblemFinder(app);
   const header = mountHeader(root, app);
   const notice = root.appendChild(h("div", { class: "notice", role: "alert", hidden: true }));
@@ -68,7 +69,7 @@ async function boot() {
   }
 
   function shownView() {
-    if (!recording.start) return app.connection instanceof LoggedOut ? "loggedOut" : app.connection instanceof Error ? "unrecorded" : "waiting";
+    if (!recording.start) return app.connection instanceof LoggedOut ? "loggedOut" : app.connection instanceof Error ? "unrecorded" : source.canAct ? "loading" : "waiting";
     return Object.hasOwn(VIEWS, state.get().view) ? state.get().view : "timeline";
   }
 

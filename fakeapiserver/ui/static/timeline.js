@@ -107,7 +107,7 @@ class Timeline {
     if (!row.isHeader) return h("div", { class: "label", style, title: row.lane.about }, h("span", {}, row.lane.title));
     return h("button", {
       class: "label group", style, "aria-expanded": String(row.isOpen), on: { click: () => this.toggle(row.group.id) },
-    }, h("span", { class: "arrow", "aria-hidden": "true" }, row.isOpen ? "▾" : "▸"), row.group.title,
+    }, h("span", { class: "arrow", "aria-hidden": "true" }, row.isOpen ? "▾" : "▸"), h("span", {}, row.group.title),
     row.count ? h("span", { class: "badge" }, row.count.toLocaleString("en")) : null);
   }
 

@@ -5,7 +5,6 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/{response.go,responsewriters/w
 
 import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -60,7 +59,6 @@ _WITHOUT_TABLE: Final = frozenset(
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
 _GZIP_HEADERS: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
-_GZIP_FORMAT: Final = zlib.MAX_WBITS | 16  # zlib's number for a gzip header
 # Characters of all warnings of an answer, and of one where there are more.
 _MAX_WARNINGS: Final = 4096
 _MAX_WARNING: Final = 256
@@ -202,26 +200,21 @@ def log_response_object(request: Request, encoded: Callable[[], bytes]) -> None:
 def answer(request: Request, body: bytes, content_type: str, status: int = 200) -> Response:
     """An answer with these bytes, compressed if they are many and the client accepts that."""
     headers: list[tuple[bytes, bytes]] = []
-    if len(body) > _GZIP_THRESHOLD and request.compresses and _takes_gzip(request):
+    if compresses(request, len(body)):
         body = gzip.compress(body, 1)
         headers += _GZIP_HEADERS
     return Response(status, body, content_type, headers)
 
 
-def in_pieces(request: Request, pieces: Iterator[bytes], size: int, content_type: str) -> Response:
-    """An answer with a large body that is made while it is sent, compressed if the client accepts that. `size`: about its bytes."""
-    headers: list[tuple[bytes, bytes]] = []
-    if request.compresses and _takes_gzip(request):
-        pieces = _compressed(pieces)
-        headers += _GZIP_HEADERS
+def in_pieces(pieces: Iterator[bytes], size: int, content_type: str, *, compressed: bool = False) -> Response:
+    """An answer with a large body that is made while it is sent. `size`: about its bytes, before they were compressed."""
+    headers = [*_GZIP_HEADERS] if compressed else []
     return Response(200, b"", content_type, headers, pieces=pieces, size=size)
 
 
-def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    compressor = zlib.compressobj(1, wbits=_GZIP_FORMAT)
-    for piece in pieces:
-        yield compressor.compress(piece)
-    yield compressor.flush()
+def compresses(request: Request, size: int) -> bool:
+    """Reports whether an answer of so many bytes is compressed."""
+    return size > _GZIP_THRESHOLD and request.compresses and _takes_gzip(request)
 
 
 def _takes_gzip(request: Request) -> bool:

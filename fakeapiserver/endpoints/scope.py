@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.conversion import FIELD_LABELS
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.compressed_lists import CompressedLists
 from fakeapiserver.endpoints.dialect import builtin
 from fakeapiserver.endpoints.dialect.interface import Dialect
 from fakeapiserver.endpoints.negotiation import cbor as cbor_forms
@@ -86,6 +87,7 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     # The oldest revision that a watch can start from (custom resources, whose storage is created again when their definition changes).
     watchable_since: int = 0
     instruments: Instruments = field(default_factory=Instruments)
+    compressed: CompressedLists = field(default_factory=CompressedLists)
     # The watchers of open watches.
     watchers: set[Watcher] = field(default_factory=set)
     # The open watches that come from outside of this process.

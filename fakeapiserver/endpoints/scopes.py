@@ -20,6 +20,7 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
+from fakeapiserver.endpoints.compressed_lists import CompressedLists
 from fakeapiserver.endpoints.dialect.builtin import BUILTIN
 from fakeapiserver.endpoints.negotiation.body import KnownKind
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
@@ -77,6 +78,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     instruments: Instruments = field(default_factory=Instruments)
+    compressed: CompressedLists = field(default_factory=CompressedLists)
     chance: Chance = UNSEEDED
     is_read_only: bool = False
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
             scope = self._scopes[key] = self._make(row)
             scope.min_request_timeout = self.min_request_timeout
             scope.instruments = self.instruments
+            scope.compressed = self.compressed
         return scope
 
     def store_for(self, resource: GroupResource) -> Store | None:

@@ -1,5 +1,6 @@
 """LIST: a page, or all, of a collection (upstream: handlers/get.go ListResource, storage/etcd3/store.go GetList)."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -30,6 +31,7 @@ _PACKAGES: Final[Mapping[str, str]] = {
 # Bytes from which on a list is made while it is sent, and those of a piece: others are answered in between.
 _LARGE: Final = 1 << 20
 _PIECE: Final = 1 << 18
+_HASHED_AT_ONCE: Final = 1000
 _EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
 
 
@@ -102,9 +104,24 @@ async def answer(
         return respond.answer(request, scope.cbor.list(_listing(scope, result, meta)), CBOR)
     size = sum(len(item.value) for item in result.items)
     is_plain = accept.media_type == JSON and not respond.pretty(request, accept)
-    if size >= _LARGE and is_plain and request.audit is None and request.injection is None:
-        return respond.in_pieces(request, _pieces(scope, result, meta), size, JSON)
+    if is_plain and request.audit is None and request.injection is None:
+        if respond.compresses(request, size):
+            content = (scope.gvk, _listing(scope, ListResult([], result.revision), meta), *await _digest(scope, result))
+            pieces = scope.compressed.pieces(content, _pieces(scope, result, meta))
+            return respond.in_pieces(pieces, size, JSON, compressed=True)
+        if size >= _LARGE:
+            return respond.in_pieces(_pieces(scope, result, meta), size, JSON)
     return respond.raw(request, _listing(scope, result, meta), accept)
+
+
+async def _digest(scope: RequestScope, result: ListResult) -> tuple[int, int, int]:
+    """Returns what distinguishes these items from others. Hashes are kept with the bytes, so that only new objects cost something."""
+    digest = 0
+    for start in range(0, len(result.items), _HASHED_AT_ONCE):
+        if start:
+            await asyncio.sleep(0)
+        digest = hash((digest, *(item.value for item in result.items[start : start + _HASHED_AT_ONCE])))
+    return digest, len(result.items), scope.outdated_before
 
 
 def _pieces(scope: RequestScope, result: ListResult, meta: Object) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.verbs import list as lists
 from fakeapiserver.endpoints.verbs.list import find, list_
 from fakeapiserver.endpoints.verbs.options import list_options
@@ -85,6 +86,7 @@ def test_a_large_list_has_the_same_bytes_piece_by_piece(
             assert len(json.loads(whole)["items"]) == 5
             monkeypatch.setattr(lists, "_LARGE", 1000)
             monkeypatch.setattr(lists, "_PIECE", 1000)
+            monkeypatch.setattr(respond, "_GZIP_THRESHOLD", 1000)
             response = await list_(server.request("GET", path), scope)
             assert response.pieces is not None
             pieces = [*response.pieces]

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,36 @@ def test_memory_is_returned_once_after_a_burst(monkeypatch: pytest.MonkeyPatch) 
 
 def test_trimming_is_harmless() -> None:
     trim()
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_a_stream_that_is_cut_looks_cut(run: Any, version: bytes, encrypted: bool) -> None:
+    """It ends behind a whole line, without the last chunk, or within one."""
+    line = b"x" * 99_999 + b"\n"
+
+    async def lines(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": line, "more_body": True})
+
+    async def main() -> None:
+        server = Server(lines, tls=context() if encrypted else None)
+        await server.start()
+        tls = client_context() if encrypted else None
+        reader, writer = await asyncio.open_connection("localhost", server.port, ssl=tls, limit=1000)
+        writer.write(b"GET / HTTP/%b\r\nHost: x\r\n\r\n" % version)
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.05)  # until nothing more is taken
+        await server.stop()
+        received = b""
+        with suppress(OSError):
+            while piece := await reader.read(1 << 20):
+                received += piece
+        whole = line if version == b"1.0" else b"%x\r\n%b\r\n" % (len(line), line)
+        count, rest = divmod(len(received), len(whole))
+        assert received == whole * count + whole[:rest]
+        assert received
+        writer.close()
+
+    run(main())

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Receive, Scope, Send
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, ASGIApplication, Message, Receive, Scope, Send
 from fakeapiserver.ui.files import files
 from fakeapiserver.ui.sessions import Sessions
 
@@ -34,6 +34,11 @@ _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
+)
+# What else is read with the page's session is data: should it be HTML, e.g. of a proxied service, it must not act as the page.
+_SANDBOX: Final = (
+    (b"content-security-policy", b"sandbox; default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
 )
 _LINK: Final = "open the link that `fakeapiserver ui` prints"
 
@@ -72,7 +77,7 @@ class UIApplication:
                 return
             if secret is not None:
                 self._check(scope, headers, secret)
-                scope = {**scope, IN_PROCESS_USER: USER}
+                scope, send = {**scope, IN_PROCESS_USER: USER}, _sandboxed(send)
             elif not self._is_open:
                 raise Refused(401, f"this port is for the page in a browser that is logged in: {_LINK}")
         except Refused as refused:
@@ -127,6 +132,17 @@ class UIApplication:
         cookie = f"{_cookie_name(scope)}={secret}{attributes}".encode()
         headers = [(b"location", b"/ui/"), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
         await _answer(send, 303, b"", b"text/plain", headers)
+
+
+def _sandboxed(send: Send) -> Send:
+    """Sends answers with a policy that lets them do nothing in a browser, unless they have a policy of their own."""
+
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start" and _SANDBOX[0][0] not in dict(message["headers"]):
+            message = {**message, "headers": [*message["headers"], *_SANDBOX]}
+        await send(message)
+
+    return guarded
 
 
 def _cookie_name(scope: Scope) -> str:

@@ -168,6 +168,14 @@ def test_a_fork_is_started_opened_and_ended(opened, cluster):
     _outcome(page, "End fork 1: done.")
 
 
+def test_the_state_is_downloaded(opened, tmp_path):
+    page = opened("levers")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save the state").click()
+    download.value.save_as(tmp_path / "state.json")
+    assert b'"kubernetes":"v1.36"' in (tmp_path / "state.json").read_bytes()
+
+
 def test_settle_says_that_everything_is_at_rest(opened):
     page = opened("levers")
     page.get_by_role("button", name="Settle").click()

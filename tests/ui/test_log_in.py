@@ -114,6 +114,14 @@ def test_the_page_is_served_with_a_strict_policy(browser: Browser) -> None:
     assert browser.request("/ui")[2]["location"] == "/ui/"
 
 
+def test_other_answers_to_a_browser_can_do_nothing_in_it(browser: Browser) -> None:
+    headers = browser.request(CONFIG_MAPS)[2]
+    assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    docs = browser.request("/fakeapiserver/docs")[2]
+    assert "sandbox" not in docs["content-security-policy"]
+
+
 def test_a_cluster_without_a_page_says_so() -> None:
     with Cluster(controllers=()) as cluster, pytest.raises(ValueError, match="create it with ui=True"):
         cluster.page.link()

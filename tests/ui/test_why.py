@@ -60,6 +60,24 @@ def test_a_deployment_that_is_kept_from_its_pods_by_a_quota(browser: Any) -> Non
             page.get_by_role("heading", name="ResourceQuota compute").wait_for()
             found.get_by_role("link", name="request").first.click()
             page.get_by_text("403").first.wait_for()
+        with live_page(browser, cluster, "") as page:
+            by_keyboard(page, "ResourceQuota compute")
+
+
+def by_keyboard(page: Any, link: str) -> None:
+    """Follows a link of the view "Why" with nothing but the keyboard."""
+    page.locator(".timeline").wait_for()
+    page.keyboard.press("g")
+    page.keyboard.press("w")
+    page.get_by_role("link", name=link).first.wait_for()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == link:
+            break
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=link).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name=link).wait_for(state="hidden")
 
 
 def test_an_operator_that_fights_with_an_autoscaler_over_replicas(browser: Any) -> None:

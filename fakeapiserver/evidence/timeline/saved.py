@@ -40,6 +40,12 @@ class _Bodies(Struct, tag_field="t", tag="bodies"):
     shown: msgspec.Raw
 
 
+class _Numbered(Struct):
+    """The line of a request, as far as it is of interest."""
+
+    seq: int
+
+
 _Line = (
     Start
     | Kinds
@@ -58,6 +64,8 @@ _Line = (
 )
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Line).decode
+_decode_number: Final = msgspec.json.Decoder(_Numbered).decode
+_REQUEST: Final = b'{"t":"request"'
 
 
 def lines(recorder: Recorder) -> bytes:
@@ -70,11 +78,8 @@ def lines(recorder: Recorder) -> bytes:
 
 def _with_bodies(lines: list[bytes], bodies: Mapping[int, msgspec.Raw]) -> Iterator[bytes]:
     for line in lines:
-        if line.startswith(b'{"t":"request"'):
-            request = _decode(line)
-            assert isinstance(request, Request)
-            if request.seq in bodies:
-                yield _encode(_Bodies(bodies[request.seq])) + b"\n"
+        if line.startswith(_REQUEST) and (shown := bodies.get(_decode_number(line).seq)) is not None:
+            yield _encode(_Bodies(shown)) + b"\n"
         yield line
 
 

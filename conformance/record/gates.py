@@ -134,7 +134,7 @@ def asked_for(modules: Sequence[Path]) -> list[str]:
     names = {name: gate for text in _features(modules) for name, gate in _CONSTANT.findall(text)}
     paths = (path for module in modules for pattern in _ASKING for path in sorted(module.glob(pattern)))
     texts = (path.read_text() for path in paths if not path.name.endswith("_test.go"))
-    return sorted({names[name] for text in texts for name in _ASKED.findall(text) if name in names})
+    return sorted({names.get(name, name) for text in texts for name in _ASKED.findall(text)})
 
 
 def _features(modules: Sequence[Path]) -> list[str]:

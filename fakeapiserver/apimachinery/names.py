@@ -284,11 +284,14 @@ def _labels_annotations_owners(meta: Object, path: Path) -> ErrorList:
     return errors
 
 
+NO_OWNER_VERSION: Final = "must be <group>/<version> or <version>"
+
+
 def validate_owner_references(owners: Sequence[Object], path: Path) -> ErrorList:
     errors: ErrorList = []
     controller = ""
-    for owner in owners:
-        errors += _owner_errors(owner, path)
+    for i, owner in enumerate(owners):
+        errors += _owner_errors(owner, path.index(i))
         if owner.get("controller"):
             name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if controller:
@@ -310,15 +313,16 @@ def _in_go_order(owner: Object) -> Object:
 
 def _owner_errors(owner: Object, path: Path) -> ErrorList:
     errors: ErrorList = []
+    api_version = owner.get("apiVersion", "")
     try:
-        group_version = GroupVersion.parse(owner.get("apiVersion", ""))
+        group_version = GroupVersion.parse(api_version)
     except ValueError:
         group_version = GroupVersion("", "")
-    if not group_version.version:
-        errors.append(field.invalid(path.child("apiVersion"), owner.get("apiVersion", ""), "version must not be empty"))
-    for name in ("kind", "name", "uid"):
-        if not owner.get(name):
-            errors.append(field.invalid(path.child(name), owner.get(name, ""), "must not be empty"))
+    if not api_version:
+        errors.append(field.required(path.child("apiVersion"), "must not be empty"))
+    elif not group_version.version:
+        errors.append(field.invalid(path.child("apiVersion"), api_version, NO_OWNER_VERSION))
+    errors += [field.required(path.child(name), "must not be empty") for name in ("kind", "name", "uid") if not owner.get(name)]
     if group_version == ("", "v1") and owner.get("kind") == "Event":
         errors.append(field.invalid(path, _in_go_order(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return errors

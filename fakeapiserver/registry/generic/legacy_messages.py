@@ -17,7 +17,6 @@ from fakeapiserver.apimachinery.field import OMIT, WITHOUT_VALUE, AsShown, Error
 from fakeapiserver.apimachinery.message import Message, Piece
 from fakeapiserver.apis.go_values import go_syntax
 from fakeapiserver.apis.internal_form import in_version
-from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.spec_difference import Difference
 
 
@@ -113,10 +112,28 @@ _FORMER_ERRORS: Final = (
     ),
     _FormerError(
         "v1.33",
-        re.compile(r"\.ownerReferences\.(?:kind|name|uid)$"),
-        lambda error: [replace(error, detail=f"{error.field.rpartition('.')[2]} must not be empty")],
-        reason="FieldValueInvalid",
+        re.compile(r"\.ownerReferences\[\d+\]\.(?:kind|name|uid)$"),
+        lambda error: [invalid(error.field, "", f"{error.field.rpartition('.')[2]} must not be empty")],
         detail="must not be empty",
+    ),
+    _FormerError(
+        "v1.36",
+        re.compile(r"\.ownerReferences\[\d+\]\.(?:kind|name|uid)$"),
+        lambda error: [invalid(error.field, "", "must not be empty")],
+        detail="must not be empty",
+    ),
+    _FormerError(
+        "v1.36",
+        re.compile(r"\.ownerReferences\[\d+\]\.apiVersion$"),
+        lambda error: [invalid(error.field, "", "version must not be empty")],
+        detail="must not be empty",
+    ),
+    _FormerError(
+        "v1.36",
+        re.compile(r"\.ownerReferences\[\d+\]\.apiVersion$"),
+        lambda error: [replace(error, detail="version must not be empty")],
+        reason="FieldValueInvalid",
+        detail=names.NO_OWNER_VERSION,
     ),
     _FormerError(
         "v1.34",
@@ -159,8 +176,15 @@ _FORMER_ERRORS: Final = (
 )
 # The last version that reports an error at another field, the newest version's field, and the older one.
 _FORMER_FIELDS: Final = (
+    ("v1.36", re.compile(r"(?<=\.ownerReferences)\[\d+\]"), ""),
     ("v1.35", re.compile(r"(?<=\.resourceClaimStatuses\[)(\d+\])\.resourceClaimName$"), r"\1.name"),
     ("v1.33", re.compile(r"^status\.allocatedResourceStatuses(?=\[|$)"), "status.allocatedResourceStatus"),
+)
+# The newest version that words anything differently.
+_LAST_REWORDED: Final = max(
+    *(wording.until for wording in _WORDINGS.values()),
+    *(row.until for row in _FORMER_ERRORS),
+    *(row[0] for row in _FORMER_FIELDS),
 )
 # The version that shows all values in Go's syntax.
 _GO_SYNTAX: Final = "v1.33"
@@ -193,7 +217,7 @@ def _worded_piece(piece: Piece, version: str) -> str:
 
 def reworded_errors(errors: ErrorList, version: str) -> ErrorList:
     """The errors of the newest version as `version` reports them."""
-    if version == NEWEST:
+    if version > _LAST_REWORDED:
         return errors
     reported = [
         replace(former, detail=worded(former.detail, version), field=_former_field(former.field, version))

@@ -29,6 +29,7 @@ STORED_VERSIONS: Final[Mapping[GroupKind, str]] = {
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): "v2",
     GroupKind("batch", "CronJob"): "v1",
     GroupKind("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
+    GroupKind("certificates.k8s.io", "PodCertificateRequest"): "v1beta1",
     GroupKind("coordination.k8s.io", "LeaseCandidate"): "v1beta1",
     GroupKind("networking.k8s.io", "IPAddress"): "v1",
     GroupKind("networking.k8s.io", "ServiceCIDR"): "v1",
@@ -44,6 +45,7 @@ STORED_VERSIONS: Final[Mapping[GroupKind, str]] = {
     GroupKind(_RESOURCE, "ResourceSlice"): "v1",
     GroupKind("scheduling.k8s.io", "PriorityClass"): "v1",
     GroupKind("storage.k8s.io", "VolumeAttributesClass"): "v1",
+    GroupKind("storagemigration.k8s.io", "StorageVersionMigration"): "v1beta1",
 }
 
 # core's field -> events.k8s.io's

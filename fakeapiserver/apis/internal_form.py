@@ -16,7 +16,7 @@ from fakeapiserver.apis.recorded import NEWEST, read_table
 # An internal form of which nothing is recorded, since it is as on the wire.
 LABEL_SELECTOR: Final = "LabelSelector"
 _ZEROES: Final[Mapping[str, Any]] = {"string": "", "number": 0, "bool": False, "quantity": "0", "port": 0}
-# Of a PodSpec on the wire, what belongs to its security context inside.
+# Of a PodSpec on the wire, what belongs to its security context inside, until 1.36.
 _MOVED: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 # Go's order of the metadata that a template may have.
 _METADATA: Final = (
@@ -75,7 +75,7 @@ def moved_in(value: Object) -> Object:
 
 
 def _form(value: Object, name: str, rows: Mapping[str, list[list[str]]]) -> Object:
-    if name == "PodSpec":
+    if name == "PodSpec" and not any(row[1] in _MOVED for row in rows[name]):
         value = moved_in(value)
     out: Object = {}
     for field, key, kind, *_ in rows[name]:

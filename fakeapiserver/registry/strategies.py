@@ -33,10 +33,15 @@ def strategy_for(resource: APIResource, features: FeatureGates = DEFAULT_GATES) 
         strategy,
         reset_fields=strategy.reset_fields if strategy.reset_fields is not None else _status_of(resource),
         returns_deleted_object=resource.returns_deleted,
+        has_generation=strategy.has_generation or _is_on(strategy.generation_gate, features),
         features=features,
         disabled_fields=disabled,
         disabled_tree=tree_of(disabled),
     )
+
+
+def _is_on(gate: str, features: FeatureGates) -> bool:
+    return bool(gate) and features.enabled(gate)
 
 
 def _status_of(resource: APIResource) -> tuple[str, ...]:

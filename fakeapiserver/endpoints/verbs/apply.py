@@ -19,25 +19,24 @@ from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.create import match_namespace
 from fakeapiserver.endpoints.verbs.options import WriteOptions
+from fakeapiserver.endpoints.verbs.patch_text import APPLY_PATCH
 from fakeapiserver.endpoints.verbs.update import match_name
 from fakeapiserver.registry.generic.write_request import Transform
-
-APPLY_PATCH = "application/apply-patch+yaml"
-APPLY_CBOR_PATCH = "application/apply-patch+cbor"
 
 
 def applier(request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> Transform:
     """Returns the transform of an apply, which merges the body into the current object and updates managedFields."""
     store, info = scope.store, request.info
+    noun = "patch" if store is not None and store.strategy.features.at_least("v1.37") else "YAML"
 
     def transform(current: Object | None) -> Object:
-        applied, duplicates = _decode(data) if media_type == APPLY_PATCH else (_decode_cbor(data), [])
+        applied, duplicates = _decode(data, noun) if media_type == APPLY_PATCH else (_decode_cbor(data, noun), [])
         _check_type(applied, scope)
         uid = metadata(applied).get("uid")
         operation = _operation(scope, options.field_manager, info.subresource)
         result = managedfields.apply(current, applied, operation, force=bool(options.force))
         _settle(result, applied, current, request, scope)
-        _report(duplicates, request, options)
+        _report(duplicates, request, options, noun)
         if current is None and uid and store:
             reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise new_conflict(store.resource, info.name, reason)
@@ -74,10 +73,10 @@ def _settle(result: Object, applied: Object, current: Object | None, request: Re
         raise _not_converted(applied, scope, str(error)) from None
 
 
-def _report(duplicates: list[str], request: Request, options: WriteOptions) -> None:
+def _report(duplicates: list[str], request: Request, options: WriteOptions, noun: str) -> None:
     """Warns of duplicate fields; unknown ones are refused by the merge. Raises StatusError 400 for Strict."""
     if duplicates and options.field_validation == "Strict":
-        raise new_bad_request(f"error strict decoding YAML: error converting YAML to JSON: {', '.join(duplicates)}")
+        raise new_bad_request(f"error strict decoding {noun}: error converting YAML to JSON: {', '.join(duplicates)}")
     if options.field_validation != "Ignore":
         request.warnings += [line for text in duplicates for line in yaml_warnings(text)]
 
@@ -90,25 +89,26 @@ def _not_converted(applied: Object, scope: RequestScope, why: str) -> StatusErro
     return status_error(500, "", f"failed to convert new object ({where}) {message}")
 
 
-def _decode(data: bytes) -> tuple[Object, list[str]]:
+def _decode(data: bytes, noun: str) -> tuple[Object, list[str]]:
+    """`noun`: the version's word for the body in errors."""
     try:
         document, duplicates = decode_document(data, YAML)
     except ValueError as error:
         converts = isinstance(error, YAMLError) and not isinstance(error, UnsupportedMapKey)
         inner = f"error converting YAML to JSON: {error}" if converts else str(error)
-        raise new_bad_request(f"error decoding YAML: {inner}") from None
+        raise new_bad_request(f"error decoding {noun}: {inner}") from None
     if document is not None and not isinstance(document, dict):
         wrong = f"cannot unmarshal {GO_NAMES[type(document)]} into Go value of type map[string]interface {{}}"
-        raise new_bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: {wrong}")
+        raise new_bad_request(f"error decoding {noun}: error unmarshaling JSON: while decoding JSON: json: {wrong}")
     return document or {}, duplicates
 
 
-def _decode_cbor(data: bytes) -> Object:
+def _decode_cbor(data: bytes, noun: str) -> Object:
     try:
         return cbor.decode_map(data) or {}
     except ValueError as error:
-        # Upstream calls it YAML all the same.
-        raise new_bad_request(f"error decoding YAML: {error}") from None
+        # Older servers call it YAML all the same.
+        raise new_bad_request(f"error decoding {noun}: {error}") from None
 
 
 def _check_type(applied: Object, scope: RequestScope) -> None:

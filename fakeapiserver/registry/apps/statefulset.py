@@ -23,7 +23,13 @@ from fakeapiserver.registry.core.pod.warnings import (
 )
 from fakeapiserver.registry.core.volume.persistentvolumeclaim import claim_spec_errors
 from fakeapiserver.registry.core.workload_status_validation import collision_errors, count_errors, replica_errors
-from fakeapiserver.registry.generic.label_selector import parsed, shown_selector
+from fakeapiserver.registry.generic.label_selector import (
+    IMMUTABLE,
+    immutable_errors,
+    immutable_selector_errors,
+    parsed,
+    shown_selector,
+)
 from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
@@ -90,6 +96,8 @@ class StatefulSetStrategy(WithPods, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         errors = _spec_errors(obj["spec"], self._options_beside(old["spec"]["template"]))
+        if self.features.at_least("v1.37"):
+            return errors + _immutability_errors(obj["spec"], old["spec"])
         if not same(_immutable_part(obj["spec"]), _immutable_part(old["spec"]), {"volumeClaimTemplates": {"*": CLAIM}}):
             errors.append(field.forbidden(SPEC, _IMMUTABLE))
         return errors
@@ -110,6 +118,16 @@ class StatefulSetStrategy(WithPods, kw_only=True):
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
         return [metadata(obj).get("name", ""), ready, age(obj, now), *container_cells(spec.get("template"))]
+
+
+def _immutability_errors(spec: Object, old: Object) -> ErrorList:
+    errors = immutable_selector_errors(spec.get("selector"), old.get("selector"), SPEC.child("selector"))
+    claims, before = (part.get("volumeClaimTemplates") for part in (spec, old))
+    if not same(claims, before, {"*": CLAIM}):
+        errors.append(field.invalid(SPEC.child("volumeClaimTemplates"), claims, IMMUTABLE))
+    for name in ("serviceName", "podManagementPolicy"):
+        errors += immutable_errors(spec.get(name, ""), old.get(name, ""), SPEC.child(name))
+    return errors
 
 
 def _own_warnings(spec: Object, part: str) -> list[str]:

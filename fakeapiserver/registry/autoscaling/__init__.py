@@ -5,6 +5,7 @@ from fakeapiserver.registry.generic.strategy import Strategy
 
 RESOURCES: dict[str, Strategy] = {
     "horizontalpodautoscalers": HorizontalPodAutoscalerStrategy(
+        generation_gate="HPAGeneration",
         gated_fields={
             "HPAConfigurableTolerance": [("spec", "behavior", name, "tolerance") for name in ("scaleUp", "scaleDown")]
         },

@@ -28,7 +28,7 @@ _CASELESS_RULE: Final = names.regex_error(
 )
 _MAX_LONG: Final = 253
 # Shown in place of the value, whatever it was.
-_NOTHING: Final = msgspec.Raw(b"null")
+NOTHING: Final = msgspec.Raw(b"null")
 
 
 def short_name(value: str) -> list[str]:
@@ -95,7 +95,7 @@ def map_list_errors(
 def unchanged_errors(obj: Object, old: Object, fields: Sequence[str], path: Path) -> ErrorList:
     """The errors for changed fields that can't change; upstream doesn't show their values. Empty equals absent, but zero doesn't."""
     changed = (name for name in fields if _given(obj.get(name)) != _given(old.get(name)))
-    return [field.invalid(path.child(name), _NOTHING, IMMUTABLE) for name in changed]
+    return [field.invalid(path.child(name), NOTHING, IMMUTABLE) for name in changed]
 
 
 def _given(value: object) -> object:

@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import OMIT, WITHOUT_VALUE, AsShown, Error, ErrorList, Reason, invalid, required
+from fakeapiserver.apimachinery.field import OMIT, WITHOUT_VALUE, AsShown, Error, ErrorList, Reason, forbidden, invalid, required
 from fakeapiserver.apimachinery.message import Message, Piece
 from fakeapiserver.apis.go_values import go_syntax
 from fakeapiserver.apis.internal_form import in_version
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.spec_difference import Difference
 
 
@@ -45,6 +46,7 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "qualified-name": _Wording("v1.34", "a qualified name"),
     "resizePolicy.never": _Wording("v1.35", "must be 'NotRequired' when `restartPolicy` is 'Never'"),
     "restartPolicyRules.action": _Wording("v1.35", 'supported values: "Restart"'),
+    "roleRef.immutable": _Wording("v1.36", "cannot change roleRef"),
     "subdomain.underscore": _Wording(
         "v1.33", names.regex_error(_SUBDOMAIN_RULE, rf"{_LABEL}(\.{_LABEL})*", "example.com")
     ),
@@ -81,6 +83,7 @@ def _without_names(error: Error) -> Error:
     return replace(error, value={key: {} for key in error.value}) if isinstance(error.value, dict) else error
 
 
+_FIXED_PROVIDER: Final = 'node updates may not change providerID except from "" to valid'
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
 _FORMER_ERRORS: Final = (
@@ -141,6 +144,16 @@ _FORMER_ERRORS: Final = (
         lambda error: [required(error.field, error.detail) if error.value == "" else error],
         reason="FieldValueInvalid",
         detail="exactly one value must be specified",
+    ),
+    *(
+        _FormerError(
+            "v1.36",
+            re.compile(r"^spec\.providerID$"),
+            lambda error: [forbidden(error.field, _FIXED_PROVIDER)],
+            reason="FieldValueInvalid",
+            detail=f"field cannot be {change} once set",
+        )
+        for change in ("modified", "cleared")
     ),
     # The names in a device's id weren't shown.
     _FormerError(
@@ -217,7 +230,7 @@ def _worded_piece(piece: Piece, version: str) -> str:
 
 def reworded_errors(errors: ErrorList, version: str) -> ErrorList:
     """The errors of the newest version as `version` reports them."""
-    if version > _LAST_REWORDED:
+    if version == NEWEST > _LAST_REWORDED:
         return errors
     reported = [
         replace(former, detail=worded(former.detail, version), field=_former_field(former.field, version))

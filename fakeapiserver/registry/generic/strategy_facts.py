@@ -33,6 +33,8 @@ class StrategyFacts(Struct, kw_only=True):
     allow_unconditional_update: bool = True
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
+    # The feature gate with which a kind without generations has them.
+    generation_gate: str = ""
     # Where the object has quantities: one that is only written otherwise is no change.
     quantity_fields: QuantityFields = NO_QUANTITIES
     # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).

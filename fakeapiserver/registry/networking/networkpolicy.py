@@ -38,7 +38,7 @@ class NetworkPolicyStrategy(Strategy, kw_only=True):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
     def validate(self, obj: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], ())
+        return self._spec_errors(obj["spec"], ())
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return [warning for subnet, path in _subnets(obj["spec"]) for warning in cidr_warnings(subnet, path)]
@@ -47,7 +47,17 @@ class NetworkPolicyStrategy(Strategy, kw_only=True):
         return self.warnings_on_create(obj)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return _spec_errors(obj["spec"], {subnet for subnet, _ in _subnets(old["spec"]) if subnet})
+        return self._spec_errors(obj["spec"], {subnet for subnet, _ in _subnets(old["spec"]) if subnet})
+
+    def _spec_errors(self, spec: Object, known: Collection[str]) -> ErrorList:
+        """The errors in a spec. `known`: subnets that were accepted before."""
+        errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
+        for path, rule, peers in _rules(spec):
+            for i, port in enumerate(rule.get("ports") or ()):
+                errors += _port_errors(port, path.child("ports").index(i), shows_end=self.features.at_least("v1.37"))
+            for i, peer in enumerate(rule.get(peers) or ()):
+                errors += _peer_errors(peer, path.child(peers).index(i), known)
+        return errors + _type_errors(spec["policyTypes"], _SPEC.child("policyTypes"))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         selector = (obj.get("spec") or {}).get("podSelector") or {}
@@ -71,24 +81,14 @@ def _subnets(spec: Object) -> Iterator[tuple[str, Path]]:
                 yield subnet, at.child("except").index(j)
 
 
-def _spec_errors(spec: Object, known: Collection[str]) -> ErrorList:
-    """The errors in a spec. `known`: subnets that were accepted before."""
-    errors = label_selector_errors(spec.get("podSelector"), _SPEC.child("podSelector"))
-    for path, rule, peers in _rules(spec):
-        for i, port in enumerate(rule.get("ports") or ()):
-            errors += _port_errors(port, path.child("ports").index(i))
-        for i, peer in enumerate(rule.get(peers) or ()):
-            errors += _peer_errors(peer, path.child(peers).index(i), known)
-    return errors + _type_errors(spec["policyTypes"], _SPEC.child("policyTypes"))
-
-
 def _type_errors(types: list[str], path: Path) -> ErrorList:
     if len(types) > len(_TYPES):
         return [field.invalid(path, types, "may not specify more than two policyTypes")]
     return [field.not_supported(path.index(i), value, _TYPES) for i, value in enumerate(types) if value not in _TYPES]
 
 
-def _port_errors(item: Object, path: Path) -> ErrorList:
+def _port_errors(item: Object, path: Path, *, shows_end: bool) -> ErrorList:
+    """The errors in a port. `shows_end`: the end of a wrong range is shown as the invalid value, not its beginning."""
     errors: ErrorList = []
     if item["protocol"] not in _PROTOCOLS:
         errors.append(field.not_supported(path.child("protocol"), item["protocol"], _PROTOCOLS))
@@ -97,7 +97,7 @@ def _port_errors(item: Object, path: Path) -> ErrorList:
         errors += port_errors(port, path.child("port"))
         if end is not None:
             if end < port:
-                errors.append(field.invalid(at, port, "must be greater than or equal to `port`"))
+                errors.append(field.invalid(at, end if shows_end else port, "must be greater than or equal to `port`"))
             errors += port_errors(end, at)
         return errors
     if end is not None:

@@ -7,14 +7,17 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _ROLE_REF: Final = Path("roleRef")
+_IMMUTABLE: Final = Message(IMMUTABLE, "roleRef.immutable")
 _KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
@@ -49,7 +52,7 @@ class RoleBindingStrategy(Strategy, kw_only=True):
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if obj["roleRef"] == old["roleRef"]:
             return []
-        return [field.invalid(_ROLE_REF, internal_form(obj["roleRef"], "RoleRef"), "cannot change roleRef")]
+        return [field.invalid(_ROLE_REF, internal_form(obj["roleRef"], "RoleRef"), _IMMUTABLE)]
 
     def table_row(self, obj: Object, now: float) -> Cells:
         reference, subjects = obj.get("roleRef") or {}, obj.get("subjects") or ()

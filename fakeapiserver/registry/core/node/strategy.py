@@ -19,6 +19,7 @@ from fakeapiserver.registry.core.node.annotations import TAINTS, annotated_taint
 from fakeapiserver.registry.core.pod.resource_requirements_validation import amount_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.service.ip_warnings import cidr_warnings
+from fakeapiserver.registry.generic.declarative import NOTHING
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
@@ -90,7 +91,8 @@ class NodeStrategy(Strategy, kw_only=True):
         changed = sum(map(ne, cidrs, assigned)) if same_length else int(bool(assigned))
         errors += [field.forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
         if before.get("providerID") and spec.get("providerID") != before["providerID"]:
-            errors.append(field.forbidden("spec.providerID", _ONCE.format("providerID")))
+            change = "modified" if spec.get("providerID") else "cleared"
+            errors.append(field.invalid("spec.providerID", NOTHING, f"field cannot be {change} once set"))
         errors += _taint_errors(spec.get("taints") or [], _TAINTS)  # upstream looks at them twice
         if spec.get("externalID") != before.get("externalID"):
             errors.append(field.forbidden("spec.externalID", "may not be updated"))

@@ -322,7 +322,9 @@ def _owner_errors(owner: Object, path: Path) -> ErrorList:
         errors.append(field.required(path.child("apiVersion"), "must not be empty"))
     elif not group_version.version:
         errors.append(field.invalid(path.child("apiVersion"), api_version, NO_OWNER_VERSION))
-    errors += [field.required(path.child(name), "must not be empty") for name in ("kind", "name", "uid") if not owner.get(name)]
+    errors += [
+        field.required(path.child(name), "must not be empty") for name in ("kind", "name", "uid") if not owner.get(name)
+    ]
     if group_version == ("", "v1") and owner.get("kind") == "Event":
         errors.append(field.invalid(path, _in_go_order(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return errors

@@ -50,7 +50,7 @@ TOOLS: Final = (
 
 def names() -> list[str]:
     """The names of all comparisons."""
-    return ["facts", *(tool.name for tool in TOOLS), *_areas()]
+    return ["facts", *(tool.name for tool in TOOLS), *(f"area {area}" for area in _areas())]
 
 
 def _areas() -> list[str]:
@@ -67,8 +67,8 @@ def compare(release: Release, chosen: Sequence[str], seed: int, progress: Progre
             progress(tool.name)
             yield from _run_tool(release, tool, seed)
     for area in _areas():
-        if not chosen or area in chosen:
-            progress(f"scenarios of {area}")
+        if not chosen or f"area {area}" in chosen:
+            progress(f"scenarios of the area {area}")
             yield from _compare_area(release, area)
 
 

@@ -109,6 +109,7 @@ def _record_sources(release: Release, progress: Progress) -> None:
     _run(progress, "protobuf", "--modules", *modules, "--out", out)
     kubernetes, api = release.module("kubernetes"), release.module("api")
     _run(progress, "internal_types", "--kubernetes", kubernetes, "--api", api, out / "internal_types.json")
+    _run(progress, "declared_rules", "--kubernetes", kubernetes, "--out", out)
     staging = "v0." + release.name.partition(".")[2]
     schemas = out / "schemas.json"
     progress("go_types")

@@ -181,7 +181,7 @@ def not_supported_text(path: Path | str, value: Any, valid: Sequence[str], *, ru
     return _error("FieldValueNotSupported", path, value, Message(detail, rule) if rule else detail)
 
 
-def forbidden(path: Path | str, detail: str = "") -> Error:
+def forbidden(path: Path | str, detail: str) -> Error:
     """A field that must not be set here."""
     return _error("FieldValueForbidden", path, detail=detail)
 

@@ -299,7 +299,7 @@ def _action_errors(actions: list[str], path: Path) -> ErrorList:
         )
         errors.append(invalid(path, actions, detail))
     if not actions:
-        errors.append(required(path))
+        errors.append(required(path, "at least one validation action is required"))
     return errors
 
 

@@ -5,6 +5,7 @@ from fakeapiserver.registry.apiextensions.customresourcedefinition import Custom
 RESOURCES = {
     "customresourcedefinitions": CustomResourceDefinitionStrategy(
         has_generation=True,
+        declares_rules=False,
         ends_in_two_steps=True,
         kube_finalizers=False,
         allow_unconditional_update=False,

@@ -10,5 +10,6 @@ RESOURCES: dict[str, Strategy] = {
         kube_finalizers=False,
         update_meta_checks=("update", "create"),
         repeats_columns=True,
+        declares_rules=False,
     )
 }

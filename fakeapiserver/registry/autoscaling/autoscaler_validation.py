@@ -61,7 +61,7 @@ def _replica_errors(spec: Object, *, lowest: int) -> ErrorList:
         errors.append(field.invalid(_SPEC.child("minReplicas"), least, f"must be greater than or equal to {lowest}"))
     path = _SPEC.child("maxReplicas")
     if most == 0:
-        errors.append(field.required(path))
+        errors.append(field.required(path, "must be set and greater than 0"))
     elif most < 0:
         errors.append(field.invalid(path, most, "must be greater than or equal to 1"))
     if least is not None and most < least:

@@ -31,7 +31,7 @@ _SOURCES: Final = {
     "ContainerResource": "containerResource",
 }
 
-_TOO_FEW: Final = ("", "must be greater than or equal to 1")
+_TOO_FEW: Final = ("must be set and greater than 0", "must be greater than or equal to 1")
 
 
 class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):

@@ -9,7 +9,6 @@ RESOURCES: dict[str, Strategy] = {
         has_generation=True,
         generation_counts_disabled=True,
         update_meta_checks=("create",),
-        unshown_when_changed=("addressType",),
         gated_fields={"PreferSameTrafficDistribution": [("endpoints", "*", "hints", "forNodes")]},
     )
 }

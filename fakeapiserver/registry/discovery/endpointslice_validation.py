@@ -31,7 +31,7 @@ def endpoint_list_errors(obj: Object) -> ErrorList:
         path = Path("endpoints").index(i)
         addresses = endpoint.get("addresses") or ()
         if not addresses:
-            errors.append(field.required(path.child("addresses")))
+            errors.append(field.required(path.child("addresses"), "must contain at least 1 address"))
         if len(addresses) > _MOST_ADDRESSES:
             errors.append(field.too_many(path.child("addresses"), len(addresses), _MOST_ADDRESSES))
         for j, address in enumerate(addresses):

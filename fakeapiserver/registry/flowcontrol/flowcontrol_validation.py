@@ -235,14 +235,14 @@ def _level_errors(spec: Object, name: str) -> ErrorList:
         errors.append(field.invalid(_SPEC.child("type"), kind, detail))
     if kind == "Exempt":
         if limited is not None:
-            errors.append(field.forbidden(_SPEC.child("limited")))
+            errors.append(field.forbidden(_SPEC.child("limited"), "must be nil if the type is not Limited"))
         if exempt is not None:
             errors += _share_errors(exempt, _SPEC.child("exempt"), ())
     elif kind == "Limited":
         if exempt is not None:
-            errors.append(field.forbidden(_SPEC.child("exempt")))
+            errors.append(field.forbidden(_SPEC.child("exempt"), "must be nil if the type is Limited"))
         if limited is None:
-            errors.append(field.required(_SPEC.child("limited")))
+            errors.append(field.required(_SPEC.child("limited"), "must not be empty when type is Limited"))
         else:
             response = _response_errors(limited.get("limitResponse") or {}, _SPEC.child("limited", "limitResponse"))
             errors += _share_errors(limited, _SPEC.child("limited"), response)
@@ -271,11 +271,11 @@ def _response_errors(response: Object, path: Path) -> ErrorList:
         return choice_errors(kind, RESPONSES, path.child("type"))
     if kind == "Queue":
         if queuing is None:
-            return [field.required(at)]
+            return [field.required(at, "must not be empty if limited.limitResponse.type is Limited")]
         return _queuing_errors(queuing, at)
     if queuing is None:
         return []
-    return [field.forbidden(at)]
+    return [field.forbidden(at, "must be nil if limited.limitResponse.type is not Limited")]
 
 
 def _queuing_errors(queuing: Object, path: Path) -> ErrorList:

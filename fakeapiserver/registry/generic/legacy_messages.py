@@ -89,33 +89,10 @@ def _at_key(key: str, error: Error) -> ErrorList:
     return [replace(error, field=f"{error.field}.{key}")]
 
 
-def _with_detail(detail: str, error: Error) -> ErrorList:
-    return [replace(error, detail=detail)]
-
-
 def _without_names(error: Error) -> Error:
     return replace(error, value={key: {} for key in error.value}) if isinstance(error.value, dict) else error
 
 
-_UNEXPLAINED: Final[tuple[tuple[str, str, Reason], ...]] = (
-    (r"^endpoints\[\d+\]\.addresses$", "must contain at least 1 address", "FieldValueRequired"),
-    (r"^rules\[\d+\]\.verbs$", "verbs must contain at least one value", "FieldValueRequired"),
-    (r"^spec\.exempt$", "must be nil if the type is Limited", "FieldValueForbidden"),
-    (r"^spec\.limited$", "must be nil if the type is not Limited", "FieldValueForbidden"),
-    (r"^spec\.limited$", "must not be empty when type is Limited", "FieldValueRequired"),
-    (
-        r"^spec\.limited\.limitResponse\.queuing$",
-        "must be nil if limited.limitResponse.type is not Limited",
-        "FieldValueForbidden",
-    ),
-    (
-        r"^spec\.limited\.limitResponse\.queuing$",
-        "must not be empty if limited.limitResponse.type is Limited",
-        "FieldValueRequired",
-    ),
-    (r"^spec\.maxReplicas$", "must be set and greater than 0", "FieldValueRequired"),
-    (r"^spec\.validationActions$", "at least one validation action is required", "FieldValueRequired"),
-)
 _FIXED_PROVIDER: Final = 'node updates may not change providerID except from "" to valid'
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
@@ -187,11 +164,6 @@ _FORMER_ERRORS: Final = (
             detail=f"field cannot be {change} once set",
         )
         for change in ("modified", "cleared")
-    ),
-    # Rules that upstream generates now say nothing more; the older ones did.
-    *(
-        _FormerError("v1.36", re.compile(place), partial(_with_detail, detail), reason=reason)
-        for place, detail, reason in _UNEXPLAINED
     ),
     # The names in a device's id weren't shown.
     _FormerError(

@@ -93,8 +93,8 @@ class StrategyFacts(Struct, kw_only=True):
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # The last version (`v1.35`) in which two layers checked an update, so that causes appear twice.
     validated_twice_until: str = ""
-    # Fields that can't change, whose values errors of servers from 1.37 on don't show (upstream: +k8s:beta=+k8s:immutable).
-    unshown_when_changed: tuple[str, ...] = ()
+    # From 1.37 on, some of the kind's rules are declared in its type (declared_errors.py).
+    declares_rules: bool = True
     # Objects that a DELETE by name refuses to remove -> the reason. (Deleting the collection removes them.)
     never_deleted: Mapping[str, str] = field(default_factory=dict)
     # A warning for a DELETE that names no propagation policy.

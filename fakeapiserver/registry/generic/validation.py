@@ -16,10 +16,9 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import STRICT_ONLY
-from fakeapiserver.registry.generic.declarative import NOTHING
+from fakeapiserver.registry.generic.declared_errors import with_declared
 from fakeapiserver.registry.generic.empties import as_sent
 from fakeapiserver.registry.generic.kind import Kind
-from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.strategy_facts import MetaCheck
@@ -128,13 +127,9 @@ def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Em
     if empties:
         sent = {_text(steps): empty for steps, empty in empties.items()}
         errors = [_with_empty(error, sent) for error in errors]
-    if strategy.unshown_when_changed and strategy.features.at_least("v1.37"):
-        errors = [_without_value(error, strategy.unshown_when_changed) for error in errors]
+    if strategy.declares_rules:
+        errors = with_declared(errors, obj, strategy.features.version)
     return reworded_errors(errors, strategy.features.version)
-
-
-def _without_value(error: Error, fields: tuple[str, ...]) -> Error:
-    return replace(error, value=NOTHING) if error.detail == IMMUTABLE and error.field in fields else error
 
 
 def _with_empty(error: Error, empties: Mapping[str, Any]) -> Error:

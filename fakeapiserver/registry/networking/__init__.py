@@ -11,10 +11,7 @@ RESOURCES: dict[str, Strategy] = {
     "ingressclasses": IngressClassStrategy(has_generation=True, update_meta_checks=("update", "immutable", "create")),
     "ingresses": IngressStrategy(legacy_addresses=True, has_generation=True, update_meta_checks=("update", "create")),
     "ipaddresses": IPAddressStrategy(
-        validate_name=is_ip_address,
-        generates_names=False,
-        update_meta_checks=("create", "spec", "update"),
-        unshown_when_changed=("spec.parentRef",),
+        validate_name=is_ip_address, generates_names=False, update_meta_checks=("create", "spec", "update")
     ),
     "networkpolicies": NetworkPolicyStrategy(legacy_addresses=True, has_generation=True, validated_twice_until="v1.35"),
     "servicecidrs": ServiceCIDRStrategy(status_reset_fields=("spec", "metadata"), status_disowned_until={"v1.35": ()}),

@@ -9,6 +9,5 @@ RESOURCES: dict[str, Strategy] = {
         allow_unconditional_update=False,
         kube_finalizers=False,
         update_meta_checks=("create", "spec", "update"),
-        unshown_when_changed=("handler",),
     )
 }

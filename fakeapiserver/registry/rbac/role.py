@@ -27,7 +27,7 @@ class RoleStrategy(Strategy, kw_only=True):
 def _rule_errors(rule: Object, path: Path, *, namespaced: bool) -> ErrorList:
     errors: ErrorList = []
     if not rule.get("verbs"):
-        errors.append(field.required(path.child("verbs")))
+        errors.append(field.required(path.child("verbs"), "verbs must contain at least one value"))
     if urls := rule.get("nonResourceURLs"):
         at = path.child("nonResourceURLs")
         if namespaced:

@@ -19,6 +19,7 @@ RESOURCES: dict[str, Strategy] = {
         },
     ),
     "csinodes": CSINodeStrategy(
+        status_reset_fields=("spec", "metadata"),
         allow_unconditional_update=False,
         returns_deleted_object=True,
         update_meta_checks=("create",),
@@ -28,9 +29,7 @@ RESOURCES: dict[str, Strategy] = {
         allow_unconditional_update=False, update_meta_checks=("create", "spec", "update")
     ),
     "storageclasses": StorageClassStrategy(
-        returns_deleted_object=True,
-        update_meta_checks=("create", "spec", "update"),
-        unshown_when_changed=("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+        returns_deleted_object=True, update_meta_checks=("create", "spec", "update")
     ),
     "volumeattachments": VolumeAttachmentStrategy(
         status_reset_fields=("spec", "metadata"),
@@ -39,7 +38,6 @@ RESOURCES: dict[str, Strategy] = {
         update_meta_checks=("create", "spec"),
         validated_twice_until="v1.34",
         status_meta_checks=(),
-        unshown_when_changed=("spec",),
         gated_fields={
             "MutableCSINodeAllocatableCount": [("status", name, "errorCode") for name in ("attachError", "detachError")]
         },

@@ -18,6 +18,11 @@ _MAX_NODE_ID: Final = 256
 
 
 class CSINodeStrategy(Strategy, kw_only=True):
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        if "status" in (self.reset_fields or ()):  # from 1.37 on
+            obj["status"] = {}
+
     def validate(self, obj: Object) -> ErrorList:
         errors: ErrorList = []
         path, seen = Path("spec.drivers"), set[str]()

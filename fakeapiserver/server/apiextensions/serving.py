@@ -200,6 +200,7 @@ class ServedResources:
             namespaced=spec["scope"] == "Namespaced",
             scale=subresources.get("scale") or {},
             has_generation=True,
+            declares_rules=False,
             allow_unconditional_update=False,
             reset_fields=("status",) if subresources.get("status") is not None else (),
             selectable_fields={path: path for path in indexed},

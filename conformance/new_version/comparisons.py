@@ -20,6 +20,7 @@ from conformance.players.credentials import started
 
 # Recorded of older versions, or with states that only a recording brings a real server into.
 _LEFT_OUT: Final = ("faults",)
+_COMMON: Final = (ADDRESS, "--allow-privileged")
 _KUBECTL: Final = "{kubectl}"
 
 
@@ -74,8 +75,8 @@ def compare(release: Release, chosen: Sequence[str], seed: int, progress: Progre
 
 @contextmanager
 def _both(release: Release, real_flags: Sequence[str], our_flags: Sequence[str]) -> Iterator[tuple[Reference, Ours]]:
-    real = Reference(release.assets, flags=[ADDRESS, *real_flags])
-    ours = Ours(flags=[f"--kubernetes-version={release.minor}", ADDRESS, *our_flags])
+    real = Reference(release.assets, flags=[*_COMMON, *real_flags])
+    ours = Ours(flags=[f"--kubernetes-version={release.minor}", *_COMMON, *our_flags])
     try:
         real.start()
         ours.start()

@@ -22,6 +22,8 @@ _ROOT: Final = re.compile(r"AddValidationFunc\(\s*\(\*\w+\.(\w+)\)\(nil\)")
 _CALL: Final = re.compile(
     r"validate\.(\w+)\(ctx, op, fldPath, obj, oldObj(?:, \"([^\"]*)\")?|(?:(\w+)\.)?\bValidate_(\w+)\b"
 )
+# A rule that another one gets as an argument.
+_PASSED: Final = re.compile(r"validate\.((?!\w*Equal|Optional)\w+)\s*\)?$")
 _CHILD: Final = re.compile(r"fn\(fldPath(?:\.Child\(\"([^\"]+)\"\))?,")
 _CHUNK: Final = re.compile(r"^\t(?=\S)(?!//)(?:.*\n)(?:(?!\t\S).*\n)*(?:\t\}.*\n)?", re.MULTILINE)
 _MARK: Final = re.compile(r"\.Mark(Alpha|Beta)\(\)")
@@ -82,6 +84,8 @@ def _rules_in(types: Types, package: str, text: str, path: str, stage: str, oute
         below = f"{path}[*]" if _EACH.fullmatch(rule) else f"{path}.{literal}".lstrip(".") if rule in _BELOW else path
         if _CALL.search(inner):
             yield from _rules_in(types, package, inner, below, own, outer)
+        elif passed := _PASSED.search(inner):
+            yield from [(below, passed[1])] if own != "Alpha" else []
         elif own != "Alpha" and not rule.startswith("Optional"):
             yield path, rule
 

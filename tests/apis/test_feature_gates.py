@@ -13,7 +13,7 @@ from fakeapiserver.apis import scheme
 from fakeapiserver.apis.feature_gates import feature_gates
 from fakeapiserver.apis.recorded import read_table
 from fakeapiserver.registry.core.pod import options as pod_options
-from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES
+from fakeapiserver.server.options.config import FEATURE_GATES, NEWER_FEATURE_GATES, OLDER_FEATURE_GATES
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,8 @@ def test_every_gate_that_is_looked_at_is_known_to_have_an_effect() -> None:
     switched = {gate for table in tables for gate, row in table.items() if not row.get("locked")}
     assert older & switched <= set(OLDER_FEATURE_GATES) <= switched
     assert not [gate for gate in FEATURE_GATES if gate not in recorded or recorded[gate].get("locked")]
+    newer = {gate for gate, row in read_table("v1.37", "feature_gates.json").items() if not row.get("locked")}
+    assert newer - recorded.keys() >= set(NEWER_FEATURE_GATES) >= gates & (newer - recorded.keys())
 
 
 def test_every_gate_is_accounted_for() -> None:

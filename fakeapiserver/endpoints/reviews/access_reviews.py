@@ -28,7 +28,7 @@ from fakeapiserver.auth.interfaces import (
 from fakeapiserver.auth.selectors import Parsed, Selectors
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
-from fakeapiserver.registry.generic.legacy_messages import reworded_errors
+from fakeapiserver.registry.generic.legacy_messages import ONE_OF_ATTRIBUTES, reworded_errors
 
 # In the order of Go's type, as messages show it.
 _MAPS: Final = frozenset({"annotations", "labels"})
@@ -131,12 +131,9 @@ def _spec_errors(obj: Object, *, of_a_user: bool) -> ErrorList:
     spec = obj.get("spec") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: ErrorList = []
-    if resource is not None and other is not None:
-        detail = "cannot be specified in combination with resourceAttributes"
-        errors.append(field.invalid(_NON_RESOURCE, internal_form(other, "NonResourceAttributes"), detail))
-    if resource is None and other is None:
-        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        errors.append(field.invalid(_RESOURCE, None, detail))
+    if (resource is None) == (other is None):
+        shown = None if other is None else internal_form(other, "NonResourceAttributes")
+        errors.append(field.invalid("spec", shown, ONE_OF_ATTRIBUTES))
     if of_a_user and not spec.get("user") and not spec.get("groups"):
         errors.append(
             field.invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified")

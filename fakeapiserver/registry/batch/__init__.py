@@ -14,7 +14,10 @@ RESOURCES: dict[str, Strategy] = {
         legacy_addresses=True,
         has_generation=True,
         status_meta_checks=(),
-        gated_fields=gated_pod_fields("spec", "jobTemplate", "spec", "template", "spec"),
+        gated_fields={
+            **gated_pod_fields("spec", "jobTemplate", "spec", "template", "spec"),
+            "WorkloadWithJob": [("spec", "jobTemplate", "spec", "scheduling")],
+        },
     ),
     "jobs": JobStrategy(
         legacy_addresses=True,
@@ -26,6 +29,7 @@ RESOURCES: dict[str, Strategy] = {
         unknown_field="field label {quoted} not supported for Job",
         gated_fields={
             **gated_pod_fields("spec", "template", "spec"),
+            "WorkloadWithJob": [("spec", "scheduling")],
             "JobPodReplacementPolicy": [("spec", "podReplacementPolicy")],
         },
     ),

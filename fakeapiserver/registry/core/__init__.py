@@ -47,12 +47,14 @@ RESOURCES = {
         legacy_addresses=True,
         update_meta_checks=("create", "spec", "update"),
         selectable_fields={"spec.unschedulable": "spec.unschedulable"},
+        gated_fields={"InPlacePodVerticalScalingSchedulerPreemption": [("spec", "podPreemptionPolicy")]},
     ),
     "persistentvolumeclaims": PersistentVolumeClaimStrategy(
         validated_twice_until="v1.34",
         returns_deleted_object=True,
         update_meta_checks=("update", "create"),
         gated_fields={
+            "CSIVolumeHealth": [("status", "healthStatus")],
             "VolumeAttributesClass": [
                 ("spec", "volumeAttributesClassName"),
                 ("status", "currentVolumeAttributesClassName"),

@@ -6,7 +6,7 @@ Upstream: pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/a
 from typing import Final
 
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.field import Error, ErrorList
+from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.flowcontrol.flow_control import FlowControlStrategy
 from fakeapiserver.registry.flowcontrol.flowcontrol_validation import ENABLEMENTS, RESPONSES, priority_level_errors
@@ -14,7 +14,20 @@ from fakeapiserver.registry.generic.strategy import Cells
 from fakeapiserver.registry.generic.table_cells import NONE, age
 
 _TYPES: Final = {"spec.type": ENABLEMENTS, "spec.limited.limitResponse.type": RESPONSES}
+_OF_OTHER_TYPE: Final = "must be nil if the type is another one"
 _QUEUING: Final = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
+
+
+def _errors_of_unknown_types(spec: Object) -> ErrorList:
+    """The declared rules forbid what belongs to a type whenever the type is another one, known or not."""
+    limited, path = spec.get("limited"), Path("spec.limited")
+    if limited is None:
+        return []
+    errors = [field.forbidden(path, _OF_OTHER_TYPE)] if spec.get("type") not in ENABLEMENTS else []
+    response = limited.get("limitResponse") or {}
+    if response.get("queuing") is not None and response.get("type") not in RESPONSES:
+        errors.append(field.forbidden(path.child("limitResponse.queuing"), _OF_OTHER_TYPE))
+    return errors
 
 
 class PriorityLevelConfigurationStrategy(FlowControlStrategy, kw_only=True):
@@ -31,6 +44,8 @@ class PriorityLevelConfigurationStrategy(FlowControlStrategy, kw_only=True):
 
     def validate(self, obj: Object) -> ErrorList:
         errors = priority_level_errors(obj)
+        if self.features.at_least("v1.37"):
+            errors += _errors_of_unknown_types(obj["spec"])
         return errors if self.features.at_least("v1.36") else [_without_type(error) for error in errors]
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:

@@ -9,9 +9,12 @@ from typing import Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 
-_STATUSES: Final = ("False", "True", "Unknown")
+STATUSES: Final = ("False", "True", "Unknown")
+_NO_TYPE: Final = Message("is required", "condition.type")
+_NO_STATUS: Final = Message("", "condition.status")
 _MAX_REASON: Final = 1024
 _MAX_MESSAGE: Final = 32 * 1024
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
@@ -29,7 +32,7 @@ def conditions_errors(conditions: Sequence[Object], path: Path) -> ErrorList:
     for i, condition in enumerate(conditions):
         at, kind = path.index(i), condition.get("type", "")
         if kind in seen:
-            errors.append(field.duplicate(at.child("type"), kind))
+            errors.append(field.duplicate(at, kind))
         seen.add(kind)
         errors += _condition_errors(condition, at)
     return errors
@@ -37,9 +40,13 @@ def conditions_errors(conditions: Sequence[Object], path: Path) -> ErrorList:
 
 def _condition_errors(condition: Object, path: Path) -> ErrorList:
     kind, status, reason = (condition.get(name) or "" for name in ("type", "status", "reason"))
-    errors = [field.invalid(path.child("type"), kind, problem) for problem in names.is_qualified_name(kind)]
-    if status not in _STATUSES:
-        errors.append(field.not_supported(path.child("status"), status, _STATUSES))
+    errors = [field.invalid(path.child("type"), kind, problem) for problem in names.is_qualified_name(kind) if kind]
+    if not kind:
+        errors.append(field.required(path.child("type"), _NO_TYPE))
+    if not status:
+        errors.append(field.required(path.child("status"), _NO_STATUS))
+    elif status not in STATUSES:
+        errors.append(field.not_supported(path.child("status"), status, STATUSES))
     if (observed := condition.get("observedGeneration") or 0) < 0:
         errors.append(
             field.invalid(path.child("observedGeneration"), observed, "must be greater than or equal to zero")

@@ -44,6 +44,18 @@ def long_name_caseless(value: str) -> list[str]:
     return errors if _IS_CASELESS.fullmatch(value) else [*errors, _CASELESS_RULE]
 
 
+def extended_resource_name(value: str) -> list[str]:
+    """What is wrong with the name of an extended resource."""
+    problems = []
+    if "/" not in value:
+        problems.append("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
+    elif "kubernetes.io/" in value:
+        problems.append('must not have "kubernetes.io/" domain')
+    if value.startswith("requests."):
+        problems.append('must not have "requests." prefix')
+    return problems + names.is_qualified_name(f"requests.{value}")
+
+
 def required_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:
     """The errors in a required text."""
     return optional_text_errors(obj, name, check, path) if obj.get(name) else [field.required(path.child(name))]

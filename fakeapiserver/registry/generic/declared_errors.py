@@ -9,16 +9,23 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/validate.go, k8s.io/apimachinery/pk
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Final, NamedTuple
+from functools import cache, cmp_to_key
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fakeapiserver.apimachinery.field import Error, ErrorList, Reason
+from fakeapiserver.apimachinery.field import Error, ErrorList, Path, Reason
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.recorded import VERSIONS, read_table
-from fakeapiserver.registry.generic.declarative import NOTHING
+from fakeapiserver.registry.generic.declarative import (
+    NOTHING,
+    Check,
+    extended_resource_name,
+    long_name_caseless,
+    union_errors,
+)
+from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 
 _FILE: Final = "declared_rules.json"
 _REASONS: Final[Mapping[str, Reason]] = {
@@ -38,10 +45,23 @@ _MESSAGES: Final = {
     "Immutable": re.compile("field is immutable"),
     "Maximum": re.compile(r"must be less than or equal to -?\d"),
     "Minimum": re.compile(r"must be greater than or equal to -?\d"),
-    "UpdatePointer": re.compile("field cannot be"),
+    "UpdatePointer": re.compile("field is immutable"),
 }
 _OF_OTHERS: Final = re.compile("|".join(pattern.pattern for pattern in _MESSAGES.values()) + "|.*`")
-_WITHOUT_VALUE: Final = ("Immutable", "UpdatePointer")
+# What rules say of a text, where the handwritten ones say something else.
+_CHECKS: Final[Mapping[str, Check]] = {
+    "ExtendedResourceName": extended_resource_name,
+    "LongNameCaseless": long_name_caseless,
+}
+# The handwritten message for a union -> its members.
+_UNIONS: Final = {
+    "exactly one value must be specified": (
+        *("int", "bool", "string", "version"),
+        *("ints", "bools", "strings", "versions"),
+    ),
+}
+_STEPS: Final = re.compile(r"[^.\[\]]+")
+_PARTS: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _WITHOUT_DETAIL: Final = ("FieldValueForbidden", "FieldValueRequired")
 
 
@@ -64,21 +84,57 @@ def with_declared(errors: ErrorList, obj: Object, version: str) -> ErrorList:
     if table is None:
         return errors
     rules = table.get(_key(obj), ())
+    # what is below a changed field isn't looked at
+    changed = [f"{error.field}." for error in errors if error.detail == IMMUTABLE]
     by_hand: dict[str, Error] = {}
-    declared: ErrorList = []
+    declared: list[tuple[int, Error]] = []
     for error in errors:
-        rule = next((rule for rule in rules if rule.reports(error)), None)
-        if rule is None:
+        place = next((i for i, rule in enumerate(rules) if rule.reports(error)), None)
+        if place is None or any(error.field.startswith(path) for path in changed):
             by_hand.setdefault(str(error), error)
         else:
-            declared.append(_as_declared(error, rule))
-    return [*by_hand.values(), *({str(error): error for error in declared}.values())]
+            declared += [(place, one) for one in _as_declared(error, rules[place], obj)]
+    declared.sort(key=cmp_to_key(_in_order))
+    return [*by_hand.values(), *({str(error): error for _, error in declared}.values())]
 
 
-def _as_declared(error: Error, rule: _Rule) -> Error:
-    if rule.name in _WITHOUT_VALUE:
-        return replace(error, value=NOTHING)
-    return replace(error, detail="") if error.reason in _WITHOUT_DETAIL else error
+def _in_order(one: tuple[int, Error], other: tuple[int, Error]) -> int:
+    """Compares by the order of items in lists, and of rules in a type."""
+    steps = (_STEPS.findall(error.field) for _, error in (one, other))
+    for left, right in zip(*steps, strict=False):
+        if left != right:
+            return int(left) - int(right) if left.isdigit() and right.isdigit() else one[0] - other[0]
+    return one[0] - other[0]
+
+
+def _as_declared(error: Error, rule: _Rule, obj: Object) -> ErrorList:
+    if rule.name == "UpdatePointer":
+        return [replace(error, value=NOTHING, detail="field cannot be modified once set")]
+    if rule.name == "Immutable":
+        return [replace(error, value=NOTHING)]
+    if rule.name == "ValSliceUnique":
+        return [replace(error, value=_value_at(obj, error.field))]
+    if rule.name == "Union" and error.detail in _UNIONS:
+        return _union_errors(error, _value_at(obj, error.field) or {})
+    if rule.name in _CHECKS and isinstance(error.value, str):
+        return [replace(error, detail=problem) for problem in _CHECKS[rule.name](error.value)]
+    return [replace(error, detail="") if error.reason in _WITHOUT_DETAIL else error]
+
+
+def _union_errors(error: Error, union: Object) -> ErrorList:
+    return union_errors(union, _UNIONS[error.detail], Path(error.field))
+
+
+def _value_at(obj: Object, path: str) -> Any:
+    """Returns what an object holds at a path such as `spec.devices[0].name`, or None."""
+    value: Any = obj
+    for name, key in _PARTS.findall(path):
+        step = name or key
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _key(obj: Object) -> str:

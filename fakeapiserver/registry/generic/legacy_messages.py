@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.field import (
     Reason,
     forbidden,
     invalid,
+    not_supported,
     required,
 )
 from fakeapiserver.apimachinery.message import Message, Piece
@@ -29,6 +30,7 @@ from fakeapiserver.apis.go_values import go_syntax
 from fakeapiserver.apis.internal_form import in_version
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.apis.spec_difference import Difference
+from fakeapiserver.registry.generic.conditions import STATUSES
 
 
 class _Wording(NamedTuple):
@@ -54,6 +56,11 @@ _WORDINGS: Final[Mapping[str, _Wording]] = {
     "max-bytes": _Wording("v1.34", "must be no more than {} characters"),
     "parameters.object": _Wording("v1.33", "parameters must be a valid JSON object"),
     "qualified-name": _Wording("v1.34", "a qualified name"),
+    "resources.claim": _Wording(
+        "v1.36",
+        "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+        "'claim:<claimName>' if request is empty",
+    ),
     "resizePolicy.never": _Wording("v1.35", "must be 'NotRequired' when `restartPolicy` is 'Never'"),
     "restartPolicyRules.action": _Wording("v1.35", 'supported values: "Restart"'),
     "roleRef.immutable": _Wording("v1.36", "cannot change roleRef"),
@@ -76,23 +83,39 @@ _SCHEME_LINE: Final = ("pkg/runtime/scheme.go:111", "pkg/runtime/scheme.go:110")
 class _FormerError(NamedTuple):
     """An error of the newest version for which older ones report others.
 
-    `until`: the last version that does; `field` finds the error's field; `older` makes the errors of that version."""
+    `until`: the last version that does; `field` finds the error's field; `older` makes the errors of that version. `rule`: the rule of
+    the error's Message, where others have the same text."""
 
     until: str
     field: re.Pattern[str]
     older: Callable[[Error], ErrorList]
     reason: Reason = "FieldValueRequired"
     detail: str = ""
+    rule: str = ""
+
+    def replaces(self, error: Error) -> bool:
+        """Reports whether older versions report other errors instead of this one."""
+        same = (error.reason, error.detail) == (self.reason, self.detail) and self.field.search(error.field) is not None
+        return same and self.rule in ("", *_rules_of(error.detail))
 
 
 def _at_key(key: str, error: Error) -> ErrorList:
     return [replace(error, field=f"{error.field}.{key}")]
 
 
+def _at_attributes(error: Error) -> ErrorList:
+    """Older servers name the attributes that are missing or too many."""
+    if error.value is None:
+        return _at_key("resourceAttributes", error)
+    detail = "cannot be specified in combination with resourceAttributes"
+    return [replace(former, detail=detail) for former in _at_key("nonResourceAttributes", error)]
+
+
 def _without_names(error: Error) -> Error:
     return replace(error, value={key: {} for key in error.value}) if isinstance(error.value, dict) else error
 
 
+ONE_OF_ATTRIBUTES: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _FIXED_PROVIDER: Final = 'node updates may not change providerID except from "" to valid'
 _NO_SUBDOMAIN: Final = names.is_dns1123_subdomain("")[0]
 _NO_LABEL: Final = names.is_dns1123_label("")[0]
@@ -165,6 +188,22 @@ _FORMER_ERRORS: Final = (
         )
         for change in ("modified", "cleared")
     ),
+    _FormerError("v1.36", re.compile("^spec$"), _at_attributes, reason="FieldValueInvalid", detail=ONE_OF_ATTRIBUTES),
+    # An empty type or status of a condition was an invalid one, and a repeated type was reported at the type.
+    _FormerError(
+        "v1.36",
+        re.compile(r"\bconditions\[\d+\]\.type$"),
+        lambda error: [invalid(error.field, "", problem) for problem in names.is_qualified_name("")],
+        rule="condition.type",
+        detail="is required",
+    ),
+    _FormerError(
+        "v1.36",
+        re.compile(r"\bconditions\[\d+\]\.status$"),
+        lambda error: [not_supported(error.field, "", STATUSES)],
+        rule="condition.status",
+    ),
+    _FormerError("v1.36", re.compile(r"\bconditions\[\d+\]$"), partial(_at_key, "type"), reason="FieldValueDuplicate"),
     # The names in a device's id weren't shown.
     _FormerError(
         "v1.34",
@@ -231,6 +270,10 @@ def worded(text: str, version: str) -> str:
     return "".join(_worded_piece(piece, version) for piece in text.pieces)
 
 
+def _rules_of(text: str) -> tuple[str, ...]:
+    return tuple(piece.rule for piece in text.pieces) if isinstance(text, Message) else ()
+
+
 def _worded_piece(piece: Piece, version: str) -> str:
     wording = _WORDINGS.get(piece.rule)
     if wording is None or version > wording.until:
@@ -260,12 +303,7 @@ def _former_field(path: str, version: str) -> str:
 
 
 def _former_errors(error: Error, version: str) -> ErrorList:
-    rows = (
-        row
-        for row in _FORMER_ERRORS
-        if version <= row.until and (error.reason, error.detail) == (row.reason, row.detail)
-    )
-    row = next((row for row in rows if row.field.search(error.field)), None)
+    row = next((row for row in _FORMER_ERRORS if version <= row.until and row.replaces(error)), None)
     return [error] if row is None else row.older(error)
 
 

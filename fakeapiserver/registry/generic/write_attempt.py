@@ -86,8 +86,9 @@ class WriteAttempt(Struct):
             return request.marking.plan.acts
         if current is None:
             self.new = await store.versions.settled(lambda: change(None))
-            # An object that a PUT or an apply creates loses its selfLink only on its way into storage.
-            for name in _NEVER_POSTED if not request.name else () if request.dry_run else ("selfLink",):
+            # Until 1.36, an object that a PUT or an apply creates loses its selfLink only on its way into storage.
+            posted = not request.name or store.strategy.features.at_least("v1.37")
+            for name in _NEVER_POSTED if posted else () if request.dry_run else ("selfLink",):
                 self.new["metadata"].pop(name, None)
         else:
             # The change gets its own copy, because its result shares containers with its argument.

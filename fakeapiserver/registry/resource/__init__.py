@@ -44,6 +44,7 @@ RESOURCES: dict[str, Strategy] = {
                 ("status", "devices", "*", "shareID"),
             ],
             "DRADeviceBindingConditions": [(*_RESULTS, "bindingConditions"), (*_RESULTS, "bindingFailureConditions")],
+            "DRAOptionalNodeOperations": [(*_RESULTS, "skipNodeOperations")],
             "DRAResourceClaimDeviceStatus": [("status", "devices")],
         },
         gated_since=gated_claim_fields_since("spec"),
@@ -74,7 +75,12 @@ RESOURCES: dict[str, Strategy] = {
             "DRAListTypeAttributes": [
                 (*_DEVICES, "attributes", "*", name) for name in ("bools", "ints", "strings", "versions")
             ],
-            "DRANodeAllocatableResources": [(*_DEVICES, "nodeAllocatableResourceMappings")],
+            "DRADeviceCompatibilityGroups": [(*_DEVICES, "consumesCounters", "*", "compatibilityGroups")],
+            "DRANodeAllocatableResources": [
+                (*_DEVICES, name) for name in ("nodeAllocatableResourceMappings", "nodeAllocatableResources")
+            ],
+            "DRAOptionalNodeOperations": [("spec", "skipNodeOperations")],
+            "DRAPartitionableDevicesType": [("spec", "partitionTypeAttribute")],
             "DRAPartitionableDevices": [
                 ("spec", "sharedCounters"),
                 ("spec", "perDeviceNodeSelection"),

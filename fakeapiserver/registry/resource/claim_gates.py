@@ -16,6 +16,7 @@ def gated_claim_fields(*spec: str) -> dict[str, Sequence[FieldPath]]:
             (*devices, "constraints", "*", "distinctAttribute"),
             *((*devices, *request, "capacity") for request in _REQUESTS),
         ],
+        "DRADerivedAttributes": [(*devices, *request, "derivedAttributes") for request in _REQUESTS],
         "DRADeviceTaints": [(*devices, *request, "tolerations") for request in _REQUESTS],
         "DRAPrioritizedList": [(*devices, "requests", "*", "firstAvailable")],
     }

@@ -23,6 +23,7 @@ RESOURCES: dict[str, Strategy] = {
         allow_unconditional_update=False,
         returns_deleted_object=True,
         update_meta_checks=("create",),
+        gated_fields={"CSIVolumeHealth": [("status", "storageHealth")]},
         validated_twice_until="v1.35",
     ),
     "csistoragecapacities": CSIStorageCapacityStrategy(

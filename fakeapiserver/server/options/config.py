@@ -29,6 +29,7 @@ FEATURE_GATES: Final = (
     "AllowUnsafeMalformedObjectDeletion",
     "AuthorizePodWebsocketUpgradeCreatePermission",
     "CRDObservedGenerationTracking",
+    "CSIVolumeHealth",
     "ClearingNominatedNodeNameAfterBinding",
     "ClusterTrustBundle",
     "ClusterTrustBundleProjection",
@@ -100,6 +101,21 @@ FEATURE_GATES: Final = (
     "WatchList",
     "WorkloadAwarePreemption",
     "WorkloadWithJob",
+)
+# Those that are new in 1.37 and change something there.
+NEWER_FEATURE_GATES: Final = (
+    "AtomicWriteVolumeUserFields",
+    "DRADerivedAttributes",
+    "DRADeviceCompatibilityGroups",
+    "DRAOptionalNodeOperations",
+    "DRAPartitionableDevicesType",
+    "EmptyDirVolumeMode",
+    "EvictionRequestAPI",
+    "GRPCContainerProbeTLS",
+    "H2CContainerProbe",
+    "HPAGeneration",
+    "InPlacePodVerticalScalingSchedulerPreemption",
+    "VolumeBindMountOptions",
 )
 # Those that change something in older versions only: in the newest they are locked, or gone.
 OLDER_FEATURE_GATES: Final = (

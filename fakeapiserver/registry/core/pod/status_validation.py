@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.ip_addresses import unzoned_address
+from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.registry.core.field_formats import duplicate_errors, ip_errors, name_errors
 from fakeapiserver.registry.core.pod.claim_validation import (
@@ -35,9 +36,10 @@ _PLACES: Final = {kind: name for name, kind in _LISTS}
 _HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_REFERENCE: Final = 256
-_NO_CLAIM: Final = (
-    "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' "
-    "if request is empty"
+_NO_CLAIM: Final = Message(
+    "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when "
+    "container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty",
+    "resources.claim",
 )
 _NO_REQUEST: Final = "must match one of the container's resource requests"
 

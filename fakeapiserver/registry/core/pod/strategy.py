@@ -67,8 +67,9 @@ class PodStrategy(WithPods, kw_only=True):
         _default_status(obj.get("status") or {})
 
     def prepare_for_create(self, obj: Object) -> None:
-        # Upstream keeps a class that the client has sent, as if it had been computed before.
-        quality = (obj.get("status") or {}).get("qosClass") or pod_qos.qos_class(obj["spec"], self.pod_options)
+        # Until 1.36 upstream keeps a class that the client has sent, as if it had been computed before.
+        sent = None if self.features.at_least("v1.37") else (obj.get("status") or {}).get("qosClass")
+        quality = sent or pod_qos.qos_class(obj["spec"], self.pod_options)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(metadata(obj).get("creationTimestamp"))]

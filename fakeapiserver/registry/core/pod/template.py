@@ -21,7 +21,15 @@ _SPEC_DEFAULTS: Final = {
     "schedulerName": "default-scheduler",
 }
 # Feature gate -> what of a PodSpec belongs to it (pkg/api/pod/util.go, DropDisabledPodFields).
+_PROJECTED: Final = ("volumes", "*", "projected", "sources", "*")
+_FILES: Final = ("secret", "configMap", "downwardAPI")
 _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
+    "AtomicWriteVolumeUserFields": [
+        *(("volumes", "*", source, "defaultUser") for source in (*_FILES, "projected")),
+        *(("volumes", "*", source, "items", "*", "user") for source in _FILES),
+        *((*_PROJECTED, source, "items", "*", "user") for source in _FILES),
+        *((*_PROJECTED, source, "user") for source in ("serviceAccountToken", "clusterTrustBundle", "podCertificate")),
+    ],
     "ClusterTrustBundleProjection": [("volumes", "*", "projected", "sources", "*", "clusterTrustBundle")],
     "ContainerRestartRules": [
         ("initContainers", "*", "restartPolicy!Always"),
@@ -33,7 +41,20 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
         ("resourceClaims",),
         *((containers, "*", "resources", "claims") for containers in CONTAINER_LISTS),
     ],
+    "EmptyDirVolumeMode": [("volumes", "*", "emptyDir", "mode")],
     "EnvFiles": [(containers, "*", "env", "*", "valueFrom", "fileKeyRef") for containers in CONTAINER_LISTS],
+    "EvictionRequestAPI": [("evictionResponders",)],
+    "GRPCContainerProbeTLS": [
+        (containers, "*", probe, "grpc", "mode") for containers in CONTAINER_LISTS for probe in _PROBES
+    ],
+    "H2CContainerProbe": [
+        *((containers, "*", probe, "httpGet", "protocol") for containers in CONTAINER_LISTS for probe in _PROBES),
+        *(
+            (containers, "*", "lifecycle", hook, "httpGet", "protocol")
+            for containers in CONTAINER_LISTS
+            for hook in ("preStop", "postStart")
+        ),
+    ],
     "GenericWorkload": [("schedulingGroup",), ("workloadRef",)],  # as 1.36 and 1.35 have it
     "HostnameOverride": [("hostnameOverride",)],
     "InPlacePodVerticalScaling": [(containers, "*", "resizePolicy") for containers in CONTAINER_LISTS],
@@ -49,11 +70,15 @@ _GATED: Final[Mapping[str, Sequence[FieldPath]]] = {
     "ProcMountType": [(containers, "*", "securityContext", "procMount=Default") for containers in CONTAINER_LISTS],
     "SupplementalGroupsPolicy": [("securityContext", "supplementalGroupsPolicy")],
     "UserNamespacesSupport": [("hostUsers",)],
+    "VolumeBindMountOptions": [
+        (containers, "*", "volumeMounts", "*", "bindMountOptions") for containers in CONTAINER_LISTS
+    ],
 }
 # Feature gate -> what of a PodStatus belongs to it (dropDisabledPodStatusFields).
 _STATUS_LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _DEVICES: Final = "allocatedResourcesStatus"
 _GATED_STATUS: Final[Mapping[str, Sequence[FieldPath]]] = {
+    "CSIVolumeHealth": [("status", "volumeHealth")],
     "DRAExtendedResource": [("status", "extendedResourceClaimStatus")],
     "DynamicResourceAllocation": [("status", "resourceClaimStatuses")],
     "DRANodeAllocatableResources": [("status", "nodeAllocatableResourceClaimStatuses")],

@@ -147,7 +147,10 @@ WRONG = [
     ("controller-manager --master=http://x:1 --root-ca-file=nowhere", "--root-ca-file: there is no file 'nowhere'"),
     # envtest
     ("envtest-assets --print=yaml", "--print must be path or env or json or overview, not 'yaml'"),
-    ("envtest-assets use 1.20", "there are no programs for Kubernetes 1.20: choose one of 1.33, 1.34, 1.35, 1.36"),
+    (
+        "envtest-assets use 1.20",
+        "there are no programs for Kubernetes 1.20: choose one of 1.33, 1.34, 1.35, 1.36, 1.37",
+    ),
     ("envtest-assets use newest", "'newest' is not a version"),
     (f"envtest-assets use 1.{DIGITS}", "is not a version"),
     ("envtest-assets use 1.35 1.36", "unexpected argument '1.36'"),

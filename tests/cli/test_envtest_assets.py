@@ -139,7 +139,7 @@ class TestCommand:
 
     def test_lists_the_versions(self) -> None:
         rows = [row.split() for row in command("list").stdout.splitlines()]
-        assert [row[1].rpartition(".")[0] for row in rows] == ["v1.36", "v1.35", "v1.34", "v1.33"]
+        assert [row[1].rpartition(".")[0] for row in rows] == ["v1.37", "v1.36", "v1.35", "v1.34", "v1.33"]
         assert [row["version"] for row in json.loads(command("list", "--output=json").stdout)] == [
             row[1] for row in rows
         ]

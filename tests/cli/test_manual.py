@@ -216,7 +216,7 @@ def test_versions_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
     assert printed(capsys, "--version") == line
     facts: Mapping[str, Any] = json.loads(printed(capsys, "version", "--output", "json"))
     assert facts["kubernetes"] in line
-    assert [*facts["kubernetesVersions"]] == ["1.33", "1.34", "1.35", "1.36"]
+    assert [*facts["kubernetesVersions"]] == ["1.33", "1.34", "1.35", "1.36", "1.37"]
     assert printed(capsys, "serve", "--version") == line
 
 

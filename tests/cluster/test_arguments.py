@@ -67,7 +67,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"read_only": True}, ValueError, "read_only is for a state that exists already: name it by etcd_servers or data_dir"),
     ({"read_only": "yes"}, TypeError, "read_only must be True or False, not 'yes'"),
     ({"zebra": 1}, TypeError, "Cluster() has no option 'zebra': there are port, "),
-    ({"kubernetes_version": 1.4}, ValueError, "kubernetes_version has no 1.4: the choices are v1.33, v1.34, v1.35, v1.36"),
+    ({"kubernetes_version": 1.4}, ValueError, "kubernetes_version has no 1.4: the choices are v1.33, v1.34, v1.35, v1.36, v1.37"),
     ({"kubernetes_version": "1.32"}, ValueError, "kubernetes_version has no '1.32': the choices are v1.33"),
     ({"kubernetes_version": "latest"}, ValueError, "kubernetes_version has no 'latest': the choices are"),
     ({"kubernetes_version": ""}, ValueError, "kubernetes_version has no '': the choices are"),

@@ -36,7 +36,7 @@ def ask(cluster: Cluster, path: str, body: Json | None = None) -> Json:
     return found
 
 
-@pytest.mark.parametrize("minor", ["1.33", "1.34", "1.35", "1.36"])
+@pytest.mark.parametrize("minor", ["1.33", "1.34", "1.35", "1.36", "1.37"])
 def test_controllers_and_nodes_run_in_each_version(minor: str) -> None:
     with Cluster(kubernetes_version=minor, nodes=1) as cluster:
         ask(cluster, "/apis/apps/v1/namespaces/default/deployments", DEPLOYMENT)

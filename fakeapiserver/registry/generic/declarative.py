@@ -45,7 +45,7 @@ def long_name_caseless(value: str) -> list[str]:
 
 
 def extended_resource_name(value: str) -> list[str]:
-    """What is wrong with the name of an extended resource."""
+    """Returns the problems of an extended resource's name."""
     problems = []
     if "/" not in value:
         problems.append("a name must be a domain-prefixed path, such as 'example.com/my-prop'")

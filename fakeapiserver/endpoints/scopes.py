@@ -20,7 +20,6 @@ from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.compressed_lists import CompressedLists
 from fakeapiserver.endpoints.dialect.builtin import BUILTIN
 from fakeapiserver.endpoints.negotiation.body import KnownKind
 from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
@@ -78,7 +77,6 @@ class RequestScopes(Struct, kw_only=True, dict=True):
     min_request_timeout: int = 1800
     media_types: tuple[str, ...] = SUPPORTED
     instruments: Instruments = field(default_factory=Instruments)
-    compressed: CompressedLists = field(default_factory=CompressedLists)
     chance: Chance = UNSEEDED
     is_read_only: bool = False
     _scopes: dict[tuple[str, str, str], RequestScope] = field(default_factory=dict)
@@ -116,10 +114,12 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         key = (group, version, resource)
         scope = self._scopes.get(key)
         if scope is None and (row := self.table.lookup(*key)) is not None:
-            scope = self._scopes[key] = self._make(row)
+            scope = self._make(row)
+            if self._scopes:  # all share what the first one keeps
+                scope.compressed = next(iter(self._scopes.values())).compressed
+            self._scopes[key] = scope
             scope.min_request_timeout = self.min_request_timeout
             scope.instruments = self.instruments
-            scope.compressed = self.compressed
         return scope
 
     def store_for(self, resource: GroupResource) -> Store | None:

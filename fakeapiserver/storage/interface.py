@@ -123,6 +123,19 @@ class ListResult(Struct, frozen=True):
 Predicate = Callable[[StoredObject], bool]
 
 
+class WithLabels:
+    """A predicate that selects the objects with these labels. A storage may find them by an index instead of calling it."""
+
+    __slots__ = ("_pairs", "labels")
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.labels = labels
+        self._pairs = labels.items()
+
+    def __call__(self, stored: StoredObject) -> bool:
+        return self._pairs <= stored.index.labels.items()
+
+
 class ListQuery(Struct, frozen=True, kw_only=True):
     """The choice of a list's objects: at `revision` (0: now) those whose keys are not before `start`, and of these at most `limit` (0: all)
     that `predicate` selects. `minimum_revision`: any state that is at least as new will do (0: any that this process knows)."""

@@ -20,6 +20,7 @@ from fakeapiserver.storage.interface import (
     RequestTooLarge,
     ResourceVersionTooLarge,
     StoredObject,
+    WithLabels,
 )
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
 from fakeapiserver.storage.watch import BufferedWatcher, ChangeObserver, Hub
@@ -114,6 +115,12 @@ class MemoryStorage:
         predicate = query.predicate
         if predicate is None or query.limit:
             return self._mvcc.range(prefix, query)
+        if isinstance(predicate, WithLabels) and not query.revision and not query.start:
+            for _ in self._mvcc.index_labels(prefix, predicate.labels):
+                await asyncio.sleep(0)
+            labelled = self._mvcc.with_labels(prefix, predicate.labels)
+            if labelled is not None:
+                return ListResult(list(filter(predicate, labelled)), self._mvcc.revision)
         everything = self._mvcc.range(prefix, replace(query, predicate=None))
         selected: list[StoredObject] = []
         for start in range(0, len(everything.items), _SELECTED_AT_ONCE):

@@ -41,6 +41,10 @@ from fakeapiserver.storage.versioner import restamp, stamp
 # Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
 MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
+# Names of labels by which the objects of a resource are indexed, and objects that are put into an index at once.
+_INDEXED_LABELS: Final = 4
+_INDEXED_AT_ONCE: Final = 5000
+_NO_KEYS: Final[set[str]] = set()
 # The prefixes of resources are few, unlike keys, and their generations are asked for dozens of times in each write.
 _resource_of_prefix: Final = lru_cache(maxsize=4096)(resource_of)
 
@@ -91,20 +95,64 @@ def expected(stored: StoredObject | None, key: str, revision: int | None) -> Sto
 
 
 class Bucket(Struct):
-    """The objects of one resource. Keys are sorted when a list needs them, so that many creates in a row cost little."""
+    """The objects of one resource. Keys are sorted when a list needs them, so that many creates in a row cost little.
+
+    `labelled` has the keys by name and value of a label, for names that lists have selected by; whole for those in `indexed`.
+    """
 
     objects: dict[str, StoredObject] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     unsorted: list[str] = field(default_factory=list)
     generation: int = 0
+    labelled: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    indexed: set[str] = field(default_factory=set)
 
     def put(self, obj: StoredObject) -> None:
         if obj.key not in self.objects:
             self.unsorted.append(obj.key)
+        elif self.labelled:
+            self._unlabel(self.objects[obj.key])
         self.objects[obj.key] = obj
+        for name in self.labelled:
+            self._label(name, obj)
+
+    def _label(self, name: str, obj: StoredObject) -> None:
+        value = obj.index.labels.get(name)
+        if value is not None:
+            self.labelled[name].setdefault(value, set()).add(obj.key)
+
+    def _unlabel(self, obj: StoredObject) -> None:
+        for name, values in self.labelled.items():
+            value = obj.index.labels.get(name, "")
+            if value in values:
+                values[value].discard(obj.key)
+                if not values[value]:
+                    del values[value]
+
+    def index(self, name: str) -> Iterator[None]:
+        """Begins to index the label, unless there are enough indexes. Yields in between, when others may write."""
+        if name in self.labelled or len(self.labelled) >= _INDEXED_LABELS:
+            return
+        self.labelled[name] = {}
+        try:
+            for number, key in enumerate([*self.objects], 1):
+                if key in self.objects:
+                    self._label(name, self.objects[key])
+                if number % _INDEXED_AT_ONCE == 0:
+                    yield
+            self.indexed.add(name)
+        finally:
+            if name not in self.indexed:
+                del self.labelled[name]
+
+    def with_labels(self, labels: Mapping[str, str]) -> set[str] | None:
+        """The keys of objects among which are all with these labels; None without an index, and if these aren't much fewer than all."""
+        found = [self.labelled[name].get(value, _NO_KEYS) for name, value in labels.items() if name in self.indexed]
+        fewest = min(found, key=len, default=None)
+        return fewest if fewest is not None and len(fewest) * 4 <= len(self.objects) else None
 
     def remove(self, key: str) -> None:
-        del self.objects[key]
+        self._unlabel(self.objects.pop(key))
         self.sort()
         del self.keys[bisect_right(self.keys, key) - 1]
 
@@ -225,6 +273,18 @@ class MVCC:
             keys, objects, revision = bucket.below(prefix, start), bucket.objects, self.revision
         return page(keys, objects, revision, query)
 
+    def index_labels(self, prefix: str, labels: Mapping[str, str]) -> Iterator[None]:
+        """Indexes the resource's objects by these labels. Yields in between, when others may write."""
+        bucket = self._bucket(prefix)
+        for name in labels:
+            yield from bucket.index(name)
+
+    def with_labels(self, prefix: str, labels: Mapping[str, str]) -> list[StoredObject] | None:
+        """Objects below the prefix, in the order of their keys, among which are all with these labels; None if an index doesn't help."""
+        bucket = self._bucket(prefix)
+        keys = bucket.with_labels(labels)
+        return None if keys is None else [bucket.objects[key] for key in sorted(keys) if key.startswith(prefix)]
+
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""
         self.check_known(revision)
@@ -315,7 +375,7 @@ class MVCC:
 
     def put_form(self, stored: StoredObject) -> None:
         """Gives a stored object another value and index, of the same revision."""
-        self._bucket(stored.key).objects[stored.key] = stored
+        self._bucket(stored.key).put(stored)
 
     def revert(self, snapshot: Snapshot) -> Iterator[Change]:
         """Brings that state back by writes, one for each object that differs, so that a watch sees how it comes about."""

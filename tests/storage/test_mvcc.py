@@ -1,7 +1,11 @@
 """The history of all objects by itself: one revision for all, compare-and-swap, and what is known of the past."""
 
-import pytest
+import random
 
+import pytest
+from msgspec import structs
+
+from fakeapiserver.storage import mvcc
 from fakeapiserver.storage.interface import (
     Compacted,
     Index,
@@ -132,3 +136,81 @@ def test_reverting_writes_the_differences_only() -> None:
     changes = [(change.key, change.current is None) for change in core.revert(then)]
     assert sorted(changes) == [(pod("a"), False), (pod("c"), True)]
     assert names(core, ListQuery()) == ["a", "b"]
+
+
+def labelled(core: MVCC, **labels: str) -> list[str] | None:
+    found = core.with_labels(PODS, labels)
+    return None if found is None else [stored.key.rpartition("/")[2] for stored in found]
+
+
+def test_an_index_of_labels_follows_every_kind_of_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is written while an index is made, or later, it names the objects that have the label, and no more than a quarter of all."""
+    monkeypatch.setattr(mvcc, "_INDEXED_AT_ONCE", 7)
+    core, chance = MVCC(), random.Random(1)
+    values = ["a", "b", "c", ""]
+
+    def write() -> None:
+        key = f"{PODS}{chance.choice(['default', 'other'])}/{chance.randrange(60):02}"
+        index = Index(
+            labels=chance.choice([{}, {"app": chance.choice(values)}, {"app": "a", "tier": chance.choice(values)}])
+        )
+        stored = core.get(key)
+        if stored is None:
+            core.create(key, VALUE, OFFSET, index)
+        elif chance.random() < 0.3:
+            core.delete(key, None)
+        elif chance.random() < 0.3:
+            core.put_form(structs.replace(stored, index=index))
+        else:
+            core.update(key, VALUE, OFFSET, index, stored.mod_revision)
+
+    def check() -> int:
+        everything = core.range(PODS).items
+        used = 0
+        for value in values:
+            found = core.with_labels(PODS, {"app": value, "other": "x"})
+            expected = [stored for stored in everything if stored.index.labels.get("app") == value]
+            assert (found is None) == (len(expected) * 4 > len(everything))
+            if found is not None:
+                assert found == expected
+                below = core.with_labels(f"{PODS}other/", {"app": value})
+                assert below == [stored for stored in expected if "/other/" in stored.key]
+                used += 1
+        return used
+
+    for _ in range(100):
+        write()
+    assert core.with_labels(PODS, {"app": "a"}) is None
+    for _ in core.index_labels(PODS, {"app": "a"}):
+        write()
+    used = 0
+    for _ in range(300):
+        write()
+        used += check()
+    assert used > 300
+    snapshot = core.snapshot()
+    for _ in range(50):
+        write()
+    for change in core.revert(snapshot):
+        assert change
+    check()
+
+
+def test_indexes_are_few_and_an_unfinished_one_is_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mvcc, "_INDEXED_AT_ONCE", 1)
+    core = MVCC()
+    for number in range(10):
+        core.create(f"{PODS}default/{number}", VALUE, OFFSET, Index(labels={str(name): "x" for name in range(number)}))
+    unfinished = core.index_labels(PODS, {"8": "x"})
+    next(unfinished)
+    assert core.with_labels(PODS, {"8": "x"}) is None
+    del unfinished  # the list was cancelled
+    for name in "87654":
+        assert list(core.index_labels(PODS, {name: "x"})) or name == "4"
+    found = core.with_labels(PODS, {"8": "x"})
+    assert found is not None
+    assert [stored.key[-1] for stored in found] == ["9"]
+    assert core.with_labels(PODS, {"4": "x"}) is None  # one too many
+    both = core.with_labels(PODS, {"4": "x", "7": "x"})
+    assert both is not None
+    assert len(both) == 2

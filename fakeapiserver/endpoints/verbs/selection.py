@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.endpoints.request_info import RequestInfo
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.options import ListOptions
-from fakeapiserver.storage.interface import Index, StoredObject
+from fakeapiserver.storage.interface import Index, StoredObject, WithLabels
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.sharding import ShardSelector
@@ -44,7 +44,7 @@ def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> P
 
 
 def _with_labels(selector: labels.Selector) -> Predicate:
-    """The predicate of a label selector: where labels have to equal values, a comparison without calls of ours."""
+    """The predicate of a label selector: where labels have to equal values, one that a storage can look up."""
     wanted: dict[str, str] = {}
     for requirement in selector.requirements:
         if (
@@ -54,11 +54,7 @@ def _with_labels(selector: labels.Selector) -> Predicate:
             return lambda stored: selector.matches(stored.index.labels)
     if selector.nothing or not wanted:
         return lambda stored: selector.matches(stored.index.labels)
-    if len(wanted) == 1:
-        ((key, value),) = wanted.items()
-        return lambda stored: stored.index.labels.get(key) == value
-    pairs = wanted.items()
-    return lambda stored: pairs <= stored.index.labels.items()
+    return WithLabels(wanted)
 
 
 def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":

@@ -288,7 +288,7 @@ def test_trimming_is_harmless() -> None:
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 @pytest.mark.parametrize("encrypted", [True, False])
 def test_a_stream_that_is_cut_looks_cut(run: Any, version: bytes, encrypted: bool) -> None:
-    """It ends behind a whole line, without the last chunk, or within one."""
+    """The bytes end behind a whole line, without the last chunk, or within a line."""
     line = b"x" * 99_999 + b"\n"
 
     async def lines(scope: Any, receive: Any, send: Any) -> None:

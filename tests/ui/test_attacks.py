@@ -14,6 +14,7 @@ from tests.ui.clients import NamedClient
 
 MARKUP: Final = "<img src=x onerror=window.ran=1><script>window.ran=1</script>"
 CORE: Final = "/api/v1/namespaces/default"
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS: Final = "/apis/example.com/v1/namespaces/default/things"
 OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -80,6 +81,14 @@ def marked(cluster: Cluster) -> None:
         "application/strategic-merge-patch+json",
     )
     client.send("DELETE", f"{CORE}/configmaps/marked")
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["endpoints"], "operations": ["CREATE"]}
+    validation = {"expression": "object.metadata.name != 'refused'", "message": MARKUP}
+    policy = {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
+    send(f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "marking"}, "spec": policy})
+    binding = {"policyName": "marking", "validationActions": ["Deny"]}
+    send(f"{ADMISSION}/validatingadmissionpolicybindings", {"metadata": {"name": "marking"}, "spec": binding})
+    cluster.settle()
+    assert MARKUP in client.send("POST", f"{CORE}/endpoints", {"metadata": {"name": "refused"}})["message"]
     cluster.faults.add(verb="get", resource="configmaps", name="marked", user=MARKUP.replace(" ", "/"), status=500)
 
 

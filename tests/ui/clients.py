@@ -10,10 +10,11 @@ from fakeapiserver import Cluster
 
 
 class NamedClient:
-    """Sends requests as the admin, with `name` as its User-Agent. Refusals are returned as their Status."""
+    """Sends requests with `name` as their User-Agent, as the admin or as `user`. Refusals are returned as their Status."""
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, user: str = "") -> None:
         self._url, self._token, self._name = cluster.url, cluster.token, name
+        self._impersonated = {"Impersonate-User": user} if user else {}
         self._context = ssl.create_default_context(cadata=cluster.ca.decode())
 
     def send(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> Any:
@@ -21,6 +22,7 @@ class NamedClient:
             "Content-Type": content_type,
             "User-Agent": f"{self._name}/v1.0",
             "Authorization": f"Bearer {self._token}",
+            **self._impersonated,
         }
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, headers, method=method)

@@ -83,3 +83,15 @@ def test_share_repeats_the_selected_request_and_links_to_the_moment(open_page, s
     page.locator(".share code", has_text="kubectl").wait_for()
     assert "moment=4" in page.locator(".share code").first.inner_text()
     assert "request=7" in page.locator(".share code").first.inner_text()
+
+
+def test_a_watch_shows_what_it_has_sent(open_page, small, expect):
+    watch = next(one for one in small["records"] if one.get("verb") == "watch" and one["r"] == "pods")
+    sent = [one["rev"] for one in small["records"] if one["t"] == "delivery" and one["seq"] == watch["seq"]]
+    page = open_page(small, f"#panel=request&request={watch['seq']}")
+    panel = page.locator(".panel")
+    expect(panel).to_contain_text(f"{len(sent)} events, and it goes on")
+    expect(panel.locator(".joins li").first).to_contain_text(f"of revision {sent[-1][0]}")
+    end = {"t": "watch", "n": 0, "seq": watch["seq"], "at": 1.0, "events": 3, "ended": "client"}
+    page = open_page({**small, "records": [*small["records"], end]}, f"#panel=request&request={watch['seq']}")
+    expect(page.locator(".panel")).to_contain_text("3 events, then the client has gone")

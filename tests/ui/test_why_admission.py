@@ -1,7 +1,7 @@
 """The rules of "why" for requests that admission refuses: webhooks, Pod Security, policies, limit ranges, quotas; and lost races."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
@@ -64,11 +64,9 @@ def webhook(namespace: str, resource: str, url: str, authority: str) -> dict[str
     return {"metadata": {"name": f"hooks-{namespace}"}, "webhooks": [hook]}
 
 
-def pod(name: str, **resources: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name},
-        "spec": {"containers": [{"name": "c", "image": "nginx", "resources": resources}]},
-    }
+def pod(name: str, resources: Mapping[str, Any] | None = None, **spec: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "nginx", "resources": resources or {}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
 @contextmanager
@@ -81,11 +79,13 @@ def refusing(hook: TLSServer) -> Iterator[Cluster]:
             answer = admin.send("POST", path, body)
             assert answer["kind"] != "Status", answer
 
-        for name in ("bounded", "guarded", "plain", "closed"):
+        for name in ("bounded", "guarded", "plain", "closed", "counted"):
             send("/api/v1/namespaces", {"metadata": {"name": name}})
         strict = {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
         send("/api/v1/namespaces", {"metadata": strict})
         send("/api/v1/namespaces/bounded/limitranges", {"metadata": {"name": "bounds"}, "spec": {"limits": [LIMITS]}})
+        counted = {"metadata": {"name": "compute"}, "spec": {"hard": {"requests.cpu": "1"}}}
+        send("/api/v1/namespaces/counted/resourcequotas", counted)
         send(f"{ADMISSION}/validatingadmissionpolicies", POLICY)
         binding = {"policyName": "names", "validationActions": ["Deny"]}
         send(f"{ADMISSION}/validatingadmissionpolicybindings", {"metadata": {"name": "everywhere"}, "spec": binding})
@@ -101,14 +101,21 @@ def refusing(hook: TLSServer) -> Iterator[Cluster]:
         resources = {"limits": {"cpu": "1"}, "requests": {"cpu": "100m", "memory": "8Mi"}}
         service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
         for client, path, body in (
-            ("limited", "bounded/pods", pod("p", **resources)),
+            ("limited", "bounded/pods", pod("p", resources)),
             ("secured", "strict/pods", pod("p")),
             ("policed", "default/configmaps", {"metadata": {"name": "bad"}}),
             ("denied", "plain/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": []}}),
             ("unheard", "closed/services", service),
             ("lost", "nowhere/configmaps", {"metadata": {"name": "a"}}),
+            ("uncounted", "counted/pods", pod("p")),
+            ("nameless", "default/pods", pod("p", serviceAccountName="missing")),
+            ("important", "default/pods", pod("p", priorityClassName="missing")),
         ):
             assert NamedClient(cluster, client).send("POST", f"/api/v1/namespaces/{path}", body)["kind"] == "Status"
+        outsider = NamedClient(cluster, "outsider", user="jane")
+        assert (
+            outsider.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})["code"] == 403
+        )
         races(cluster)
         yield cluster
 
@@ -172,6 +179,17 @@ def page(browser: Any) -> Iterator[Any]:
             ],
         ),
         ("lost", ["Namespace nowhere does not exist."]),
+        ("uncounted", ["ResourceQuota compute limits what the containers don't state: requests.cpu for: c."]),
+        ("nameless", ["ServiceAccount missing does not exist in namespace default."]),
+        ("important", ["PriorityClass missing does not exist."]),
+        (
+            "outsider",
+            [
+                "jane may not do this: no role is bound to it.",
+                "No RBAC rule lets jane create configmaps in namespace default.",
+                "No RoleBinding or ClusterRoleBinding for namespace default names jane itself.",
+            ],
+        ),
         (
             "late",
             [

@@ -2,7 +2,7 @@
 
 import { causesView, objectAnchor } from "./causeview.js";
 import { admissionView, changesView, diffView } from "./diffview.js";
-import { bytes, clear, clockTime, dateTime, duration, h } from "./dom.js";
+import { bytes, clear, clockTime, counted, dateTime, duration, h } from "./dom.js";
 import { copyLine, faultFor, faultLines, requestLines } from "./repeat.js";
 import { why } from "./why.js";
 
@@ -118,10 +118,21 @@ function facts(request, app) {
     ["Revision", request.rev ? h("a", { href: state.link({ moment: request.rev }) }, `${request.rev}${request.changed ? ", written by it" : ""}`) : null],
     ["Allowed by", request.status !== 403 ? request.why : null],
     ["Changed by", request.admission?.length ? request.admission.join(", ") : null],
+    ["Watch", watchText(recording.watches.get(request.seq))],
     ["Reconcile", reconcile ? `${reconcile.controller}, of ${reconcile.key}` : null],
     ["Size", `${bytes(request.bytes_in)} sent, ${bytes(request.bytes_out)} received`],
   ];
   return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+const WATCH_ENDS = { time: "its time was over", client: "the client has gone", server: "the server ended it", error: "an error was its last event", cut: "it was cut",
+  saved: "the state was saved with which this server began" };
+
+// How many events a watch has sent so far, and how it has ended.
+function watchText(watch) {
+  if (!watch) return null;
+  const sent = watch.end?.events ?? watch.deliveries.reduce((sum, delivery) => sum + delivery.rev.length, 0);
+  return `${counted(sent, "event")}, ${watch.end ? `then ${WATCH_ENDS[watch.end.ended] ?? "it ended"}` : "and it goes on"}`;
 }
 
 function bodyView(body) {
@@ -142,7 +153,7 @@ function joinsView(request, app) {
       recording.causesOf(reconcile).map((cause) => stepView(cause, app)))
       : h("p", { class: "muted" }, request.bundled ? "No reconcile is recorded for it." : "It came from a client outside of the server."),
     h("h2", {}, "Followed from it"),
-    states.length ? states.map((state) => effectView(state, app)) : h("p", { class: "muted" }, "It wrote nothing."),
+    recording.watches.has(request.seq) ? deliveredView(recording.watches.get(request.seq), app) : states.length ? states.map((state) => effectView(state, app)) : h("p", { class: "muted" }, "It wrote nothing."),
   ];
 }
 
@@ -158,6 +169,14 @@ function requestAnchor(request, app) {
 }
 
 const MOST_EFFECTS = 30;
+
+// The newest states that a watch has sent.
+function deliveredView({ deliveries }, app) {
+  const states = deliveries.slice(-MOST_EFFECTS).flatMap((delivery) => delivery.rev).map((rev) => app.recording.state(rev)).filter(Boolean).slice(-MOST_EFFECTS);
+  if (!states.length) return h("p", { class: "muted" }, "It has sent no change that is in this recording.");
+  return h("ul", { class: "joins" }, states.reverse().map((state) => h("li", {}, "sent ", objectAnchor(app, state), " of revision ",
+    h("a", { href: app.state.link({ moment: state.rev }) }, state.rev))));
+}
 
 function effectView(state, app) {
   const { deliveries, reconciles } = app.recording.effects(state.rev);

@@ -27,7 +27,7 @@ from fakeapiserver.endpoints.request import OpenWatch
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.services import KubeletClient, Proxy, Services
 from fakeapiserver.registry.generic.canonical import built_in_encoder
-from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
+from fakeapiserver.registry.generic.kind import BuiltinKind, Kind, KnownSpecs
 from fakeapiserver.registry.generic.store import Store, StoreOptions
 from fakeapiserver.registry.generic.strategy import Strategy
 from fakeapiserver.registry.generic.versions import Versions
@@ -145,7 +145,7 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         definitions = self.table.definitions_of(row)
         kind = BuiltinKind(row.gvk, row.definition, definitions, self._defaults(strategy), strategy.reword, convert)
         if strategy.spec_is_decoded_alone:
-            kind.known_specs = {}
+            kind.known_specs = KnownSpecs()
         return RequestScope(
             resource=row,
             kind=kind,

@@ -17,7 +17,6 @@ from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.endpoints.negotiation.body import Body, KnownKind, defaulted
 from fakeapiserver.endpoints.negotiation.documents import decode_document, has_long_number
-from fakeapiserver.endpoints.negotiation.known_specs import SentSpec, sent_spec
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, YAML
 from fakeapiserver.endpoints.negotiation.refusals import (
     cannot_be_handled,
@@ -25,6 +24,7 @@ from fakeapiserver.endpoints.negotiation.refusals import (
     type_meta_error,
     unrecognized,
 )
+from fakeapiserver.endpoints.negotiation.sent_spec import SentSpec, sent_spec
 from fakeapiserver.endpoints.negotiation.type_meta import (
     checked_type_meta,
     internal_package,
@@ -57,7 +57,7 @@ def decode_builtin(body: Body) -> Object:
         return _decode_whole(body, None)
     if body.empties is not None:
         body.empties |= rest.empties or {}
-    obj["spec"] = json.decode(spec.known)
+    obj["spec"] = spec.known
     return obj
 
 

@@ -3,7 +3,10 @@
 Upstream decodes it from its text, or for a strategic merge patch from a map, and reports errors in the order of decoding.
 """
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_invalid
@@ -12,6 +15,7 @@ from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersion
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.texts import go_text
 from fakeapiserver.apimachinery.schema import raw_text, unstructured
+from fakeapiserver.apimachinery.schema.decoders import Empties
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.endpoints.negotiation.body import defaulted
@@ -20,9 +24,7 @@ from fakeapiserver.endpoints.negotiation.type_meta import GO_TYPE_META, INTERNAL
 from fakeapiserver.endpoints.verbs.patch_types import PatchType
 from fakeapiserver.registry.generic.kind import Kind
 
-if TYPE_CHECKING:
-    from fakeapiserver.apimachinery.schema.decoders import Empties
-
+_encode: Final = msgspec.json.Encoder().encode
 NO_OBJECT = json_parse_error(f"json: cannot unmarshal array into Go value of type {GO_TYPE_META}")
 
 
@@ -41,9 +43,28 @@ class BuiltinPatched:
         self._kind = kind
         # Decoding replaces the root's members.
         self._root = dict(patched) if isinstance(patched, dict) else patched
-        self.obj: Object = _by_name(patched) if change.sorts_keys else patched
+        self.obj: Object = patched
 
-    def decode(self, empties: "Empties") -> list[str]:
+    def decode(self, empties: Empties) -> list[str]:
+        """Brings `obj` into its kind, with its defaults, and returns the texts of its unknown fields. Raises StatusError 422."""
+        specs, patched, current_spec = self._kind.known_specs, self.obj, self._current.get("spec")
+        if specs is None or not current_spec or type(patched) is not dict or patched.get("spec") is not current_spec:
+            return self._decode(patched, empties)
+        text = _encode(current_spec)
+        spec, rest_empties = specs.find(text), Empties()
+        if spec is not None:
+            with suppress(StatusError):
+                if not self._decode({**patched, "spec": {}}, rest_empties):
+                    empties |= rest_empties
+                    self.obj["spec"] = spec
+                    return []
+        unknown = self._decode(patched, empties)
+        if not unknown and not empties:
+            specs.add(text, self.obj["spec"])
+        return unknown
+
+    def _decode(self, patched: Any, empties: Empties) -> list[str]:
+        self.obj = _by_name(patched) if self._change.sorts_keys else {**patched} if type(patched) is dict else patched
         if not isinstance(self.obj, dict):  # the patch was a list, which replaces the document
             raise self.invalid(NO_OBJECT)
         without_version = self._set_type()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.builtin import BuiltinType
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.apimachinery.schema.structural import StructuralType
+    from fakeapiserver.registry.generic.kind import KnownSpecs
     from fakeapiserver.registry.generic.legacy_messages import Reword
 
 # In a message: an integer that int64 can't hold.
@@ -39,7 +40,7 @@ class CustomKind:
     custom = True
     also_accepts: Sequence[GroupVersion] = ()
     reword: "Reword | None" = None
-    known_specs: dict[bytes, bytes] | None = None
+    known_specs: "KnownSpecs | None" = None
     definition_name = ""
     raw_fields = ()
 

@@ -6,7 +6,9 @@ Built-in kinds and custom resources differ in their Kind, Strategy and Versions,
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
@@ -25,10 +27,41 @@ if TYPE_CHECKING:
     from fakeapiserver.apimachinery.schema.decoders import Empties
     from fakeapiserver.registry.generic.legacy_messages import Reword
 
+# Bytes of the largest spec that is remembered, and how many are.
+LARGEST_SPEC: Final = 16 * 1024
+_MOST_SPECS: Final = 512
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
 _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 Default = Callable[[Object, str], None]
 ConvertDecoded = Callable[[Object, "Empties"], None]
+
+
+class KnownSpecs:
+    """Specs of one kind as clients sent them, with what decoding and defaulting make of them: the objects of one template have equal specs.
+
+    A spec is known by the bytes of its JSON, once decoding has found nothing to complain about, and no empty list or map in it. Only kinds
+    whose spec is decoded and defaulted on its own have known specs (`Strategy.spec_is_decoded_alone`)."""
+
+    def __init__(self) -> None:
+        self._decoded: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._decoded)
+
+    def find(self, text: bytes) -> Object | None:
+        """Returns a new object for a spec as it was sent; None if the spec isn't known."""
+        decoded = self._decoded.get(text)
+        return None if decoded is None else _decode(decoded)
+
+    def add(self, text: bytes, spec: Object) -> None:
+        """Remembers a spec with its decoded and defaulted form, unless it is large."""
+        if len(text) > LARGEST_SPEC:
+            return
+        if len(self._decoded) >= _MOST_SPECS:
+            self._decoded.clear()
+        self._decoded[text] = _encode(spec)
 
 
 class Kind(Protocol):
@@ -37,8 +70,8 @@ class Kind(Protocol):
     `definition` is its schema, `definitions` the schemas that this refers to, `definition_name` its own name among them (empty
     for custom resources). `custom`: a custom resource, which knows no strategic merge patch and whose list items carry their
     type; `versions` are all versions in its definition. `also_accepts`: other group versions that a body may name.
-    `reword` words decoding errors as an older server does. `known_specs`: specs as they were sent -> as decoding and defaulting leave
-    them; None: that depends on more than the spec."""
+    `reword` words decoding errors as an older server does. `known_specs`: specs with their decoded forms;
+    None: a decoded spec depends on more than what was sent as the spec."""
 
     gvk: GroupVersionKind
     custom: bool
@@ -46,7 +79,7 @@ class Kind(Protocol):
     definition_name: str
     also_accepts: Sequence[GroupVersion]
     reword: "Reword | None"
-    known_specs: dict[bytes, bytes] | None
+    known_specs: KnownSpecs | None
 
     @property
     def versions(self) -> "Mapping[str, Kind]": ...
@@ -89,7 +122,7 @@ class BuiltinKind:
     custom = False
     also_accepts: Sequence[GroupVersion] = ()
     versions: Mapping[str, Kind] = {}
-    known_specs: dict[bytes, bytes] | None = None
+    known_specs: KnownSpecs | None = None
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from fakeapiserver.apis.scheme import load
 from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.negotiation.builtin_body import decode_builtin
 from fakeapiserver.registry.core.pod.strategy import PodStrategy
-from fakeapiserver.registry.generic.kind import BuiltinKind
+from fakeapiserver.registry.generic.kind import BuiltinKind, KnownSpecs
 
 _POD = GroupVersionKind("", "v1", "Pod")
 _GATES = ("PodLevelResources", "InPlacePodLevelResourcesVerticalScaling")
@@ -79,7 +79,7 @@ BODIES = [
 @pytest.mark.parametrize("data", BODIES)
 def test_known_specs_change_nothing(data: bytes, validation: str) -> None:
     remembering = kind()
-    remembering.known_specs = {}
+    remembering.known_specs = KnownSpecs()
     for seen in BODIES:
         outcome(seen, remembering, "Ignore")
     assert outcome(data, remembering, validation) == outcome(data, kind(), validation)
@@ -87,10 +87,10 @@ def test_known_specs_change_nothing(data: bytes, validation: str) -> None:
 
 def test_a_spec_is_decoded_once() -> None:
     remembering = kind()
-    remembering.known_specs = {}
+    remembering.known_specs = KnownSpecs()
     outcome(pod(), remembering)
-    assert remembering.known_specs.keys() == {_SPEC}
-    remembering.known_specs[_SPEC] = b'{"nodeName":"known"}'
+    assert remembering.known_specs.find(_SPEC) is not None
+    remembering.known_specs.add(_SPEC, {"nodeName": "known"})
     assert b'"spec":{"nodeName":"known"}' in outcome(pod(b'{"name":"b"}'), remembering)[0]
 
 
@@ -106,10 +106,10 @@ def test_a_spec_is_decoded_once() -> None:
 )
 def test_what_is_complained_about_is_not_remembered(spec: bytes) -> None:
     remembering = kind()
-    remembering.known_specs = {}
+    remembering.known_specs = KnownSpecs()
     for validation in ("Ignore", "Warn", "Strict"):
         outcome(pod(spec=spec), remembering, validation)
-    assert not remembering.known_specs
+    assert not len(remembering.known_specs)
 
 
 def test_known_specs_are_those_of_one_kind_with_its_gates() -> None:
@@ -118,14 +118,14 @@ def test_known_specs_are_those_of_one_kind_with_its_gates() -> None:
         kind(PodStrategy(features=feature_gates("v1.36", dict.fromkeys(_GATES, enabled)))) for enabled in (True, False)
     )
     for each in (with_resources, without):
-        each.known_specs = {}
+        each.known_specs = KnownSpecs()
     assert outcome(pod(spec=spec), with_resources) != outcome(pod(spec=spec), without)
     assert outcome(pod(spec=spec), with_resources) != outcome(pod(spec=spec), without)
 
 
 def test_the_number_of_known_specs_is_bounded() -> None:
     remembering = kind()
-    remembering.known_specs = {}
+    remembering.known_specs = KnownSpecs()
     for number in range(600):
         outcome(pod(spec=b'{"nodeName":"n%d"}' % number), remembering)
     assert 0 < len(remembering.known_specs) <= 512

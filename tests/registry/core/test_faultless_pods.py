@@ -54,8 +54,9 @@ def test_pods_that_differ_in_names_are_judged_once() -> None:
 
 def test_rules_see_nothing_that_is_not_remembered() -> None:
     rules = Counting()
-    Faultless(rules).faults(pod(annotations={"a": "b"}, labels={"c": "d"}), DEFAULT_OPTIONS)
-    assert rules.seen == [{"metadata": {"annotations": {"a": "b"}}, "spec": pod()["spec"]}]
+    read = {"kubernetes.io/a": "b", "c.kubernetes.io/d": "e"}
+    Faultless(rules).faults(pod(annotations={"a": "b", **read}, labels={"c": "d"}), DEFAULT_OPTIONS)
+    assert rules.seen == [{"metadata": {"annotations": read}, "spec": pod()["spec"]}]
 
 
 def _with_volume(seen: Object, volume: Object) -> Object:

@@ -1,8 +1,8 @@
 """Remembers the pods in which rules have found nothing, so that the pods of one template are judged once.
 
-The rules see nothing of a pod but its spec, its annotations and, if a volume is named after the pod, its name: these decide, and they are
-what is remembered. Pods of one template also differ in the name of the volume that admission mounts a token with. No rule reads more from
-this name than that it is one, and which mounts have it, so another random name doesn't count as a difference.
+The rules see nothing of a pod but its spec, the annotations of kubernetes.io and, if a volume is named after the pod, its name: these
+decide, and they are what is remembered. Pods of one template also differ in the name of the volume that admission mounts a token with. No
+rule reads more from this name than that it is one, and which mounts have it, so another random name doesn't count as a difference.
 """
 
 import re
@@ -21,6 +21,8 @@ _MOST: Final = 1024
 # Bytes of the largest pod that is remembered.
 _LARGEST: Final = 16 * 1024
 _TOKEN_VOLUME: Final = re.compile(rb'"(kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5})"')
+# A part of each annotation that rules read.
+_READ_ANNOTATION: Final = "kubernetes.io/"
 # No JSON text has this byte.
 _SOME_NAME: Final = b"\0"
 _encode: Final = msgspec.json.Encoder().encode
@@ -50,7 +52,7 @@ class Faultless(Generic[_Fault]):
 def _seen(pod: Object) -> Object:
     """The part of a pod that rules see."""
     spec, meta = pod["spec"], dict[str, Any]()
-    if notes := annotations(pod):
+    if notes := {key: value for key, value in annotations(pod).items() if _READ_ANNOTATION in key}:
         meta["annotations"] = notes
     if any("ephemeral" in volume for volume in spec.get("volumes") or ()):
         meta["name"] = metadata(pod).get("name", "")

@@ -25,6 +25,7 @@ class ObjectGetter:
         # (resource, namespace) -> the generation of the resource, and the objects
         self._lists: dict[tuple[str, str], tuple[int, list[Object]]] = {}
         self._stores: dict[str, Store | None] = {}  # found at one generation of the table
+        self._groups: dict[tuple[str, ...], list[Store]] = {}
         self._generation = -1
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -54,11 +55,16 @@ class ObjectGetter:
 
     def generation(self, resources: tuple[str, ...]) -> int:
         """A number that rises with every write to one of these resources."""
+        if self._generation != self._scopes.table.generation:
+            self._forget()
+        stores = self._groups.get(resources)
+        if stores is None:
+            stores = self._groups[resources] = [
+                store for resource in resources if (store := self._store(resource)) is not None
+            ]
         total = 0
-        for resource in resources:
-            store = self._store(resource)
-            if store is not None:
-                total += store.storage.generation(store.prefix)
+        for store in stores:
+            total += store.storage.generation(store.prefix)
         return total
 
     @property
@@ -83,13 +89,19 @@ class ObjectGetter:
 
     def _store(self, resource: str) -> Store | None:
         if self._generation != self._scopes.table.generation:
-            self._stores, self._generation = {}, self._scopes.table.generation
-            self._decoded.clear()  # of another schema, maybe
-            self._lists.clear()
+            self._forget()
         if resource not in self._stores:
             plural, _, group = resource.partition(".")
             self._stores[resource] = self._scopes.store_for(GroupResource(group, plural))
         return self._stores[resource]
+
+    def _forget(self) -> None:
+        """Forgets everything that was found at another generation of the table."""
+        self._generation = self._scopes.table.generation
+        self._stores.clear()
+        self._groups.clear()
+        self._decoded.clear()  # of another schema, maybe
+        self._lists.clear()
 
     def _decode(self, store: Store, key: str, revision: int, value: bytes) -> Object:
         cached = self._decoded.get(key)

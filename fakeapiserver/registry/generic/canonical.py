@@ -6,8 +6,9 @@ structs are in the order of their declaration, those of its maps and of custom r
 object is written, so that nothing has to be when it is read.
 """
 
+import re
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -21,7 +22,8 @@ _TYPE: Final = ("kind", "apiVersion")
 _METADATA: Final = b'{"metadata":'
 _UID: Final = b'"uid":"'
 # How floats beyond int64 end, written as integers: they have 17 digits at most, and zeroes then. So may others end.
-_LONG_FLOAT_ENDS: Final = (b"00,", b"00}", b"00]")
+_may_have_long_float: Final = re.compile(rb"00[,}\]]").search
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_members: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode_members: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -81,8 +83,7 @@ def _unversioned(meta: Object) -> Object:
 
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A new object from its stored form, with kind, apiVersion and resourceVersion."""
-    may_have_long_float = any(end in value for end in _LONG_FLOAT_ENDS)
-    members: Object = json.decode(value) if may_have_long_float else msgspec.json.decode(value)
+    members: Object = json.decode(value) if _may_have_long_float(value) else _decode(value)
     return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **members}
 
 

@@ -57,13 +57,14 @@ class Validator(Struct, frozen=True):
         # Upstream checks metadata for every kind and again in the kind's own validation; both errors are shown.
         errors = self._common_errors(new)
         errors += names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
+        is_meta_valid = not errors
         sent = self._sent(new, old, empties)
         checks = self.strategy.meta_checks(subresource)
         for check in checks if "own" in checks else (*checks, "own"):
             if check == "own":
                 errors += self.kind.validate(new, old) + self._own_errors(subresource, sent, old, empties)
             else:
-                errors += self._check(check, sent, old)
+                errors += self._check(check, sent, old, is_meta_valid=is_meta_valid)
         return errors
 
     def _sent(self, obj: Object, old: Object | None, empties: "Empties") -> Object:
@@ -77,7 +78,8 @@ class Validator(Struct, frozen=True):
     def _common_errors(self, obj: Object) -> ErrorList:
         return names.validate_object_meta(metadata(obj), self.namespaced, names.path_segment_name, _METADATA)
 
-    def _check(self, check: MetaCheck, new: Object, old: Object) -> ErrorList:
+    def _check(self, check: MetaCheck, new: Object, old: Object, *, is_meta_valid: bool = False) -> ErrorList:
+        """`is_meta_valid`: by the rules for the metadata of all kinds, which are not asked again."""
         if check == "spec":
             return self.strategy.revalidate(new, old) if old else self.strategy.validate(new)
         if check == "status":
@@ -85,18 +87,22 @@ class Validator(Struct, frozen=True):
         if check == "immutable":
             return self.strategy.validate_immutable(new, old)
         if check == "create":
-            return self._create_meta_errors(new)
+            return self._create_meta_errors(new, is_meta_valid=is_meta_valid)
+        if is_meta_valid:
+            return self._finalizer_errors(new)
         errors = names.validate_object_meta_update(metadata(new), metadata(old), _METADATA)
         return errors + self._finalizer_errors(new)
 
-    def _create_meta_errors(self, obj: Object) -> ErrorList:
+    def _create_meta_errors(self, obj: Object, *, is_meta_valid: bool) -> ErrorList:
         """The kind's own rules for a new object's metadata."""
         meta = metadata(obj)
         judged = self.strategy.validates_generate_name or not self.strategy.features.at_least("v1.35")
         if not judged and "generateName" in meta:
             meta = {key: value for key, value in meta.items() if key != "generateName"}
-        errors = names.validate_object_meta(meta, self.namespaced, self.strategy.name_rule(obj), _METADATA)
-        return errors + self._finalizer_errors(obj)
+        name_rule = self.strategy.name_rule(obj)
+        if is_meta_valid:
+            return names.validate_names(meta, name_rule, _METADATA) + self._finalizer_errors(obj)
+        return names.validate_object_meta(meta, self.namespaced, name_rule, _METADATA) + self._finalizer_errors(obj)
 
     def _finalizer_errors(self, obj: Object) -> ErrorList:
         if self.kind.custom or not self.strategy.kube_finalizers:

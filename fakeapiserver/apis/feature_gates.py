@@ -9,6 +9,8 @@ from typing import Final, TypedDict
 
 from msgspec import Struct, field
 
+from fakeapiserver.apis import emulation
+from fakeapiserver.apis.emulation import NO_EMULATION, Emulation
 from fakeapiserver.apis.recorded import NEWEST, known_versions, read_table
 
 # Switch all gates of a stage that are not switched by name.
@@ -27,10 +29,12 @@ class _Gate(TypedDict, total=False):
 
 
 class FeatureGates(Struct, frozen=True):
-    """The gates of a `version`, with what `switched` says of them instead of their defaults. Made by `feature_gates`."""
+    """The gates of a `version`, with what `switched` says of them instead of their defaults, as the emulated version has them. Made by
+    `feature_gates`."""
 
     version: str = NEWEST
     switched: Mapping[str, bool] = field(default_factory=dict)
+    emulated: str = ""
 
     def enabled(self, gate: str) -> bool:
         """Reports whether a feature is on. One that this version has no gate for is on if an older version had one (it can't be switched
@@ -39,7 +43,7 @@ class FeatureGates(Struct, frozen=True):
         switched = self.switched.get(gate)
         if switched is not None:
             return switched
-        known = _recorded(self.version).get(gate)
+        known = _known(self.version, self.emulated).get(gate)
         if known is None:
             return any(gate in _recorded(version) for version in known_versions() if version < self.version)
         return known["default"]
@@ -49,13 +53,14 @@ class FeatureGates(Struct, frozen=True):
         return self.version >= version
 
     def flipped(self) -> Iterator[str]:
-        """The gates that aren't as they are by default."""
+        """The gates that aren't as the version has them by default."""
         known = _recorded(self.version)
-        return (gate for gate, on in self.switched.items() if known[gate]["default"] != on)
+        gates = known if self.emulated else self.switched
+        return (gate for gate in gates if known[gate]["default"] != self.enabled(gate))
 
     def stages(self) -> Iterator[tuple[str, str, bool]]:
         """Each gate of the version with its stage (ALPHA, BETA, GA, DEPRECATED), and whether it is on."""
-        return ((gate, row["stage"], self.enabled(gate)) for gate, row in _recorded(self.version).items())
+        return ((gate, row["stage"], self.enabled(gate)) for gate, row in _known(self.version, self.emulated).items())
 
     def serve(self, resource: str) -> bool:
         """Reports whether the gates that a resource (group/version/resource) depends on are on."""
@@ -65,18 +70,21 @@ class FeatureGates(Struct, frozen=True):
 DEFAULT_GATES: Final = FeatureGates()
 
 
-def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
+def feature_gates(version: str, switches: Mapping[str, bool], emulated: Emulation = NO_EMULATION) -> FeatureGates:
     """Returns the feature gates of a version with these switches.
 
     Raises ValueError in upstream's words for gates that are unknown, locked, or need others.
     """
     if not switches:
-        return FeatureGates(version)
-    known = _recorded(version)
+        return FeatureGates(version, emulated=emulated.version)
+    known = _known(version, emulated.version)
     switched: dict[str, bool] = {}
     for gate, on in switches.items():
-        if gate not in known:
+        if gate not in _recorded(version):
             raise ValueError(f"unrecognized feature gate: {gate}")
+        if gate not in known:
+            place = f"emulated version {emulated.version[1:]}, min compatibility version {emulated.minimum[1:]}"
+            raise ValueError(f"cannot set feature gate {gate} to {str(on).lower()}, feature is PreAlpha at {place}")
         if known[gate].get("locked") and known[gate]["default"] != on:
             stays = str(known[gate]["default"]).lower()
             raise ValueError(f"cannot set feature gate {gate} to {str(on).lower()}, feature is locked to {stays}")
@@ -85,7 +93,7 @@ def feature_gates(version: str, switches: Mapping[str, bool]) -> FeatureGates:
         if all_of in switches:
             of_stage = (gate for gate, row in known.items() if row["stage"] == stage and gate not in _STAGES)
             switched = dict.fromkeys(of_stage, switches[all_of]) | switched
-    gates = FeatureGates(version, switched)
+    gates = FeatureGates(version, switched, emulated.version)
     problems = []
     for gate, row in known.items():
         lacking = [needed for needed in row.get("needs", ()) if gates.enabled(gate) and not gates.enabled(needed)]
@@ -113,6 +121,21 @@ def _gates_of(version: str) -> Mapping[str, list[str]]:
         for resource in row.get("resources", ()):
             gates.setdefault(resource, []).append(gate)
     return gates
+
+
+@lru_cache(maxsize=16)
+def _known(version: str, emulated: str) -> Mapping[str, _Gate]:
+    """The gates of a version as the emulated version has them. Those that came later are missing."""
+    own = _recorded(version)
+    if emulated in ("", version):
+        return own
+    later, otherwise = emulation.later_gates(version, emulated), emulation.recorded_gates(version, emulated)
+    locked = {gate for gate, row in _recorded(emulated).items() if row.get("locked")}
+    return {
+        gate: _Gate(**{**row, **otherwise.get(gate, {}), "locked": gate in locked})
+        for gate, row in own.items()
+        if gate not in later
+    }
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -19,8 +19,9 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.schema.go_types import recorded_go_types
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
-from fakeapiserver.apis import removed_versions
+from fakeapiserver.apis import emulation, removed_versions
 from fakeapiserver.apis.custom_schema import CustomSchema
+from fakeapiserver.apis.emulation import NO_EMULATION, Emulation
 from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
 from fakeapiserver.apis.recorded import NEWEST, VERSIONS, minor_version, read_table
 from fakeapiserver.apis.runtime_config import RuntimeConfig, runtime_config, serves_removed
@@ -188,22 +189,30 @@ def load(version: str = NEWEST) -> Scheme:
     return _read(version, {}, {})
 
 
-def serving(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
-    """Returns the scheme of a minor version with --feature-gates and --runtime-config.
+def serving(
+    version: str,
+    feature_switches: Mapping[str, bool],
+    runtime_switches: Mapping[str, str],
+    emulated: Emulation = NO_EMULATION,
+) -> Scheme:
+    """Returns the scheme of a minor version with --feature-gates, --runtime-config and --emulated-version.
 
     Raises ValueError in upstream's words for unknown switches.
     """
-    if not (feature_switches or runtime_switches):
+    if not (feature_switches or runtime_switches or emulated.version):
         return load(version)
-    return _switched(version, tuple(feature_switches.items()), tuple(runtime_switches.items()))
+    return _switched(version, tuple(feature_switches.items()), tuple(runtime_switches.items()), emulated)
 
 
 @lru_cache(_SWITCHED)
 def _switched(
-    version: str, feature_switches: tuple[tuple[str, bool], ...], runtime_switches: tuple[tuple[str, str], ...]
+    version: str,
+    feature_switches: tuple[tuple[str, bool], ...],
+    runtime_switches: tuple[tuple[str, str], ...],
+    emulated: Emulation,
 ) -> Scheme:
     """The scheme, shared by all servers with these switches, as of the cases of a sweep: much is compiled for each scheme, and kept."""
-    return _read(version, dict(feature_switches), dict(runtime_switches))
+    return _read(version, dict(feature_switches), dict(runtime_switches), emulated)
 
 
 @cache
@@ -211,13 +220,19 @@ def _definitions(version: str) -> RecordedDefinitions:
     return RecordedDefinitions(VERSIONS / version)
 
 
-def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: Mapping[str, str]) -> Scheme:
+def _read(
+    version: str,
+    feature_switches: Mapping[str, bool],
+    runtime_switches: Mapping[str, str],
+    emulated: Emulation = NO_EMULATION,
+) -> Scheme:
     version = minor_version(version)
     columns = read_table(version, "columns.json")
     discovery = read_table(version, "discovery.json")
     if serves_removed(runtime_switches):
         discovery = removed_versions.with_removed(discovery)
-    features = feature_gates(version, feature_switches)
+    features = feature_gates(version, feature_switches, emulated)
+    absent = emulation.absent(version, emulated.version)
     config = runtime_config(runtime_switches, [gv for gv, _, _ in _group_versions(discovery)])
     resources: dict[GroupVersionResource, APIResource] = {}
     groups: dict[str, tuple[str, ...]] = {}
@@ -225,7 +240,7 @@ def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: 
     for gv, prefix, row in _group_versions(discovery):
         # the API service of apiregistration itself is not stored, and goes before all
         priorities[gv] = Priority(row.get("groupPriorityMinimum", FIRST), row.get("versionPriority", FIRST))
-        rows = [item for item in row["resources"] if _is_served(gv, item, config, features)]
+        rows = [item for item in row["resources"] if _is_served(gv, item, config, features, absent)]
         if rows:
             groups[gv.group] = (*groups.get(gv.group, ()), gv.version)
         for resource in _resources(gv, rows, prefix, columns):
@@ -238,7 +253,7 @@ def _read(version: str, feature_switches: Mapping[str, bool], runtime_switches: 
         groups=groups,
         priorities=priorities,
         definitions=_definitions(version),
-        facts=read_table(version, "paths.json"),
+        facts=emulation.emulated_facts(read_table(version, "paths.json"), emulated),
     )
 
 
@@ -280,12 +295,14 @@ def _group_versions(
                 yield GroupVersion(group["metadata"].get("name", ""), row["version"]), prefix, row
 
 
-def _is_served(gv: GroupVersion, row: Mapping[str, Any], config: RuntimeConfig, features: FeatureGates) -> bool:
-    by_default = not row.get("onRequest", False)
-    if not config.enabled(GroupVersionResource(*gv, row["resource"]), by_default):
+def _is_served(
+    gv: GroupVersion, row: Mapping[str, Any], config: RuntimeConfig, features: FeatureGates, absent: Container[str]
+) -> bool:
+    by_default, name = not row.get("onRequest", False), f"{gv.group}/{gv.version}/{row['resource']}"
+    if not config.enabled(GroupVersionResource(*gv, row["resource"]), by_default and name not in absent):
         return False
     # default resources depend on no gate that is off, unless gates are switched
-    return (by_default and not features.switched) or features.serve(f"{gv.group}/{gv.version}/{row['resource']}")
+    return (by_default and not features.switched and not features.emulated) or features.serve(name)
 
 
 def _resources(

@@ -42,7 +42,7 @@ class HostedCluster(AsyncCluster):
         check_options(self._config)
         config = self._config
         self._table = ResourceTable(
-            scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+            scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config, config.emulation)
         )
 
     @property

@@ -58,7 +58,7 @@ def _check_gates(config: Config) -> None:
         return
 
     try:
-        feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
+        feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates, config.emulation)
     except ValueError as error:
         raise UsageError(f"--feature-gates: {error}") from None
 

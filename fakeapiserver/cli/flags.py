@@ -262,7 +262,9 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
     "feature-gates": ("feature_gates", read_feature_gates),
+    "emulated-version": ("emulated_version", str),
     "kubernetes-version": ("kubernetes_version", _kubernetes_version),
+    "min-compatibility-version": ("min_compatibility_version", str),
     "max-mutating-requests-inflight": ("max_mutating_requests_inflight", count("max-mutating-requests-inflight")),
     "max-requests-inflight": ("max_requests_inflight", count("max-requests-inflight")),
     "min-request-timeout": ("min_request_timeout", count("min-request-timeout")),
@@ -347,7 +349,13 @@ _OWN: Final = {
 
 
 # Flags with an effect whose values are checked where those without one are.
-_CHECKED_LATER: Final = {"runtime-config", "storage-media-type", "encryption-provider-config-automatic-reload"}
+_CHECKED_LATER: Final = {
+    "emulated-version",
+    "min-compatibility-version",
+    "runtime-config",
+    "storage-media-type",
+    "encryption-provider-config-automatic-reload",
+}
 # Upstream's, but not in its help.
 _HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
 
@@ -400,7 +408,8 @@ def _check_unheeded(parsed: Parsed, types: Mapping[str, str]) -> None:
         unheeded_flags.check_value(name, parsed.given[name], flag_type)
     config = parsed.config
     try:
-        gates = feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates)
+        version = minor_version(config.kubernetes_version)
+        gates = feature_gates.feature_gates(version, config.feature_gates, config.emulation)
     except ValueError as error:
         raise UsageError(str(error)) from None
     unheeded_flags.check(parsed.given, gates)

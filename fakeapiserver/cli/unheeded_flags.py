@@ -1,7 +1,7 @@
-"""Flags of kube-apiserver's that change nothing that a client sees here: what etcd is asked for and in which encoding, caches, which
-older version is emulated, other servers of the cluster. Their values are checked all the same, in upstream's words.
+"""Flags of kube-apiserver's that change nothing that a client sees here: what etcd is asked for and in which encoding, caches, other
+servers of the cluster. Their values are checked all the same, in upstream's words.
 
-Upstream: k8s.io/apiserver/pkg/server/options/etcd.go, k8s.io/component-base/compatibility/{version,registry}.go,
+Upstream: k8s.io/apiserver/pkg/server/options/etcd.go,
 pkg/controlplane/apiserver/options/validation.go.
 """
 
@@ -31,8 +31,6 @@ _OVERRIDES: Final = (
 )
 _OVERRIDE: Final = re.compile("[^/#]*/[^/#]*#[^;#]+(;[^;#]+)*")
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
-_VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(\.[0-9]+)*")
-_FLOOR, _BINARY = (1, 33), (1, 36)
 _PEERS: Final = ("peer-ca-file", "peer-advertise-ip", "peer-advertise-port")
 _INTEROPERABILITY: Final = "UnknownVersionInteroperabilityProxy"
 # The times of coordinated leader election, each greater than the next; seconds by default.
@@ -54,7 +52,7 @@ def check_value(name: str, value: str, flag_type: str) -> None:
 
 def check(given: Mapping[str, str], gates: FeatureGates) -> None:
     """`given`: flag -> its text. UsageError for all that is wrong."""
-    errors = list(_version_errors(given)) or [
+    errors = list(_emulation_errors(given, gates)) or [
         *_storage_errors(given),
         *_flow_control_errors(given),
         *_peer_errors(given, gates),
@@ -102,47 +100,14 @@ def _cache_size_problem(text: str) -> str:
     return "watch cache size cannot be negative" if int(size) < 0 else ""
 
 
-def _version_errors(given: Mapping[str, str]) -> Iterator[str]:
-    """Yields the errors of emulated versions. Raises UsageError for an invalid version."""
-    emulated = _version_of(given.get("emulated-version", "")) or _BINARY
-    oldest = _version_of(given.get("min-compatibility-version", "")) or max(_FLOOR, (emulated[0], emulated[1] - 1))
-    if "emulated-version" not in given and "min-compatibility-version" not in given:
-        oldest = emulated
-    if not _FLOOR <= emulated <= _BINARY:
-        yield f"emulation version {_shown(emulated)} is not between [{_shown(_FLOOR)}, {_shown(_BINARY)}.0]"
-    if not _FLOOR <= oldest <= emulated:
-        yield f"minCompatibilityVersion version {_shown(oldest)} is not between [{_shown(_FLOOR)}, {_shown(emulated)}]"
+def _emulation_errors(given: Mapping[str, str], gates: FeatureGates) -> Iterator[str]:
     for flag, field in (
         ("emulation-forward-compatible", "EmulationForwardCompatible"),
         ("runtime-config-emulation-forward-compatible", "RuntimeConfigEmulationForwardCompatible"),
     ):
-        if read_boolean(given.get(flag, "false")) and emulated == _BINARY:
+        if read_boolean(given.get(flag, "false")) and gates.emulated in ("", gates.version):
             same = "cannot be set to true if the emulation version is the same as the binary version"
             yield f"ServerRunOptions.{field} {same}"
-
-
-def _version_of(text: str) -> tuple[int, int] | None:
-    """`1.35` or `kube=1.35`, once; None for nothing."""
-    known = ""
-    for item in read_list(text):
-        component, equals, version = item.rpartition("=")
-        named = item if equals else f"kube={item}"
-        if equals and component != "kube":
-            raise UsageError(f"component not registered: {component}")
-        if known:
-            raise UsageError(f"duplicate version flag, {known} and {named}")
-        known = named
-        match = _VERSION.fullmatch(version)
-        if match is None:
-            raise UsageError(f"could not parse {go_quote(version)} as version")
-        if match[3]:
-            raise UsageError(f"patch version not allowed, got: {named}")
-        result = int(match[1]), int(match[2])
-    return result if known else None
-
-
-def _shown(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"
 
 
 def _flow_control_errors(given: Mapping[str, str]) -> Iterator[str]:

@@ -107,7 +107,9 @@ class APIServer:
         self.started = self.clock.now()
         self.address = f"{config.bind_address}:{config.secure_port}"
         self._tasks: list[asyncio.Task[None]] = []
-        served = scheme.serving(config.kubernetes_version, config.feature_gates, config.runtime_config)
+        served = scheme.serving(
+            config.kubernetes_version, config.feature_gates, config.runtime_config, config.emulation
+        )
         storage_versions.check(served)
         self.table = ResourceTable(served)
         self.media_types = WITH_CBOR if served.features.enabled(CBOR_SERVING_AND_STORAGE) else SUPPORTED

@@ -151,6 +151,8 @@ _PHRASES = {
         "a new one",
         "the system's",
         "made of the kind",
+        "none is emulated",
+        "the minor version before",
     ),
     *(
         "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP",

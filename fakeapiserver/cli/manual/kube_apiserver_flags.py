@@ -98,9 +98,16 @@ TOPICS: Final = {
             "--feature-gates=AllAlpha=true",
             "feature-gates",
         ),
-        "emulated-version": Flag("The version to emulate; --kubernetes-version has an effect.", _VERSION, "VERSION"),
+        "emulated-version": Flag(
+            "The older version whose feature gates and resources are served; --kubernetes-version=1.35 serves that version itself.",
+            "none is emulated",
+            "VERSION",
+            "--emulated-version=1.35",
+        ),
         "emulation-forward-compatible": Flag("Serves newer versions of beta APIs while emulating.", "false"),
-        "min-compatibility-version": Flag("The oldest version to be compatible with.", "kube=1.35", "VERSION"),
+        "min-compatibility-version": Flag(
+            "The oldest version to be compatible with.", "the minor version before", "VERSION"
+        ),
         "runtime-config-emulation-forward-compatible": Flag(
             "Lets --runtime-config name newer APIs while emulating.", "false"
         ),
@@ -228,7 +235,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "disable-http2-serving",
         "disabled-metrics",
         "egress-selector-config-file",
-        "emulated-version",
         "emulation-forward-compatible",
         "enable-garbage-collector",
         "enable-logs-handler",
@@ -251,7 +257,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "log-text-split-stream",
         "logging-format",
         "max-connection-bytes-per-sec",
-        "min-compatibility-version",
         "peer-advertise-ip",
         "peer-advertise-port",
         "peer-ca-file",

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apis.emulation import Emulation, emulation
 from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.server.filters.audit.options import AuditOptions
 from fakeapiserver.server.projects.manifests import Sources
@@ -260,6 +261,8 @@ class Config(Struct, kw_only=True):
     min_request_timeout: int = 1800  # seconds; what a watch lives at least
     audit: AuditOptions = field(default_factory=AuditOptions)  # --audit-*
     kubernetes_version: str = NEWEST  # or an older minor version: 1.35, v1.35
+    emulated_version: str = ""  # kube=1.35 or 1.35; "" for that version itself
+    min_compatibility_version: str = ""
     runtime_config: Mapping[str, str] = field(default_factory=dict)  # {"api/all": "true", "batch/v1": "false"}
     kept_requests: int = 0  # so many of the last requests of clients are kept (evidence/request_log.py)
     kept_request_bytes: int = 32 << 20  # and at most about so many bytes of them
@@ -271,6 +274,11 @@ class Config(Struct, kw_only=True):
     webhook_cert_dir: Path | None = None  # where its certificate goes; None: a folder for as long as the server lives
     context_name: str = "fakeapiserver"  # of the context, cluster and user in kubeconfigs
     given: frozenset[str] = frozenset()  # the flags that were set: some contradict each other whatever they say
+
+    @property
+    def emulation(self) -> Emulation:
+        """The version that is emulated. Raises ValueError in upstream's words."""
+        return emulation(self.kubernetes_version, self.emulated_version, self.min_compatibility_version)
 
     @property
     def is_recorded(self) -> bool:

@@ -35,7 +35,7 @@ def statusz(
 ) -> Response:
     """`version` is what /version says; times are in seconds since the epoch; `paths` are what the component serves besides."""
     uptime = int(now - started)
-    emulated = f"{version['major']}.{version['minor']}"
+    emulated = f"{version['emulationMajor']}.{version['emulationMinor']}"
     binary, go = version["gitVersion"].removeprefix("v"), version["goVersion"]
     document = {
         "startTime": rfc3339(started),

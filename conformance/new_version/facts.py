@@ -100,6 +100,7 @@ def record_facts(release: Release, progress: Progress) -> None:
     sources = [release.module(name) for name in ("kubernetes", "apiserver", "apiextensions-apiserver")]
     gates = [word for gate in asked_for(sources) for word in ("--gate", gate)]
     _run(progress, "gates", "--assets", release.assets, *gates, "--out", out, "--modules", *sources)
+    _run(progress, "emulations", "--assets", release.assets, "--out", out)
 
 
 def _record_sources(release: Release, progress: Progress) -> None:

@@ -25,7 +25,7 @@ from conformance.bench.servers import TOKEN, Reference
 from conformance.record.types import Get, bootstrap, connect, discovery, lines
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
-_METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.MULTILINE)
+METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.MULTILINE)
 _CONSTANT: Final = re.compile(r'^\s*(\w+)\s+featuregate\.Feature = "(\w+)"$', re.MULTILINE)
 _SPECS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): \{\n((?:\t\t.*\n)+)\t\},$", re.MULTILINE)
 _NEEDS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([\w., \n\t]+?),?\s*\},(?: *//.*)?$", re.MULTILINE)
@@ -46,7 +46,7 @@ def main() -> int:
     locked, needs = said_in_sources(arguments.modules)
     with Server(arguments.assets, []) as server:
         gates: dict[str, Json] = {}
-        for name, stage, on in _METRIC.findall(server.metrics()):
+        for name, stage, on in METRIC.findall(server.metrics()):
             gates[name] = {"default": on == "1", "stage": stage or "GA"}
             if name in locked:
                 gates[name]["locked"] = True
@@ -88,12 +88,11 @@ def main() -> int:
 
 
 class Server:
-    """A real server that serves all versions, while in a `with` block."""
+    """A real server that serves all versions, unless it is to serve the default ones, while in a `with` block."""
 
-    def __init__(self, assets: Path, flags: Sequence[str]) -> None:
-        self._reference = Reference(
-            assets, flags=["--runtime-config=api/all=true", "--advertise-address=192.0.2.10", *flags]
-        )
+    def __init__(self, assets: Path, flags: Sequence[str], *, serves_all: bool = True) -> None:
+        versions = ["--runtime-config=api/all=true"] if serves_all else []
+        self._reference = Reference(assets, flags=[*versions, "--advertise-address=192.0.2.10", *flags])
         self._get: Get | None = None
 
     def __enter__(self) -> "Server":

@@ -2,9 +2,9 @@
 
     python -m conformance.record.emulations --assets DIR --out fakeapiserver/apis/versions/v1.36
 
---assets has kube-apiserver and etcd, which are started once for each of the minor versions that the program emulates. emulations.json has for
-each: `gates`, the default and stage of those that are otherwise than in the version itself; `later`, the gates that came after it;
-`without`, the resources (group/version/resource) that the version serves by default and not while it emulates this one.
+--assets has kube-apiserver and etcd, which are started once for each minor version that the program emulates. emulations.json has for each:
+`gates`, the default and stage of gates that are otherwise than in the version itself; `later`, the gates that came after it; `without`, the
+resources (group/version/resource) that the version serves by default and not while it emulates this one.
 """
 
 import argparse

@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-from fakeapiserver.apis import feature_gates
-from fakeapiserver.apis.recorded import minor_version
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed
 from fakeapiserver.server.options.config import Config
@@ -56,9 +54,8 @@ def check(parsed: Parsed) -> None:
 def _check_gates(config: Config) -> None:
     if not config.feature_gates:
         return
-
     try:
-        feature_gates.feature_gates(minor_version(config.kubernetes_version), config.feature_gates, config.emulation)
+        _ = config.features
     except ValueError as error:
         raise UsageError(f"--feature-gates: {error}") from None
 

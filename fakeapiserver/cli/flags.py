@@ -349,13 +349,15 @@ _OWN: Final = {
 
 
 # Flags with an effect whose values are checked where those without one are.
-_CHECKED_LATER: Final = {
-    "emulated-version",
-    "min-compatibility-version",
-    "runtime-config",
-    "storage-media-type",
-    "encryption-provider-config-automatic-reload",
-}
+_CHECKED_LATER: Final = frozenset(
+    [
+        "emulated-version",
+        "min-compatibility-version",
+        "runtime-config",
+        "storage-media-type",
+        "encryption-provider-config-automatic-reload",
+    ]
+)
 # Upstream's, but not in its help.
 _HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
 
@@ -406,10 +408,8 @@ def _check_unheeded(parsed: Parsed, types: Mapping[str, str]) -> None:
     """`types`: those of the flags without effect that were given. UsageError, in upstream's words."""
     for name, flag_type in types.items():
         unheeded_flags.check_value(name, parsed.given[name], flag_type)
-    config = parsed.config
     try:
-        version = minor_version(config.kubernetes_version)
-        gates = feature_gates.feature_gates(version, config.feature_gates, config.emulation)
+        gates = parsed.config.features
     except ValueError as error:
         raise UsageError(str(error)) from None
     unheeded_flags.check(parsed.given, gates)

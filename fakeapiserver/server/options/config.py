@@ -10,7 +10,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from fakeapiserver.apis.emulation import Emulation, emulation
-from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.apis.feature_gates import FeatureGates, feature_gates
+from fakeapiserver.apis.recorded import NEWEST, minor_version
 from fakeapiserver.server.filters.audit.options import AuditOptions
 from fakeapiserver.server.projects.manifests import Sources
 
@@ -279,6 +280,11 @@ class Config(Struct, kw_only=True):
     def emulation(self) -> Emulation:
         """The version that is emulated. Raises ValueError in upstream's words."""
         return emulation(self.kubernetes_version, self.emulated_version, self.min_compatibility_version)
+
+    @property
+    def features(self) -> FeatureGates:
+        """The feature gates. Raises ValueError in upstream's words."""
+        return feature_gates(minor_version(self.kubernetes_version), self.feature_gates, self.emulation)
 
     @property
     def is_recorded(self) -> bool:

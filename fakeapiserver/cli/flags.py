@@ -349,15 +349,13 @@ _OWN: Final = {
 
 
 # Flags with an effect whose values are checked where those without one are.
-_CHECKED_LATER: Final = frozenset(
-    [
-        "emulated-version",
-        "min-compatibility-version",
-        "runtime-config",
-        "storage-media-type",
-        "encryption-provider-config-automatic-reload",
-    ]
-)
+_VERSIONS: Final = {"emulated-version", "min-compatibility-version"}
+_CHECKED_LATER: Final = {
+    *_VERSIONS,
+    "runtime-config",
+    "storage-media-type",
+    "encryption-provider-config-automatic-reload",
+}
 # Upstream's, but not in its help.
 _HIDDEN: Final = {"audit-webhook-batch-initial-backoff": "duration"}
 

@@ -350,8 +350,7 @@ _OWN: Final = {
 
 # Flags with an effect whose values are checked where those without one are.
 _VERSIONS: Final = {"emulated-version", "min-compatibility-version"}
-_CHECKED_LATER: Final = {
-    *_VERSIONS,
+_CHECKED_LATER: Final = _VERSIONS | {
     "runtime-config",
     "storage-media-type",
     "encryption-provider-config-automatic-reload",

@@ -5,7 +5,7 @@ Upstream: k8s.io/component-base/featuregate/feature_gate.go; the gates are recor
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from msgspec import Struct, field
 
@@ -132,10 +132,17 @@ def _known(version: str, emulated: str) -> Mapping[str, _Gate]:
     later, otherwise = emulation.later_gates(version, emulated), emulation.recorded_gates(version, emulated)
     locked = {gate for gate, row in _recorded(emulated).items() if row.get("locked")}
     return {
-        gate: _Gate(**{**row, **otherwise.get(gate, {}), "locked": gate in locked})
+        gate: _as_emulated(row, otherwise.get(gate), locked=gate in locked)
         for gate, row in own.items()
         if gate not in later
     }
+
+
+def _as_emulated(row: _Gate, otherwise: Mapping[str, Any] | None, *, locked: bool) -> _Gate:
+    gate: _Gate = {**row, "locked": locked}
+    if otherwise is not None:
+        gate["default"], gate["stage"] = otherwise["default"], otherwise["stage"]
+    return gate
 
 
 @lru_cache(maxsize=8)

@@ -391,10 +391,8 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.given[name] = value
     parsed.config.given = frozenset(parsed.given)
     _check(parsed.config)
-    if parsed.config.feature_gates:
-        parsed.warnings += feature_gates.leaving_warnings(
-            minor_version(parsed.config.kubernetes_version), parsed.config.feature_gates
-        )
+    if gates := parsed.config.feature_gates:
+        parsed.warnings += feature_gates.leaving_warnings(minor_version(parsed.config.kubernetes_version), gates)
     if unheeded or parsed.given.keys() & _CHECKED_LATER:
         _check_unheeded(parsed, unheeded)
     parsed.warnings += unheeded_flags.encryption_warnings(parsed.config)

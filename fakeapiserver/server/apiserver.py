@@ -82,6 +82,8 @@ class APIServer:
     forks: "Forks | None" = None
     # What an earlier server with this state has recorded, if that is to be shown, too.
     earlier_recording = b""
+    # What distinguishes it in its page, e.g. "state.json" or "Fork of …", if anything does.
+    title = ""
     simulated_nodes: SimulatedNodes | None = None
     # Waits for the controllers and for whatever else runs by this server's clock; None: the controllers are all.
     rest: Callable[[], Awaitable[None]] | None = None

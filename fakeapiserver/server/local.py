@@ -153,6 +153,7 @@ class LocalServer:
             metrics=self.api.metrics_apis.served,
             webhooks=self.webhooks,
             recording=self.api.recorded(),
+            title=f"Fork of {self.url} at revision {self.api.storage.revision}",
         )
 
     async def _start_fork(self) -> "LocalServer":
@@ -184,7 +185,7 @@ class LocalServer:
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)
         if origin is not None:
-            api.earlier_recording = origin.recording
+            api.earlier_recording, api.title = origin.recording, origin.title
         api.faults.add_files(self.config.faults)
         api.starting = True
         await (api.start() if self._etcd is None else self._etcd.started(api.start()))

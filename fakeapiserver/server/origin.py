@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
@@ -29,6 +30,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     `certificates`, or only their `authority`, `admin_token`, `keys`: those of another server; by default a server makes its own.
     `modes`: of controllers. `nodes`: of the simulated nodes. `metrics`: the metrics APIs that are served. `webhooks`: the
     address to which stored configurations lead. `recording`: what the page of that server has recorded, if it has one.
+    `title`: where the state is from, for the page.
     """
 
     storage: MVCC | None = None
@@ -43,6 +45,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     webhooks: "LocalWebhooks | None" = None
     gathered: "found.Gathered | None" = None
     recording: bytes = b""
+    title: str = ""
 
 
 def saved(origin: Origin, kubernetes_version: str, *, keys: bool) -> "file.Saved":
@@ -92,4 +95,4 @@ def load(path: str | os.PathLike[str], config: Config, *, same_version: bool) ->
         return config, Origin(clock=AdjustableClock(config.stopped_at), gathered=state)
     if same_version:
         config = structs.replace(config, kubernetes_version=state.kubernetes_version)
-    return config, origin_of(state)
+    return config, structs.replace(origin_of(state), title=Path(path).name)

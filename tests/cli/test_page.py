@@ -27,5 +27,6 @@ def test_a_saved_state_is_shown_until_it_is_stopped(tmp_path: Path, is_recorded:
         records = [json.loads(line) for line in browser.request("/fakeapiserver/timeline")[1].splitlines()]
         running.terminate()
         assert running.wait(60) == 0
+    assert records[0]["title"] == "state.json.gz"
     assert any(record["t"] == "state" and record["name"] == "settings" for record in records)
     assert any(record["t"] == "request" and record["name"] == "settings" for record in records) is is_recorded

@@ -1,5 +1,6 @@
 """The page of a running cluster: records as they come, levers, the log-in's notice."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_a_snapshot_is_restored(opened, cluster):
     assert cluster.get("configmap", "settings")["data"] == {"a": "before"}
 
 
-def test_a_fork_is_started_opened_and_ended(opened, cluster):
+def test_a_fork_is_started_opened_and_ended(opened, cluster, expect):
     cluster.apply({**CONFIG_MAP, "data": {"a": "forked"}})
     page = opened("levers")
     page.get_by_role("button", name="Fork", exact=True).click()
@@ -160,6 +161,7 @@ def test_a_fork_is_started_opened_and_ended(opened, cluster):
     fork = opening.value
     fork.locator(".nav a").first.wait_for()
     assert fork.url.partition("/ui/")[0] != page.url.partition("/ui/")[0]
+    expect(fork).to_have_title(re.compile(r"^Fork of https://127\.0\.0\.1:\d+ at revision \d+ · Time line$"))
     fork.evaluate(
         "hash => { location.hash = hash; }", "view=objects&panel=object&object=configmaps/default/settings&tab=yaml"
     )

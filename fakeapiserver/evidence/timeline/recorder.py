@@ -51,6 +51,10 @@ class Recorded(Protocol):
     def nodes(self) -> int:
         """The number of simulated nodes."""
 
+    @property
+    def title(self) -> str:
+        """The text that distinguishes the server, if any."""
+
 
 class Recorder:
     """Records from `begin` on. `requests` is to be put in front of the server's request log and auditing, `work` is for its controllers."""
@@ -115,6 +119,7 @@ class Recorder:
             revision=recording.oldest,
             nodes=self._server.nodes,
             controllers=controllers.modes if controllers is not None else earlier,
+            title=self._server.title,
             stopped=isinstance(recording.clock, AdjustableClock) and recording.clock.stopped,
         )
 

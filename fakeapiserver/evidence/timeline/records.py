@@ -20,7 +20,8 @@ class Record(Struct, kw_only=True, tag_field="t"):
 
 class Start(Record, tag="start"):
     """The first record of each stream. `revision` is the oldest one that can be shown, `began` and `time` are the times at `at` 0, of the
-    machine and of the cluster. `stopped`: the cluster's clock stands still when the stream begins."""
+    machine and of the cluster. `stopped`: the cluster's clock stands still when the stream begins. `title` distinguishes the server, e.g.
+    as a fork; it may be empty."""
 
     version: str
     began: float
@@ -30,6 +31,7 @@ class Start(Record, tag="start"):
     controllers: Mapping[str, str]
     stopped: bool = False
     levers: bool = True
+    title: str = ""
 
 
 class Kind(Struct):

@@ -45,9 +45,10 @@ export function mountHeader(root, app) {
   const moment = h("span", { class: "moment", "aria-live": "off" });
   const live = h("button", { class: "button small", title: "Show what is newest (n)", on: { click: () => state.set({ moment: null }) } });
   const clock = h("span", { class: "clock" });
+  const title = h("span", { class: "title", hidden: true });
   root.append(
     h("header", { class: "header" },
-      h("div", { class: "brand" }, "fakeapiserver", source.title && h("span", { class: "title", title: source.title }, source.title)),
+      h("div", { class: "brand" }, "fakeapiserver", title),
       h("nav", { class: "nav", "aria-label": "Views" }, links),
       h("div", { class: "tools" },
         h("button", { class: "button search", data: { action: "palette" }, "aria-keyshortcuts": "Control+K" }, "Jump to…", h("kbd", {}, "Ctrl K")),
@@ -81,7 +82,11 @@ export function mountHeader(root, app) {
     live.setAttribute("aria-pressed", String(now));
     live.classList.toggle("danger", now && source.canAct && !["live", "loading"].includes(app.connection));
     if (changed.size !== 1 || !changed.has("moment")) updateClock();
-    document.title = [source.title || "fakeapiserver", VIEW_NAMES[current.view]].filter(Boolean).join(" · ");
+    const name = source.title || recording.start?.title || "";
+    if (title.textContent !== name) {
+      Object.assign(title, { textContent: name, title: name, hidden: name === "" });
+    }
+    document.title = [name || "fakeapiserver", VIEW_NAMES[current.view]].filter(Boolean).join(" · ");
   }
 
   function connectionText() {

@@ -212,6 +212,8 @@ def test_why_nothing_is_created_in_a_namespace(page: Any) -> None:
         pytest.param("ConfigMap default/parent is being deleted, but still there.", 1, id="a foreground deletion"),
         pytest.param("Namespace full is being deleted, but still there.", 1, id="a namespace that isn't empty"),
         pytest.param("ConfigMap full/last is being deleted, but still there.", 0, id="what the namespace explains"),
+        pytest.param("ConfigMap default/child is being deleted", 0, id="what its owner explains"),
+        pytest.param("Gadget default/g is being deleted", 0, id="what its definition explains"),
         pytest.param("Widget default/failed is not ready.", 1, id="a custom resource"),
         pytest.param("Widget default/fine", 0, id="a custom resource that is ready"),
     ],

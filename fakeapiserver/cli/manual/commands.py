@@ -170,7 +170,8 @@ _IN_THE_BACKGROUND: Final = (
         "ui",
         "ui [FILE] [FLAG ...]",
         "Opens the page of a server that was started with --ui in the browser, by a link that logs it in once. With the FILE of a saved "
-        "state it serves that one until Ctrl-C: its clock stands still, and no controller changes it.",
+        "state it serves that one until Ctrl-C: its clock stands still, and no controller changes it. It shows the "
+        "requests, too, if the server that saved the state was started with --ui.",
         {
             "Page": {
                 "server": _SERVER,

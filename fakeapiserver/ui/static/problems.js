@@ -147,13 +147,20 @@ function nameLink(world, r, ns, name) {
   return objectLink(r, ns, name, `${world.kindName(r)} ${ns ? `${ns}/` : ""}${name}`);
 }
 
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
+
+// Objects before what is deleted with them: the rules of the former explain the latter. Within that, the newest first.
 async function addDeletions(world, found, explained) {
-  const heads = [...world.recording.objects(world.moment, (head) => head.deleting)].sort((a, b) => (a.r === "namespaces") - (b.r === "namespaces")).reverse();
+  const deleting = [...world.recording.objects(world.moment, (head) => head.deleting)].reverse();
+  const uids = new Set(deleting.map((head) => head.uid));
+  const rank = ({ r, owners }) => (r === "namespaces" ? 0 : r === DEFINITIONS ? 1 : (owners ?? []).some((uid) => uids.has(uid)) ? 3 : 2);
+  const heads = deleting.sort((a, b) => rank(a) - rank(b));
   const covered = new Set(heads.filter((head) => head.r === "namespaces").map((head) => head.name));
+  const undefinedKinds = new Set(heads.filter((head) => head.r === DEFINITIONS).map((head) => head.name));
   let left = MOST_EXPLAINED;
   for (const head of heads) {
     if (left === 0) break;
-    if ((head.ns && covered.has(head.ns)) || isCovered(world, head, explained)) continue;
+    if ((head.ns && covered.has(head.ns)) || undefinedKinds.has(head.r) || isCovered(world, head, explained)) continue;
     const [object] = await world.load([head]);
     if (!object) continue;
     left -= 1;

@@ -27,14 +27,16 @@ def transformed(
         if scope.store is not None:
             objects = scope.store.strategy.table_order(objects)
         rows = [row(scope, obj, include, accept.as_version) for obj in objects]
+        if scope.store is not None and list_meta is not None:
+            scope.store.strategy.complete_rows(rows, objects)
         meta = list_meta if list_meta is not None else _single_list_meta(objects[0])
         return {
             "kind": "Table",
             "apiVersion": api_version,
             "metadata": meta,
             "columnDefinitions": scope.columns,
-            # Upstream's default table convertor has no rows at all for a list of none.
-            "rows": rows if rows or scope.row is not None else None,
+            # Some of upstream's table convertors, as the default one, have no rows at all for an empty list.
+            "rows": rows if rows or (scope.row is not None and not _has_null_rows(scope)) else None,
         }
     is_list = list_meta is not None
     if is_list != (accept.as_kind == "PartialObjectMetadataList"):
@@ -44,6 +46,10 @@ def transformed(
     items = [partial_object(scope, obj, accept.as_version) for obj in objects]
     # Upstream's list of none is no list.
     return {"kind": accept.as_kind, "apiVersion": api_version, "metadata": list_meta, "items": items or None}
+
+
+def _has_null_rows(scope: RequestScope) -> bool:
+    return scope.store is not None and scope.store.strategy.null_rows
 
 
 def include_object(request: Request) -> str:

@@ -7,6 +7,7 @@ RESOURCES = {
         has_generation=True,
         declares_rules=False,
         ends_in_two_steps=True,
+        null_rows=True,
         kube_finalizers=False,
         allow_unconditional_update=False,
         status_disowned_until={"v1.35": ("spec", "metadata")},

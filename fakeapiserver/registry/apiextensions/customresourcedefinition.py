@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.go.quote import go_quote
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.names import name_is_dns_subdomain
 from fakeapiserver.apimachinery.schema import default_rules
 from fakeapiserver.apimachinery.schema.formats import is_known_format
@@ -16,9 +16,11 @@ from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.registry.apiextensions import definition_validation, object_meta
 from fakeapiserver.registry.generic.deletion import Deletion
-from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.strategy_facts import NameFunction
 
+# The time of a definition without one.
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -84,6 +86,26 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return definition_validation.validate_status(obj)
 
+    def table_row(self, obj: Object, now: float) -> Cells:
+        meta, spec = metadata(obj), obj.get("spec") or {}
+        name, created = meta.get("name", ""), meta.get("creationTimestamp") or _ZERO_TIME
+        if not self.features.at_least("v1.37"):
+            return [name, created]
+        versions = sorted(_version_cell(version) for version in spec.get("versions") or () if version.get("served"))
+        names = spec.get("names") or {}
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        established = any((row.get("type"), row.get("status")) == ("Established", "True") for row in conditions)
+        return [
+            name,
+            spec.get("scope", ""),
+            ",".join(versions),
+            created,
+            spec.get("group", ""),
+            names.get("kind", ""),
+            ",".join(names.get("shortNames") or ()),
+            established,
+        ]
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj)]
 
@@ -92,6 +114,11 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
             return []
         known = set(_unknown_formats(old))
         return [f"unrecognized format {go_quote(name)}" for name in _unknown_formats(obj) if name not in known]
+
+
+def _version_cell(version: Object) -> str:
+    name = str(version.get("name", ""))
+    return f"{name}(storage)" if version.get("storage") else name
 
 
 def _coerce_defaults(obj: Object) -> None:

@@ -232,6 +232,9 @@ class Strategy(StrategyFacts, kw_only=True):
         """The conditions of the object's table row."""
         return []
 
+    def complete_rows(self, rows: list[Object], objects: Sequence[Object]) -> None:
+        """Changes the rows of a list's Table where they depend on other objects of the list, in place."""
+
     def table_order(self, objects: list[Object]) -> list[Object]:
         """The objects in the order of a table's rows."""
         return objects

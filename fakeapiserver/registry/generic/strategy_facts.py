@@ -65,6 +65,8 @@ class StrategyFacts(Struct, kw_only=True):
     converted_annotations: Mapping[str, str] = field(default_factory=dict)
     # In a watch of Tables each event repeats the columns (upstream's printer of the kind ignores NoHeaders).
     repeats_columns: bool = False
+    # A Table of an empty list has null instead of its rows.
+    null_rows: bool = False
     # The propagation policy of a DELETE that names none (upstream: DefaultGarbageCollectionPolicy), or `Unsupported`.
     default_propagation: str = "Background"
     # Feature gate -> fields that are dropped from writes while it is off, unless the stored object has one of them

@@ -18,6 +18,7 @@ from fakeapiserver.registry.generic.table_cells import age
 from fakeapiserver.registry.storage.parameters import parameter_errors, provisioner_errors
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_MARK: Final = " (default)"
 _ABSENT = {"provisioner": ""}
 _CHOICES: Final = {
     "reclaimPolicy": ("Delete", "Retain"),
@@ -61,10 +62,9 @@ class StorageClassStrategy(Strategy, kw_only=True):
         return self.warnings_on_create(obj)
 
     def table_row(self, obj: Object, now: float) -> Cells:
-        annotations = metadata(obj).get("annotations") or {}
         name = str(metadata(obj).get("name", ""))
-        if any(annotations.get(key) == "true" for key in _DEFAULT):
-            name += " (default)"
+        if not self.features.at_least("v1.37") and _is_default(obj):
+            name += _MARK
         return [
             name,
             obj.get("provisioner", ""),
@@ -73,6 +73,20 @@ class StorageClassStrategy(Strategy, kw_only=True):
             obj.get("allowVolumeExpansion", False),
             age(obj, now),
         ]
+
+    def complete_rows(self, rows: list[Object], objects: Sequence[Object]) -> None:
+        """Marks the class that claims get by default: from 1.37 on the newest of those that say so, and in lists only."""
+        defaults = [i for i, obj in enumerate(objects) if _is_default(obj)] if self.features.at_least("v1.37") else []
+        if defaults:
+            names_of = [metadata(obj).get("name", "") for obj in objects]
+            newest = max(metadata(objects[i]).get("creationTimestamp", "") for i in defaults)
+            chosen = [i for i in defaults if metadata(objects[i]).get("creationTimestamp", "") == newest]
+            rows[min(chosen, key=lambda i: str(names_of[i]))]["cells"][0] += _MARK
+
+
+def _is_default(obj: Object) -> bool:
+    annotations = metadata(obj).get("annotations") or {}
+    return any(annotations.get(key) == "true" for key in _DEFAULT)
 
 
 def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:

@@ -84,7 +84,7 @@ def _rules_in(types: Types, package: str, text: str, path: str, stage: str, oute
         below = f"{path}[*]" if _EACH.fullmatch(rule) else f"{path}.{literal}".lstrip(".") if rule in _BELOW else path
         if _CALL.search(inner):
             yield from _rules_in(types, package, inner, below, own, outer)
-        elif passed := _PASSED.search(inner):
+        elif (passed := _PASSED.search(inner)) and (below != path or rule == "IfOption"):
             yield from [(below, passed[1])] if own != "Alpha" else []
         elif own != "Alpha" and not rule.startswith("Optional"):
             yield path, rule

@@ -227,9 +227,14 @@ def stable(item: Json) -> Json:
     return {**item, "metadata": metadata}
 
 
+def is_of_resources(key: str) -> bool:
+    """Reports whether an OpenAPI document, by its key in the index, is that of a group or of its version."""
+    return key.startswith(("api/", "apis/"))
+
+
 def paths(get: Get, documents: dict[str, Json]) -> dict[str, Json]:
     """The root's paths, the version's facts, and OpenAPI documents of paths that serve no resources."""
-    fixed = {key: value for key, value in documents.items() if not key.startswith(("api/", "apis/"))}
+    fixed = {key: value for key, value in documents.items() if not is_of_resources(key)}
     client_address = get("/api")["serverAddressByClientCIDRs"]
     v2 = get(V2)
     return {
@@ -354,7 +359,13 @@ def main() -> None:
     services = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "APIService"}
     more = [obj for obj in bootstrap(get, groups) if obj["kind"] == "APIService"]
     write("bootstrap.json", objects + [obj for obj in more if obj["metadata"]["name"] not in services], 1)
-    write("paths.json", paths(by_default, documents), 2)
+    # gates add media types to the paths that serve no resources
+    fixed = {
+        key: by_default(index[key]["serverRelativeURL"].partition("?")[0])
+        for key in documents
+        if not is_of_resources(key)
+    }
+    write("paths.json", paths(by_default, fixed), 2)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,9 @@ async def service_proxy(request: Request, scope: RequestScope, scopes: RequestSc
         if (pod := await _pod_at(address, info.namespace, scopes)) is not None:
             location = Location(asked.scheme or "http", address["ip"], number, path)
             return await scopes.proxy.serve(request, _through_script(location, pod, scopes))
-    raise new_service_unavailable(f"no endpoints available for service {go_quote(info.name)}")
+    # Until 1.36 upstream names the scheme and the port as well.
+    shown = asked.name if scopes.table.scheme.features.at_least("v1.37") else info.name
+    raise new_service_unavailable(f"no endpoints available for service {go_quote(shown)}")
 
 
 async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:

@@ -19,14 +19,16 @@ _QUEUING: Final = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
 def _errors_of_unknown_types(spec: Object) -> ErrorList:
-    """The declared rules forbid what belongs to a type whenever the type is another one, known or not."""
+    """The declared rules look at the members of all types, whatever the type is."""
     limited, path = spec.get("limited"), Path("spec.limited")
     if limited is None:
         return []
     errors = [field.forbidden(path, _OF_OTHER_TYPE)] if spec.get("type") not in ENABLEMENTS else []
-    response = limited.get("limitResponse") or {}
+    response, at = limited.get("limitResponse") or {}, path.child("limitResponse")
     if response.get("queuing") is not None and response.get("type") not in RESPONSES:
-        errors.append(field.forbidden(path.child("limitResponse.queuing"), _OF_OTHER_TYPE))
+        errors.append(field.forbidden(at.child("queuing"), _OF_OTHER_TYPE))
+    if spec.get("type") != "Limited" and not response.get("type"):
+        errors.append(field.required(at.child("type")))
     return errors
 
 

@@ -62,6 +62,8 @@ _UNIONS: Final = {
 }
 _STEPS: Final = re.compile(r"[^.\[\]]+")
 _PARTS: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+# Rules that are checked together with changes; other rules of a field come later.
+_BEFORE_CHANGES: Final = ("Immutable", "UpdatePointer", "MaxItems")
 _WITHOUT_DETAIL: Final = ("FieldValueForbidden", "FieldValueRequired")
 
 
@@ -85,17 +87,23 @@ def with_declared(errors: ErrorList, obj: Object, version: str) -> ErrorList:
         return errors
     rules = table.get(_key(obj), ())
     # what is below a changed field isn't looked at
-    changed = [f"{error.field}." for error in errors if error.detail == IMMUTABLE]
+    changed = [error.field for error in errors if error.detail == IMMUTABLE]
     by_hand: dict[str, Error] = {}
     declared: list[tuple[int, Error]] = []
     for error in errors:
         place = next((i for i, rule in enumerate(rules) if rule.reports(error)), None)
-        if place is None or any(error.field.startswith(path) for path in changed):
+        if place is None or _is_hidden(error, rules[place], changed):
             by_hand.setdefault(str(error), error)
         else:
             declared += [(place, one) for one in _as_declared(error, rules[place], obj)]
     declared.sort(key=cmp_to_key(_in_order))
     return [*by_hand.values(), *({str(error): error for _, error in declared}.values())]
+
+
+def _is_hidden(error: Error, rule: _Rule, changed: Sequence[str]) -> bool:
+    """Reports whether the rule isn't reached: a change of a field that can't change ends the rules of the field and of those below it."""
+    is_first = rule.name in _BEFORE_CHANGES or rule.name.startswith("Required")
+    return any(error.field.startswith(f"{path}.") or (error.field == path and not is_first) for path in changed)
 
 
 def _in_order(one: tuple[int, Error], other: tuple[int, Error]) -> int:
@@ -149,8 +157,10 @@ def _table(version: str) -> Mapping[str, Sequence[_Rule]] | None:
     if not (VERSIONS / version / _FILE).is_file():
         return None
     recorded: dict[str, list[tuple[str, str]]] = read_table(version, _FILE)
-    return {kind: [_Rule(_pattern(path), name) for path, name in rules] for kind, rules in recorded.items()}
+    return {kind: [_Rule(_pattern(path, name), name) for path, name in rules] for kind, rules in recorded.items()}
 
 
-def _pattern(path: str) -> re.Pattern[str]:
+def _pattern(path: str, name: str) -> re.Pattern[str]:
+    if name == "ValSliceUnique":  # an error names the repeated item
+        path += "[*]"
     return re.compile(r"\[[^\]]*\]".join(re.escape(part) for part in path.split("[*]")))

@@ -118,9 +118,9 @@ def pod_security_context_errors(spec: Object, path: Path, options: PodOptions) -
     errors = id_errors(context, ("fsGroup", "runAsUser", "runAsGroup"), at)
     for i, group in enumerate(context.get("supplementalGroups") or ()):
         errors += _id_error(group, at.child("supplementalGroups").index(i))
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(field.invalid(at.child("shareProcessNamespace"), True, detail))
+    of_context = options.version < "v1.37"
+    if of_context:
+        errors += _process_errors(spec, at)
     errors += _sysctl_errors(context.get("sysctls") or [], spec, at.child("sysctls"))
     errors += _one_of(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"), at.child("fsGroupChangePolicy"))
     errors += _seccomp_errors(context.get("seccompProfile"), at.child("seccompProfile"))
@@ -131,7 +131,14 @@ def pod_security_context_errors(spec: Object, path: Path, options: PodOptions) -
     )
     policies = ("MountOption", "Recursive") if options.selinux_mount else ("Recursive",)
     errors += _one_of(context.get("seLinuxChangePolicy"), policies, at.child("seLinuxChangePolicy"))
-    return errors
+    return errors if of_context else errors + _process_errors(spec, path)
+
+
+def _process_errors(spec: Object, path: Path) -> ErrorList:
+    if not (spec.get("shareProcessNamespace") and spec.get("hostPID")):
+        return []
+    detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+    return [field.invalid(path.child("shareProcessNamespace"), True, detail)]
 
 
 def _one_of(value: str | None, choices: Sequence[str], path: Path) -> ErrorList:

@@ -68,8 +68,12 @@ def status_update_errors(status: Object, old: Object, spec: Object, options: Pod
         if first != status.get("hostIP", ""):
             errors.append(field.invalid(path.index(0).child("ip"), first, "must be equal to `hostIP`"))
         errors += _addresses_errors(host_ips, old.get("hostIPs") or (), path)
+    system, highest = (
+        (spec.get("os") or {}).get("name", "linux"),
+        2**32 - 1 if options.version >= "v1.37" else 2**31 - 1,
+    )
     for name, _ in _LISTS:
-        errors += _user_errors(status.get(name) or (), (spec.get("os") or {}).get("name", "linux"), _STATUS.child(name))
+        errors += _user_errors(status.get(name) or (), system, _STATUS.child(name), highest)
     for name, kind in _LISTS:
         errors += _device_errors(status.get(name) or (), spec, kind, _STATUS.child(name))
     if options.volume_digests:
@@ -183,7 +187,8 @@ def _family(text: str) -> int | None:
 # ------------------------------------------------------------------- users and devices
 
 
-def _user_errors(statuses: Sequence[Object], system: str, path: Path) -> ErrorList:
+def _user_errors(statuses: Sequence[Object], system: str, path: Path, highest: int) -> ErrorList:
+    """The errors in the users of containers. `highest` is the highest user id."""
     errors: ErrorList = []
     for i, status in enumerate(statuses):
         user = (status.get("user") or {}).get("linux")
@@ -193,7 +198,9 @@ def _user_errors(statuses: Sequence[Object], system: str, path: Path) -> ErrorLi
         if system == "windows":
             errors.append(field.forbidden(at, "cannot be set for a windows pod"))
         elif system == "linux":
-            errors += id_errors({"uid": user.get("uid", 0), "gid": user.get("gid", 0)}, ("uid", "gid"), at)
+            if not 0 <= (uid := user.get("uid", 0)) <= highest:
+                errors.append(field.invalid(at.child("uid"), uid, f"must be between 0 and {highest}, inclusive"))
+            errors += id_errors({"gid": user.get("gid", 0)}, ("gid",), at)
             for j, group in enumerate(user.get("supplementalGroups") or ()):
                 numbered = f"supplementalGroups[{j}]"
                 errors += id_errors({numbered: group}, (numbered,), at)

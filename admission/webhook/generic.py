@@ -30,8 +30,8 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_internal_error
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.effort import told_timeout
 from fakeapiserver.transport import webhook_users
-from fakeapiserver.transport.deadline import told_timeout
 from fakeapiserver.transport.review import BadReview
 from fakeapiserver.transport.service_resolver import cluster_resolver
 from fakeapiserver.transport.webhook import WebhookClient, WebhookError

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
+import msgspec
+
 from fakeapiserver.apimachinery.errors import new_bad_request
 
 # A Kubernetes object as decoded JSON; FrozenObject where it must not be changed.
@@ -89,16 +91,15 @@ def dedup_owner_references(meta: Object, when: str = "") -> str:
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:
         return ""
-    kept: list[Object] = []
+    kept: dict[bytes, Object] = {}
     duplicates: list[str] = []
     for reference in references:
-        if reference in kept:
+        text = msgspec.json.encode(reference, order="deterministic")
+        if kept.setdefault(text, reference) is not reference:
             duplicates.append(str(reference.get("uid", "")))
-        else:
-            kept.append(reference)
     if not duplicates:
         return ""
-    meta["ownerReferences"] = kept
+    meta["ownerReferences"] = list(kept.values())
     return (
         f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
         f"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(duplicates)}"

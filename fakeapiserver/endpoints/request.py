@@ -174,13 +174,13 @@ class Request(Struct):
         message = await self._piece()
         body: bytes = message.get("body", b"")
         if message.get("more_body"):
-            chunks = [body]
+            whole = bytearray(body)
             while message.get("more_body"):
                 message = await self._piece()
-                chunks.append(message.get("body", b""))
-                if sum(map(len, chunks)) > MAX_BODY_BYTES:
+                whole += message.get("body", b"")
+                if len(whole) > MAX_BODY_BYTES:
                     raise _too_large()
-            body = b"".join(chunks)
+            body = bytes(whole)
         if len(body) > MAX_BODY_BYTES:
             raise _too_large()
         self.content = body

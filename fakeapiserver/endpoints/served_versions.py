@@ -48,7 +48,7 @@ class ServedVersions:
             return obj
         if scope.kind.custom:
             try:
-                return await store.versions.settled(lambda: store.versions.in_version(obj, str(kind.group_version)))
+                return await store.versions.settled(lambda: store.versions.in_version(obj, str(kind.group_version)), 0)
             except ValueError as error:
                 raise new_internal_error(str(error)) from None
         converted = conversion.convert(obj, kind)

@@ -126,7 +126,7 @@ async def _place(adoption: _Adoption, found: Found) -> _Placed:
     revision = _revision(obj["metadata"].pop("resourceVersion", None) or "")
     scope.kind.decode(obj)
     scope.kind.default(obj)
-    converted = await store.versions.settled(lambda: store.versions.to_storage(obj))
+    converted = await store.versions.settled(lambda: store.versions.to_storage(obj), 0)
     adoption.newest = max(adoption.newest, revision)
     return _Placed(str(row.gvr.group_resource), store, converted, revision)
 

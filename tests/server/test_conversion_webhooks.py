@@ -181,7 +181,7 @@ def test_a_webhook_may_live_in_the_servers_own_event_loop() -> None:
                 obj = converter.at_once(obj, GroupVersionKind("example.com", version, "Widget"))
             return obj
 
-        return await converter.settled(step)
+        return await converter.settled(step, 0)
 
     assert asyncio.run(scenario())["apiVersion"] == "example.com/v2"
     assert steps == [0, 1, 2, 3]

@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.cel.rules import RULES, Rule, compile_rules, dec
 from fakeapiserver.apimachinery.cel.schema import converter, declare, with_type_and_meta
 from fakeapiserver.apimachinery.field import OMIT, Error, ErrorList, Path, duplicate, forbidden, invalid, required
 from fakeapiserver.apimachinery.go.quote import go_quote
-from fakeapiserver.apimachinery.schema.list_type import map_key
+from fakeapiserver.apimachinery.schema.list_type import MISSING, items_by_key
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.languages.cel.escaping import escape
 from fakeapiserver.languages.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
@@ -23,7 +23,6 @@ from fakeapiserver.languages.cel.values import NONE, Optional
 BUDGET: Final = 10_000_000
 _MAX_MESSAGE: Final = 5 * 1024
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
-_NOTHING: Final = object()
 
 
 class _OutOfBudget(Exception):
@@ -47,22 +46,22 @@ class Run(Struct):
 class _Old(Struct, frozen=True):
     """The old state of a value.
 
-    `value` is _NOTHING if it can't be matched; `parent` has the nearest enclosing value that can, with its
+    `value` is MISSING if it can't be matched; `parent` has the nearest enclosing value that can, with its
     schema, and its old state.
     """
 
-    value: Any = _NOTHING
+    value: Any = MISSING
     parent: tuple[Schema, Any, Any] | None = None
 
     def is_same(self, schema: Schema, value: Any) -> bool:
         """Reports whether nothing changed here, so that what is wrong may stay."""
-        if self.value is not _NOTHING:
+        if self.value is not MISSING:
             return _is_same(schema, value, self.value)
         return self.parent is not None and _is_same(*self.parent)
 
     def below(self, schema: Schema, value: Any, old: Any) -> "_Old":
         """Returns the old state of a part of `value`, which has this schema."""
-        return self if self.value is _NOTHING else _Old(old, (schema, value, self.value))
+        return self if self.value is MISSING else _Old(old, (schema, value, self.value))
 
 
 UNCORRELATED: Final = _Old()
@@ -78,12 +77,9 @@ def _is_same(schema: Schema, value: Any, old: Any) -> bool:
             for key, item in value.items()
         )
     if isinstance(value, list) and isinstance(old, list) and schema.get("x-kubernetes-list-type") == "map":
-        items = schema.get("items") or {}
+        items, old_item = schema.get("items") or {}, items_by_key(old, schema)
         return len(value) == len(old) and all(
-            isinstance(item, dict)
-            and (then := _same_item(item, old, schema)) is not _NOTHING
-            and _is_same(items, item, then)
-            for item in value
+            (then := old_item(item)) is not MISSING and _is_same(items, item, then) for item in value
         )
     return _deep_equal(value, old)
 
@@ -176,11 +172,11 @@ class Validator:
     ) -> None:
         path, before = place
         is_map = self._schema.get("x-kubernetes-list-type") == "map"
-        known = old if is_map else []
+        old_item = items_by_key(old if is_map else [], self._schema)
         for i, item in enumerate(value):
-            then = _same_item(item, known, self._schema) if isinstance(item, dict) else _NOTHING
+            then = old_item(item)
             items._check(
-                item, None if then is _NOTHING else then, path.index(i), before.below(self._schema, value, then), run
+                item, None if then is MISSING else then, path.index(i), before.below(self._schema, value, then), run
             )
 
     def _check_fields(self, value: dict[str, Any], old: dict[str, Any], path: Path, before: _Old, run: Run) -> None:
@@ -190,10 +186,10 @@ class Validator:
                 child, at = own, path.child(key)
             if child is None:
                 continue
-            if before.parent is None and key in ("apiVersion", "kind") and before.value is not _NOTHING:
+            if before.parent is None and key in ("apiVersion", "kind") and before.value is not MISSING:
                 below = UNCORRELATED
             else:
-                below = before.below(self._schema, value, old.get(key, _NOTHING))
+                below = before.below(self._schema, value, old.get(key, MISSING))
             child._check(item, old.get(key), at, below, run)
 
     def _check_rules(self, value: Any, old: Any, path: Path, before: _Old, run: Run) -> None:
@@ -264,13 +260,6 @@ def _below(schema: Any) -> Validator | None:
     if not has_rules(schema):
         return None
     return Validator(schema, is_resource=bool(schema.get("x-kubernetes-embedded-resource")))
-
-
-def _same_item(item: dict[str, Any], old: list[Any], schema: Schema) -> Any:
-    key = map_key(item, schema)
-    if len(key) < len(schema.get("x-kubernetes-list-map-keys", ())):
-        return _NOTHING
-    return next((o for o in old if isinstance(o, dict) and _deep_equal(map_key(o, schema), key)), _NOTHING)
 
 
 def _error(reason: str | None, path: Path, value: Any, detail: str) -> Error:

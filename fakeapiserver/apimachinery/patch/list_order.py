@@ -4,7 +4,7 @@ Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go (normalizeElement
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fakeapiserver.apimachinery.patch.go_format import go_type, go_value
 from fakeapiserver.apimachinery.patch.patch_meta import (
@@ -17,6 +17,9 @@ from fakeapiserver.apimachinery.patch.patch_meta import (
 
 Key = tuple[type, Any]
 KeyOf = Callable[[Any], Key]
+IsLess = Callable[[int, int], bool]
+
+_BLOCK: Final = 20
 
 
 def identity(value: Any) -> Key:
@@ -110,17 +113,63 @@ def _is_deletion(element: Any) -> bool:
 
 
 def _insertion_order(places: list[int]) -> list[int]:
-    """Sorts like Go's stable sort with upstream's comparison, for which an element without a place is less than any other.
+    """Sorts with Go's stable sort and upstream's comparison, for which an element without a place is less than any other. Since that is
+    no order, the result depends on which elements are compared: blocks of 20 are sorted by insertion, and then merged (SymMerge).
 
-    Go sorts up to 20 elements by insertion; longer lists with such elements may come out in another order than upstream's.
-    """
+    Upstream: Go's sort/zsortfunc.go (stable_func)."""
     order = list(range(len(places)))
-    for start in range(1, len(order)):
-        at = start
-        while at > 0 and _less(places[order[at]], places[order[at - 1]]):
+
+    def is_less(left: int, right: int) -> bool:
+        return _less(places[order[left]], places[order[right]])
+
+    size = len(order)
+    for start in range(0, size, _BLOCK):
+        _insertion_sort(order, start, min(start + _BLOCK, size), is_less)
+    block = _BLOCK
+    while block < size:
+        for start in range(0, size - block, 2 * block):
+            _merge(order, start, start + block, min(start + 2 * block, size), is_less)
+        block *= 2
+    return order
+
+
+def _insertion_sort(order: list[int], start: int, end: int, is_less: IsLess) -> None:
+    for first in range(start + 1, end):
+        at = first
+        while at > start and is_less(at, at - 1):
             order[at], order[at - 1] = order[at - 1], order[at]
             at -= 1
-    return order
+
+
+def _merge(order: list[int], start: int, middle: int, end: int, is_less: IsLess) -> None:
+    """Merges two sorted runs, from `start` and from `middle` on."""
+    if middle - start == 1:
+        at = _first(middle, end, lambda i: not is_less(i, start))
+        order[start:at] = order[middle:at] + order[start:middle]
+        return
+    if end - middle == 1:
+        at = _first(start, middle, lambda i: is_less(middle, i))
+        order[at:end] = order[middle:end] + order[at:middle]
+        return
+    half = (start + end) // 2
+    mirrored = half + middle
+    low, high = (mirrored - end, half) if middle > half else (start, middle)
+    left = _first(low, high, lambda i: is_less(mirrored - 1 - i, i))
+    right = mirrored - left
+    if left < middle < right:
+        order[left:right] = order[middle:right] + order[left:middle]
+    if start < left < half:
+        _merge(order, start, left, half, is_less)
+    if half < right < end:
+        _merge(order, half, right, end, is_less)
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Returns the first index from `low` up to `high` for which the condition holds, by halving; `high` if it holds for none."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
 
 
 def _less(left: int, right: int) -> bool:

@@ -5,12 +5,14 @@ them; where it doesn't (inside elements that are new to a list) they stay, and d
 Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
 """
 
+from heapq import heappop, heappush
 from operator import length_hint
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.patch.go_format import go_string, go_type, go_value
 from fakeapiserver.apimachinery.patch.list_order import (
+    Key,
     KeyOf,
     checked_map,
     element_type,
@@ -225,17 +227,23 @@ def _merge_scalars(live: list[Any], patch: list[Any], field: Field, deleting: bo
 def _without_duplicates(elements: list[Any]) -> list[Any]:
     """The first of equal elements stays; the last element takes the place of each that goes, as upstream has it."""
     left = list(elements)
-    first = 0
-    while first < len(left):
-        at = first + 1
-        while at < len(left):
-            if identity(left[at]) != identity(left[first]):
-                at += 1
+    # The places of equal elements, as heaps; a place that holds something else by now counts no more.
+    places: dict[Key, list[int]] = {}
+    for at, element in enumerate(left):
+        places.setdefault(identity(element), []).append(at)
+    for first in range(len(elements)):
+        if first >= len(left):
+            break
+        kind = identity(left[first])
+        equal = places[kind]
+        while equal:
+            at = heappop(equal)
+            if at <= first or at >= len(left) or identity(left[at]) != kind:
                 continue
             last = left.pop()
             if at < len(left):
                 left[at] = last
-        first += 1
+                heappush(places[identity(last)], at)
     return left
 
 
@@ -246,11 +254,12 @@ def _merge_maps(live: list[Any], patch: list[Any], field: Field) -> list[Any]:
     if replacing:
         return in_order([], elements, [], elements, key)
     merged_size = size
+    places = {value: at[0] for value, at in _places(live[:size], merge_key).items()}
     for element in elements:
         if merge_key not in element:
             raise no_merge_key(element, merge_key)
-        at = _find(live, merged_size, merge_key, element[merge_key])
-        if at >= 0:
+        at = places.setdefault(identity(element[merge_key]), merged_size)
+        if at < merged_size:
             live[at] = _merge_map(live[at], element, field.node)
             continue
         live[merged_size : merged_size + 1] = [element]
@@ -264,7 +273,7 @@ def _follow_directives(live: list[Any], patch: list[Any], merge_key: str) -> tup
 
     The remaining elements move forward in `live`; its last places are not cleared.
     """
-    size, elements, replacing = len(live), [], False
+    elements, deleted, replacing = [], [], False
     for element in patch:
         if DIRECTIVE not in element:
             elements.append(element)
@@ -273,23 +282,40 @@ def _follow_directives(live: list[Any], patch: list[Any], merge_key: str) -> tup
         if directive == "delete":
             if merge_key not in element:
                 raise no_merge_key(element, merge_key)
-            while (at := _find(live, size, merge_key, element[merge_key])) >= 0:
-                live[at : size - 1] = live[at + 1 : size]
-                size -= 1
+            deleted.append(identity(element[merge_key]))
         elif directive == "replace":
             replacing = True
         elif directive == "merge":
             raise failure("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(directive, element)
-    return size, elements, replacing
+    return _delete(live, deleted, merge_key) if deleted else len(live), elements, replacing
 
 
-def _find(elements: list[Any], size: int, merge_key: str, value: Any) -> int:
-    """The first of `size` elements whose merge key has the value, -1 if none has."""
-    wanted = identity(value)
-    for index in range(size):
-        element_key = elements[index].get(merge_key)
-        if type(element_key) is wanted[0] and element_key == value and merge_key in elements[index]:
-            return index
-    return -1
+def _delete(live: list[Any], deleted: list[Key], merge_key: str) -> int:
+    """Removes the elements with these keys, one after the other, and returns how many remain.
+
+    Each place behind them keeps what was last when the list became too short for it.
+    """
+    places = _places(live, merge_key)
+    gone: set[int] = set()
+    behind: list[Any] = []
+    last = len(live) - 1
+    for key in deleted:
+        for at in places.pop(key, ()):
+            behind.append(live[last])
+            gone.add(at)
+            while last in gone:
+                last -= 1
+    kept = [element for at, element in enumerate(live) if at not in gone]
+    live[:] = kept + behind[::-1]
+    return len(kept)
+
+
+def _places(elements: list[Any], merge_key: str) -> dict[Key, list[int]]:
+    """The places of the elements that have a merge key, by its value."""
+    places: dict[Key, list[int]] = {}
+    for at, element in enumerate(elements):
+        if merge_key in element and not isinstance(value := element[merge_key], dict | list):
+            places.setdefault(identity(value), []).append(at)
+    return places

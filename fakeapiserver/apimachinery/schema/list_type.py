@@ -3,14 +3,17 @@
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
 """
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Final
 
 import msgspec
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
+
+# What is not found.
+MISSING: Final[Any] = object()
 
 
 def leading_to_unique_lists(schema: Schema) -> Schema:
@@ -57,14 +60,35 @@ def _validate_fields(value: dict[str, Any], schema: Schema, path: Path, errors: 
 def _validate_list(value: list[Any], schema: Schema, path: Path) -> ErrorList:
     kind = schema.get("x-kubernetes-list-type")
     if kind == "set":
-        return [duplicate(path.index(i), sorted_value(value[i])) for i in _repeated(value)]
+        return [duplicate(path.index(i), sorted_value(value[i])) for i in repeated(value)]
     if kind != "map":
         return []
     for i, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(path.index(i), item, "must be an object for an array of list-type map")]
     keys = [map_key(item, schema) for item in value]
-    return [duplicate(path.index(i), sorted_value(keys[i])) for i in _repeated(keys)]
+    return [duplicate(path.index(i), sorted_value(keys[i])) for i in repeated(keys)]
+
+
+def items_by_key(old: list[Any], schema: Schema) -> Callable[[Any], Any]:
+    """Returns a function that finds the first item in a list of type map that has the keys of another item; it returns MISSING if there
+    is none, and for what isn't an object with all keys."""
+    names = schema.get("x-kubernetes-list-map-keys", ())
+    known: dict[bytes, Any] = {}
+    for item in old:
+        if isinstance(item, dict):
+            known.setdefault(_text(map_key(item, schema)), item)
+
+    def find(item: Any) -> Any:
+        key = map_key(item, schema) if isinstance(item, dict) else {}
+        return known.get(_text(key), MISSING) if isinstance(item, dict) and len(key) == len(names) else MISSING
+
+    return find
+
+
+def _text(value: Any) -> bytes:
+    """Returns what is equal for equal values; JSON distinguishes true from 1 and 1 from 1.0, as Go does."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
 def map_key(item: Any, schema: Schema) -> dict[str, Any]:
@@ -72,13 +96,12 @@ def map_key(item: Any, schema: Schema) -> dict[str, Any]:
     return {k: item[k] for k in schema.get("x-kubernetes-list-map-keys", ()) if k in item} if item else {}
 
 
-def _repeated(values: list[Any]) -> list[int]:
+def repeated(values: list[Any]) -> list[int]:
     """The index of the first repetition of each value that is there more than once."""
     counts: dict[Hashable, int] = {}
     repeated = []
     for i, value in enumerate(values):
-        # JSON distinguishes true from 1 and 1 from 1.0, as Go does.
-        key = msgspec.json.encode(value, order="deterministic")
+        key = _text(value)
         counts[key] = counts.get(key, 0) + 1
         if counts[key] == 2:
             repeated.append(i)

@@ -7,13 +7,14 @@ A schema becomes a Validator: for each JSON type a tuple of checks, made when th
 Errors are gathered in Findings, which also counts what matched: anyOf and oneOf report the errors of their best match.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.field import ErrorList, Path, required, type_invalid
 from fakeapiserver.apimachinery.go.quote import go_quote
-from fakeapiserver.apimachinery.schema.list_type import map_key
+from fakeapiserver.apimachinery.schema.list_type import MISSING, items_by_key, repeated
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import (
     Check,
@@ -129,7 +130,8 @@ class Validator:
                 key in old and self._is_same(key, item, old[key]) for key, item in value.items()
             )
         if isinstance(value, list) and isinstance(old, list) and self._is_map_list:
-            return len(value) == len(old) and all(self._is_same_item(item, self._old_item(item, old)) for item in value)
+            old_item = items_by_key(old, self._schema)
+            return len(value) == len(old) and all(self._is_same_item(item, old_item(item)) for item in value)
         return _same(value, old)
 
     def _is_same(self, key: str, value: Any, old: Any) -> bool:
@@ -138,7 +140,7 @@ class Validator:
 
     def _is_same_item(self, item: Any, old: Any) -> bool:
         items = self._child("items")
-        return items is not None and old is not UNCORRELATED and items.is_same(item, old)
+        return items is not None and old is not MISSING and items.is_same(item, old)
 
     @property
     def _is_map_list(self) -> bool:
@@ -212,24 +214,23 @@ class Validator:
 
     def _check_items(self, value: list[Any], path: str, findings: Findings, old: Any) -> None:
         if (items := self._child("items")) is not None:
+            old_item = self._old_items(old)
             for i, item in enumerate(value):
-                _check_child(items, item, f"{path}[{i}]", findings, self._old_item(item, old))
+                _check_child(items, item, f"{path}[{i}]", findings, old_item(item))
         schema, size = self._schema, len(value)
         if (least := schema.get("minItems")) is not None and size < least:
             findings.invalid(path, size, f"{path} in body should have at least {least} items")
         if (most := schema.get("maxItems")) is not None and size > most:
             findings.too_many(path, size, most, f"{path} in body should have at most {most} items")
-        if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+        if schema.get("uniqueItems") and repeated(value):
             findings.invalid(path, "", f"{path} in body shouldn't contain duplicates")
 
-    def _old_item(self, item: Any, old: Any) -> Any:
-        """Only elements of lists of type map are known to be the same one as before."""
-        if not isinstance(old, list) or not self._is_map_list or not isinstance(item, dict):
-            return UNCORRELATED
-        key = map_key(item, self._schema)
-        if len(key) < len(self._schema.get("x-kubernetes-list-map-keys", ())):
-            return UNCORRELATED
-        return next((o for o in old if isinstance(o, dict) and _same(map_key(o, self._schema), key)), UNCORRELATED)
+    def _old_items(self, old: Any) -> Callable[[Any], Any]:
+        """Returns the function that finds an element's old state: only elements of lists of type map are known to be the same as before."""
+        if not isinstance(old, list) or not self._is_map_list:
+            return lambda item: UNCORRELATED
+        find = items_by_key(old, self._schema)
+        return lambda item: UNCORRELATED if (state := find(item)) is MISSING else state
 
     def _check_fields(self, value: dict[str, Any], path: str, findings: Findings, old: Any) -> None:
         schema, size = self._schema, len(value)

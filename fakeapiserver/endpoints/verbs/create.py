@@ -7,6 +7,7 @@ from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
@@ -46,17 +47,24 @@ async def decoded(request: Request, scope: RequestScope, options: WriteOptions) 
     """Returns the object of a POST or PUT, in the path's namespace. Raises StatusError 400 or 415."""
     media_type = scope.dialect.object_media_type(request)
     data = await request.body()
-    obj = scope.dialect.decode(
-        Body(
-            data=data,
-            media_type=media_type,
-            kind=scope.kind,
-            validation=options.field_validation,
-            warnings=request.warnings,
-            recognizes=scope.recognizes,
-            empties=request.empties,
+    warned = len(request.warnings)
+
+    def decode() -> Object:
+        del request.warnings[warned:]
+        request.empties.clear()
+        return scope.dialect.decode(
+            Body(
+                data=data,
+                media_type=media_type,
+                kind=scope.kind,
+                validation=options.field_validation,
+                warnings=request.warnings,
+                recognizes=scope.recognizes,
+                empties=request.empties,
+            )
         )
-    )
+
+    obj = await computed(decode, len(data))
     if request.audit is not None:
         request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
@@ -121,6 +129,7 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
         warnings=request.warnings,
         empties=request.empties,
         annotations=request.audit,
+        size=len(request.content),
     )
 
 

@@ -14,6 +14,7 @@ k8s.io/apiserver/pkg/storage/{etcd3/store.go,cacher/cacher.go}.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Final
 
 from msgspec import Struct, field
@@ -25,6 +26,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
+from fakeapiserver.effort import computed
 from fakeapiserver.registry.apiextensions import conversion_review
 from fakeapiserver.registry.apiextensions.conversion_review import ConversionError
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
@@ -56,6 +58,9 @@ _RETRIED: Final = 30.0
 _KEPT_FAILURES: Final = 1000
 
 _Items = list[StoredObject]
+_Known = dict[tuple[bytes, str], Object | ConversionError]
+# What the step that runs may ask for; None between steps.
+_known: Final[ContextVar[_Known | None]] = ContextVar("conversions", default=None)
 Post = Callable[[Endpoint, bytes, int], Awaitable[bytes]]
 
 
@@ -76,8 +81,6 @@ class Converter:
         self._endpoint = endpoint
         self._review_versions = list(review_versions)
         self._post = post
-        # What the step that runs may ask for; None between steps.
-        self._known: dict[tuple[bytes, str], Object | ConversionError] | None = None
 
     async def convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """Returns a new object in the requested version. Raises ConversionError."""
@@ -91,17 +94,18 @@ class Converter:
             raise ConversionError(f"{conversion_review.shown(obj)} failed: {error}") from None
         return conversion_review.converted(answer, uid, version, obj, gvk.group_version)
 
-    async def settled(self, step: Callable[[], Object]) -> Object:
-        """Returns the result of `step`, a pure function that converts with `at_once` and is run again after each conversion."""
-        known: dict[tuple[bytes, str], Object | ConversionError] = {}
+    async def settled(self, step: Callable[[], Object], size: int) -> Object:
+        """Returns the result of `step`, a pure function that converts objects of about `size` bytes with `at_once` and is run again
+        after each conversion."""
+        known: _Known = {}
         while True:
-            self._known = known
+            token = _known.set(known)
             try:
-                return step()
+                return await computed(step, size)
             except _Missing as missing:
                 missing_conversions = missing
             finally:
-                self._known = None
+                _known.reset(token)
             try:
                 known[missing_conversions.key] = await self.convert(missing_conversions.obj, missing_conversions.gvk)
             except ConversionError as error:
@@ -109,10 +113,11 @@ class Converter:
 
     def at_once(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """Converts an object within a step of `settled`. Raises ValueError if the conversion fails."""
-        if self._known is None:
+        conversions = _known.get()
+        if conversions is None:
             raise new_internal_error(f"no conversion to {gvk} without waiting")
         key = (json.encode(obj), gvk.version)
-        converted = self._known.get(key)
+        converted = conversions.get(key)
         if converted is None:
             raise _Missing(key, obj, gvk)
         if isinstance(converted, ConversionError):

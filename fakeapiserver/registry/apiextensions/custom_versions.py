@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.effort import computed
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 from fakeapiserver.registry.generic.versions import Versions
@@ -65,8 +66,8 @@ class CustomVersions(Versions):
             self._kinds[gvk.version].structural.prune(target)
         return target
 
-    async def settled(self, step: Callable[[], Object]) -> Object:
-        return step() if self._view is None else await self._view.converter.settled(step)
+    async def settled(self, step: Callable[[], Object], size: int) -> Object:
+        return await (computed(step, size) if self._view is None else self._view.converter.settled(step, size))
 
     def refresh(self, obj: Object) -> None:
         self._stored.structural.prune(obj)

@@ -9,6 +9,7 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.interfaces import Authorizer
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.clock import Clock
+from fakeapiserver.effort import offloaded
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.deleter import WRITE_ATTEMPTS, GracefulDeleter
 from fakeapiserver.registry.generic.deletion import Deletion
@@ -178,9 +180,9 @@ class Store:
                     await self.guard.check(request, attempt.new, attempt.old)
                 attempt.complete_metadata()
                 async with attempt.allocated():
-                    attempt.prepare()
+                    await attempt.prepare()
                     await attempt.validate()
-                    self.strategy.canonicalize(attempt.new)
+                    await offloaded(partial(self.strategy.canonicalize, attempt.new), attempt.size)
                     await attempt.authorize_creation()
                     await self.admission.validate(attempt.changed(attributes))
                     return await (attempt.insert() if attempt.current is None else attempt.replace())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis import conversion
+from fakeapiserver.effort import computed
 from fakeapiserver.registry.generic.canonical import Encode, Encoded
 from fakeapiserver.registry.generic.kind import Kind
 
@@ -90,9 +91,9 @@ class Versions:
             target.decode(converted)
         return converted
 
-    async def settled(self, step: Callable[[], Object]) -> Object:
-        """The result of `step`, a pure function that may convert objects; it may be run more than once."""
-        return step()
+    async def settled(self, step: Callable[[], Object], size: int) -> Object:
+        """The result of `step`, a pure function that may convert objects of about `size` bytes; it may be run more than once."""
+        return await computed(step, size)
 
     # ----------------------------------------------------- to storage and back
 

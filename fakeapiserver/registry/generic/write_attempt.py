@@ -5,7 +5,7 @@ A step that differs between create, update and DELETE asks whether there is an o
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update}.go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ from fakeapiserver.apimachinery.errors import (
     new_invalid,
     new_not_found,
 )
+from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.go.strconv import parse_uint
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, copied, dedup_owner_references, ensure_namespace, metadata
@@ -28,6 +29,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.auth.attributes import forbidden_error
 from fakeapiserver.auth.interfaces import Attributes as AccessAttributes
 from fakeapiserver.auth.interfaces import Decision
+from fakeapiserver.effort import computed, offloaded
 from fakeapiserver.registry.generic import canonical, deletion
 from fakeapiserver.registry.generic.empties import restore_empties
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors, worded
@@ -68,7 +70,8 @@ class WriteAttempt(Struct):
         reading = store.storage.get(key) if plainly else store.storage.get_for_update(key, newest=self.newest)
         self.current = current = await reading
         if current is not None:
-            self.old = old = store.decode(current.value, None if request.marking is not None else request.kind.gvk)
+            gvk = None if request.marking is not None else request.kind.gvk
+            self.old = old = await offloaded(lambda: store.decode(current.value, gvk), self.size)
             if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
                 raise self._uid_conflict(old)
             return
@@ -85,18 +88,32 @@ class WriteAttempt(Struct):
             self.new = change(self.old)
             return request.marking.plan.acts
         if current is None:
-            self.new = await store.versions.settled(lambda: change(None))
+            self.new = await self._changed(lambda: change(None))
             # Until 1.36, an object that a PUT or an apply creates loses its selfLink only on its way into storage.
             posted = not request.name or store.strategy.features.at_least("v1.37")
             for name in _NEVER_POSTED if posted else () if request.dry_run else ("selfLink",):
                 self.new["metadata"].pop(name, None)
         else:
             # The change gets its own copy, because its result shares containers with its argument.
-            self.new = await store.versions.settled(
+            self.new = await self._changed(
                 lambda: change(store.strategy.with_unshown(store.decode(current.value, request.kind.gvk)))
             )
             self.sent_type = self.new["apiVersion"], self.new["kind"]
         return True
+
+    async def _changed(self, change: Callable[[], Object]) -> Object:
+        request, warned = self.request, len(self.request.warnings)
+
+        def step() -> Object:
+            del request.warnings[warned:]
+            return change()
+
+        return await self.store.versions.settled(step, self.size)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the write works with."""
+        return max(self.request.size, len(self.current.value) if self.current is not None else 0)
 
     def unchanged(self) -> Written:
         """The stored object as it is."""
@@ -106,7 +123,7 @@ class WriteAttempt(Struct):
     async def own_fields(self) -> None:
         """Updates managedFields, which say who owns what has changed. An apply has done so itself, and a DELETE owns nothing."""
         if not self.request.applied and self.request.marking is None:
-            self.new = await self.store.versions.settled(self._owned)
+            self.new = await self.store.versions.settled(self._owned, self.size)
 
     def _owned(self) -> Object:
         store, request, new = self.store, self.request, self.new
@@ -199,33 +216,50 @@ class WriteAttempt(Struct):
             return allocation.creating(self.new, dry_run)
         return allocation.updating(self.new, self.old, dry_run)
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """Drops, keeps or computes the fields that the client can't set."""
-        if self.old is None:
-            prepare_for_create(self.request, self.store.strategy, self.new)
+        request, strategy, new, old = self.request, self.store.strategy, self.new, self.old
+        if old is None:
+            await offloaded(lambda: prepare_for_create(request, strategy, new), self.size)
         else:
-            prepare_for_update(self.request, self.store.strategy, self.new, self.old)
+            await offloaded(lambda: prepare_for_update(request, strategy, new, old), self.size)
 
     async def validate(self) -> None:
         """Adds the warnings about the object to the request. Raises StatusError 422."""
+        store, request = self.store, self.request
+        errors, warnings = await computed(self._errors, self.size)
+        request.warnings += warnings
+        if store.guard is not None:
+            errors = await store.guard.errors(request, self.new, self.old, errors)
+        if errors:
+            await computed(lambda: self._refuse(errors), self.size)
+        request.warnings += await computed(self._warnings, self.size)
+
+    def _errors(self) -> tuple[ErrorList, list[str]]:
+        """The errors in the object, and what upstream warns of before it has found them all."""
         store, strategy, request, new, old = self.store, self.store.strategy, self.request, self.new, self.old
         validator = Validator(strategy.in_version(request.kind.gvk.group_version), request.kind, store.namespaced)
         if old is None:
-            errors = validator.create_errors(new, request.empties)
-        else:
-            request.warnings += strategy.validation_warnings(new, old, request.subresource)
-            errors = validator.update_errors(request.subresource, new, old, request.empties)
-        if store.guard is not None:
-            errors = await store.guard.errors(request, new, old, errors)
-        if errors and (reported := as_reported(errors, strategy, new, request.empties)):
+            return validator.create_errors(new, request.empties), []
+        warnings = strategy.validation_warnings(new, old, request.subresource)
+        return validator.update_errors(request.subresource, new, old, request.empties), warnings
+
+    def _refuse(self, errors: ErrorList) -> None:
+        """Raises StatusError 422, unless none of the errors counts."""
+        store, new = self.store, self.new
+        if reported := as_reported(errors, store.strategy, new, self.request.empties):
             raise new_invalid(GroupKind(store.kind.group, new["kind"]), str(metadata(new).get("name", "")), reported)
+
+    def _warnings(self) -> list[str]:
+        """The warnings about a valid object."""
+        strategy, subresource, new, old = self.store.strategy, self.request.subresource, self.new, self.old
         if old is None:
             warnings = strategy.warnings_on_create(new)
-        elif request.subresource == "status":
+        elif subresource == "status":
             warnings = strategy.warnings_on_status_update(new, old)
         else:
-            warnings = strategy.warnings_on_update(new, old) if request.subresource in ("", "scale") else []
-        request.warnings += [worded(warning, strategy.features.version) for warning in warnings]
+            warnings = strategy.warnings_on_update(new, old) if subresource in ("", "scale") else []
+        return [worded(warning, strategy.features.version) for warning in warnings]
 
     async def authorize_creation(self) -> None:
         """Raises StatusError 403 if the write creates an object for a user who may update or patch it, but not create it.
@@ -281,7 +315,7 @@ class WriteAttempt(Struct):
             return Written(encoded.with_revision(revision) if revision else encoded.value, created=True)
         if not request.name and _is_revision(metadata(new).get("resourceVersion", "")):
             raise new_bad_request("resourceVersion should not be set on objects to be created")
-        stored = await store.storage.create(key, *store.stored_form(new))
+        stored = await store.storage.create(key, *await offloaded(lambda: store.stored_form(new), self.size))
         store.strategy.on_created(new)
         return Written(stored.value, created=True)
 
@@ -300,15 +334,14 @@ class WriteAttempt(Struct):
         metadata(new)["resourceVersion"] = str(current.mod_revision)
         if not request.dry_run:
             metadata(new).pop("selfLink", None)
-        if self._changes_nothing(current, new, old):
+        if await computed(lambda: self._changes_nothing(current, new, old), self.size):
             if not await store.storage.is_newest(current):
                 raise ResourceVersionConflict(current)
             return Written(current.value)
         if request.dry_run:
             return await store.swap(current, new, dry_run=True)
-        stored = await store.storage.update(
-            current.key, *store.stored_form(new), expected_revision=current.mod_revision
-        )
+        stored_form = await offloaded(lambda: store.stored_form(new), self.size)
+        stored = await store.storage.update(current.key, *stored_form, expected_revision=current.mod_revision)
         store.strategy.on_updated(new, old)
         return Written(stored.value)
 

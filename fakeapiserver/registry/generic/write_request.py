@@ -41,7 +41,7 @@ class WriteRequest(Struct):
     updated managedFields itself (server-side apply). `empties` are the empty lists and maps that decoding has dropped.
     `of_collection`: part of a deletecollection, so admission doesn't see the object's name. `view`: the write goes through
     a subresource of another kind. `warnings` are added to on the way. `marking`: the write is a DELETE, and this
-    marks the object."""
+    marks the object. `size`: the bytes of the body."""
 
     kind: Kind
     user: UserInfo
@@ -60,6 +60,7 @@ class WriteRequest(Struct):
     annotations: Annotations | None = None
     of_collection: bool = False
     marking: "Marking | None" = None
+    size: int = 0
 
 
 class Guard:

@@ -10,10 +10,10 @@ from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import new_bad_request
+from fakeapiserver.effort import EndsAfter
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import is_long_running
-from fakeapiserver.transport.deadline import EndsAfter
 
 # A path of the test control, which has its own time-out and reports what it waited for.
 _SETTLE: Final = "/fakeapiserver/settle"

@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.field import Path
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.node.label_warnings import DEPRECATED_NODE_LABELS, node_term_warnings
+from fakeapiserver.registry.core.pod.overlap_warnings import Mapped, PathOverlaps, port_warnings
 from fakeapiserver.registry.core.pod.security_validation import apparmor_errors
 from fakeapiserver.registry.core.pod.template import CONTAINER_LISTS, containers_of
 from fakeapiserver.registry.core.resource_list import is_whole
@@ -165,7 +166,6 @@ def _volumes(spec: Object, path: Path) -> Iterator[str]:
                 )
 
 
-_Mapped = tuple[str, str]
 # Volume source, how it is shown, which field names what it shows.
 _ITEM_VOLUMES: Final = (
     ("configMap", "ConfigMap", "name"),
@@ -182,18 +182,18 @@ def _overlapping_paths(spec: Object) -> Iterator[str]:
             if kind in volume:
                 source = volume[kind]
                 text = f"{go_name} {go_quote(source.get(named, ''))}" if named else go_name
-                for pair in _overlaps(_mapped(source, ""), []):
+                for pair in PathOverlaps().of(_mapped(source, "")):
                     yield f"volume {name} ({text}): overlapping paths: {pair}"
         if "projected" in volume:
-            known: list[_Mapped] = []
+            overlaps = PathOverlaps()
             for source in volume["projected"].get("sources") or ():
                 if not source:
                     yield f"volume {name} (Projected) has no sources provided"
-                for pair in _overlaps(_projected(source), known):
+                for pair in overlaps.of(_projected(source)):
                     yield f"volume {name} (Projected): overlapping paths: {pair}"
 
 
-def _mapped(source: Object, shown: str) -> list[_Mapped]:
+def _mapped(source: Object, shown: str) -> list[Mapped]:
     return [(item.get("path", ""), shown) for item in source.get("items") or ()]
 
 
@@ -204,7 +204,7 @@ _CERTIFICATE_PATHS: Final = (
 )
 
 
-def _projected(source: Object) -> list[_Mapped]:
+def _projected(source: Object) -> list[Mapped]:
     for kind, go_name in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if (source.get(kind) or {}).get("items"):
             return _mapped(source[kind], f"{go_name} {go_quote(source[kind].get('name', ''))}")
@@ -220,24 +220,6 @@ def _projected(source: Object) -> list[_Mapped]:
             (certificate[key], f"PodCertificate {what}") for key, what in _CERTIFICATE_PATHS if certificate.get(key)
         ]
     return []
-
-
-def _overlaps(paths: Iterable[_Mapped], known: list[_Mapped]) -> Iterator[str]:
-    """Each with those before that are the same, above or below; they are added to `known`."""
-    for path, source in paths:
-        mine = (path.rstrip("/"), source)
-        for other in known:
-            if mine[0] and other[0] and _nested(mine[0] + "/", other[0] + "/"):
-                yield f"{_place(mine)} with {_place(other)}"
-        known.append(mine)
-
-
-def _nested(a: str, b: str) -> bool:
-    return a.startswith(b) or b.startswith(a)
-
-
-def _place(mapped: _Mapped) -> str:
-    return f"{go_quote(mapped[0])} ({mapped[1]})" if mapped[1] else go_quote(mapped[0])
 
 
 def _twice_named(spec: Object, path: Path) -> Iterator[str]:
@@ -269,7 +251,7 @@ def _containers(
             for kind in ("limits", "requests"):
                 yield from _fraction((resources.get(kind) or {}).get(name), at.child("resources").child(kind), name)
         yield from _hidden_variables(container.get("env") or (), at.child("env"))
-    yield from _ports(
+    yield from port_warnings(
         (port, at.child("ports").index(i)) for c, at in placed for i, port in enumerate(c.get("ports") or ())
     )
 
@@ -329,43 +311,3 @@ def _hidden_variables(variables: Iterable[Object], path: Path) -> Iterator[str]:
             text = f"hides previous definition of {go_quote(name)}, which may be dropped when using apply"
             yield f"{path.index(i)}: {text}"
         seen.add(name)
-
-
-def _ports(placed: Iterable[tuple[Object, Path]]) -> Iterator[str]:
-    known: list[tuple[Object, Path]] = []
-    named: dict[str, Path] = {}
-    of_names = []
-    for port, at in placed:
-        if port.get("hostIP") and not port.get("hostPort"):
-            yield f"{at}: hostIP set without hostPort: {_shown_port(port)}"
-        for other, other_at in known:
-            if any(port.get(key) != other.get(key) for key in ("containerPort", "protocol")):
-                continue
-            if text := _overlap(port, other):
-                yield f"{at}: {text} port definition with {other_at}"
-        known.append((port, at))
-        name = port.get("name")
-        if name in named:
-            first = named[name]
-            text = f"services and probes that select ports by name will use {first}"
-            of_names.append(f"{at}: duplicate port name {go_quote(name)} with {first}, {text}")
-        elif name:
-            named[name] = at
-    yield from of_names
-
-
-def _shown_port(port: Object) -> str:
-    """The port as Go prints the struct."""
-    values = (port.get("name", ""), port.get("hostPort", 0), port.get("containerPort", 0))
-    name, host_port, container_port = values
-    numbers = f"HostPort:{host_port} ContainerPort:{container_port}"
-    return f"{{Name:{name} {numbers} Protocol:{port.get('protocol', '')} HostIP:{port.get('hostIP', '')}}}"
-
-
-def _overlap(port: Object, other: Object) -> str:
-    same_host_port = port.get("hostPort") == other.get("hostPort")
-    if same_host_port and port.get("hostIP") == other.get("hostIP"):
-        return "duplicate"
-    if not port.get("hostPort") or not other.get("hostPort"):
-        return "overlapping"
-    return "dangerously ambiguous" if same_host_port and bool(port.get("hostIP")) != bool(other.get("hostIP")) else ""

@@ -1,0 +1,152 @@
+"""`python -m conformance.robustness attacks [--only TEXT] [--output text|json|table]`: attacks a server, and measures who else waits.
+
+It starts this project's server, sends each attack of every.py while another client reads an object every 5 ms, and reports for each the
+status, the processor time of the server, the seconds until the answer, and the longest wait of the other client. Exit status 1: the
+server held another client for more than 100 ms, answered 5xx other than 504, or is gone.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from http.client import HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from conformance.robustness.attacks.attack import Attack, Call
+from conformance.robustness.attacks.every import attacks
+from conformance.robustness.attacks.prober import Prober, Waits, processor_clock
+from conformance.robustness.client import LOST, Credentials
+from conformance.robustness.servers import OurServer
+
+# Seconds: the longest wait that is no finding, and how long an attacker waits for its answer.
+_ALLOWED: Final = 0.1
+_PATIENCE: Final = 100.0
+_TOO_LATE: Final = 504
+_SERVER_ERROR: Final = 500
+# How etcd refuses objects of more than 1.5 MB, which clients get as 500.
+_TOO_LARGE: Final = ("etcdserver: request is too large", "rpc error: code = ResourceExhausted")
+# Seconds before and after an attack in which the prober only sees the server at rest.
+_REST: Final = 0.05
+
+
+class Outcome(Struct, frozen=True):
+    """`status` is 0 if there was no answer; `message` is the beginning of the answer's; times in seconds."""
+
+    name: str
+    status: int
+    message: str
+    processor: float
+    seconds: float
+    waits: Waits
+
+    @property
+    def problems(self) -> list[str]:
+        problems = []
+        if self.waits.held > _ALLOWED:
+            problems.append(f"others waited {self.waits.held * 1000:.0f} ms")
+        is_refusal = self.status == _TOO_LATE or self.message.startswith(_TOO_LARGE)
+        if self.status == 0 or (self.status >= _SERVER_ERROR and not is_refusal):
+            problems.append(f"status {self.status}")
+        if self.waits.failed:
+            problems.append(f"{self.waits.failed} requests of others failed")
+        return problems
+
+
+class _Attacker:
+    """Sends the attacks, each on a connection of its own."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    def send(self, call: Call, body: bytes) -> tuple[int, str]:
+        connection = HTTPSConnection(self._credentials.address, context=self._credentials.context, timeout=_PATIENCE)
+        try:
+            headers = {"Content-Type": call.content_type, **call.headers, **self._credentials.headers}
+            connection.request(call.method, call.path, body or None, headers)
+            response = connection.getresponse()
+            return response.status, _message(response.read())
+        except LOST as error:
+            return (0, str(error)) if not isinstance(error, HTTPException) else (0, repr(error))
+        finally:
+            connection.close()
+
+
+def _message(body: bytes) -> str:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return body[:80].decode(errors="replace")
+    message = answer.get("message", "") if isinstance(answer, dict) else ""
+    return str(message)[:120]
+
+
+def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Yields the outcome of each attack, all on one server. Raises RuntimeError if the server doesn't start."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        server = OurServer(kubeconfig, flags)
+        try:
+            attacker = _Attacker(server.start())
+            process = server.group
+            assert process is not None
+            used, prober = processor_clock(process), Prober(kubeconfig, process)
+            try:
+                for attack in chosen:
+                    for call in attack.before:
+                        attacker.send(call, call.body())
+                    body = attack.call.body()
+                    began, cost = time.monotonic(), used()
+                    prober.begin()
+                    time.sleep(_REST)
+                    status, message = attacker.send(attack.call, body)
+                    seconds = time.monotonic() - began
+                    time.sleep(_REST)
+                    waits = prober.end()
+                    yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits)
+            finally:
+                prober.close()
+        finally:
+            server.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("conformance.robustness attacks")
+    parser.add_argument("--only", default="", help="attacks whose names have this text")
+    parser.add_argument("--output", choices=("text", "json", "table"), default="text", help="table: of Markdown")
+    parser.add_argument("flags", nargs="*", metavar="FLAG", help="of `fakeapiserver serve`, after `--`")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    chosen = [attack for attack in attacks() if options.only in attack.name]
+    if options.output == "table":
+        print("| attack | status | processor time, ms | longest wait of another client, ms |\n|---|---|---|---|")
+    failed = 0
+    try:
+        for outcome in run(chosen, options.flags):
+            failed += bool(outcome.problems)
+            print(_shown(outcome, options.output), flush=True)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.output == "text":
+        print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _shown(outcome: Outcome, output: str) -> str:
+    if output == "json":
+        return msgspec.json.encode(outcome).decode()
+    processor, held = f"{outcome.processor * 1000:.0f}", f"{outcome.waits.held * 1000:.0f}"
+    if output == "table":
+        return f"| {outcome.name} | {outcome.status or 'none'} | {processor} | {held} |"
+    problems = f"  <- {', '.join(outcome.problems)}" if outcome.problems else ""
+    longest = f"{outcome.waits.longest * 1000:.0f}"
+    return f"{outcome.name}: {outcome.status}, {processor} ms; others {held} ms (of {longest}){problems} {outcome.message[:90]!r}"

@@ -1,0 +1,180 @@
+"""What a request may cost: its deadline, and long computations, which run in threads so that no other request waits for them.
+
+Python's threads take turns of 5 ms, so that the event loop goes on while a thread decodes, merges or validates a large object. Such a
+computation must be pure: it works on objects of its own request alone. `computed` starts small ones in the event loop; one that turns out
+to be expensive, since it `spend`s more than its allowance, is begun again in a thread.
+
+Upstream: goroutines, and the deadline of Go's request context.
+"""
+
+import asyncio
+import ctypes
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
+from functools import partial
+from threading import Lock, Thread
+from typing import Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from fakeapiserver.apimachinery.errors import status_error
+
+T = TypeVar("T")
+
+# Bytes from which on an object isn't computed with in the event loop: what takes longest needs 4 us a byte.
+LARGE: Final = 16 * 1024
+# What `spend` counts until a computation leaves the event loop: iterations of rules, branches of schemas, defaults; each takes about a us.
+_ALLOWANCE: Final = 10_000
+# Threads of one event loop that compute at the same time: each may keep the event loop waiting for one turn.
+_THREADS: Final = 2
+_TIMED_OUT: Final = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+# By the clock of the event loop.
+_END: Final[ContextVar[float]] = ContextVar("request_deadline", default=math.inf)
+
+
+class EndsAfter:
+    """Limits the calls and the computations within the block to so many seconds. A class, since every write comes through here."""
+
+    __slots__ = ("_seconds", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._token = _END.set(asyncio.get_running_loop().time() + self._seconds)
+
+    def __exit__(self, *_: object) -> None:
+        _END.reset(self._token)
+
+
+def told_timeout(seconds: float) -> float:
+    """`seconds`, or what is left of the request's time if that is less: a whole number then, rounded up."""
+    left = _END.get() - asyncio.get_running_loop().time()
+    return seconds if left >= seconds else float(max(math.ceil(left), 1))
+
+
+class TooExpensive(BaseException):
+    """Raised by `spend` in the event loop. Only `computed` catches it."""
+
+
+class _Allowance:
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _ALLOWANCE
+
+
+# None: not limited, as in a thread.
+_allowance: Final[ContextVar[_Allowance | None]] = ContextVar("allowance", default=None)
+
+
+def spend(steps: int) -> None:
+    """Counts steps of about a microsecond each. Raises TooExpensive in a computation that must leave the event loop."""
+    allowance = _allowance.get()
+    if allowance is not None:
+        allowance.left -= steps
+        if allowance.left < 0:
+            raise TooExpensive
+
+
+def affordable(steps: int) -> int:
+    """Returns how many of so many steps may be spent here."""
+    allowance = _allowance.get()
+    return steps if allowance is None else min(steps, allowance.left)
+
+
+async def computed(step: Callable[[], T], size: int = 0) -> T:
+    """Returns the result of `step`, a pure function that may be called twice, with objects of about `size` bytes.
+
+    Raises StatusError 504 after the request's deadline, and what `step` raises."""
+    if size >= LARGE:
+        return await offloaded(step, size)
+    token = _allowance.set(_Allowance())
+    try:
+        return step()
+    except TooExpensive:
+        pass
+    finally:
+        _allowance.reset(token)
+    return await offloaded(step, LARGE)
+
+
+async def offloaded(step: Callable[[], T], size: int) -> T:
+    """Does what `computed` does, with a function that may be called only once, since it changes the object."""
+    if size < LARGE:
+        return step()
+    try:
+        async with asyncio.timeout_at(None if math.isinf(end := _END.get()) else end), _slots():
+            return await _Computation(step).result()
+    except TimeoutError:
+        raise status_error(504, "Timeout", _TIMED_OUT) from None
+
+
+_semaphores: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def _slots() -> asyncio.Semaphore:
+    loop = asyncio.get_running_loop()
+    semaphore = _semaphores.get(loop)
+    if semaphore is None:
+        semaphore = _semaphores[loop] = asyncio.Semaphore(_THREADS)
+    return semaphore
+
+
+class _Interrupted(BaseException):
+    """Raised in a thread whose result isn't needed any more."""
+
+
+class _Computation(Generic[T]):
+    """A call in a thread of its own."""
+
+    def __init__(self, step: Callable[[], T]) -> None:
+        self._step = step
+        self._loop = asyncio.get_running_loop()
+        self._outcome: asyncio.Future[T] = self._loop.create_future()
+        self._lock = Lock()
+        self._has_ended = False
+        self._thread = Thread(target=self._run, args=(copy_context(),), name="computation", daemon=True)
+
+    async def result(self) -> T:
+        """Returns what the call returns. When the caller is cancelled, the call is interrupted, and has ended before this raises
+        CancelledError: until then the request keeps its seat."""
+        self._thread.start()
+        try:
+            return await asyncio.shield(self._outcome)
+        except asyncio.CancelledError:
+            self._interrupt()
+            while not self._outcome.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait((self._outcome,))
+            raise
+
+    def _run(self, context: Context) -> None:
+        try:
+            settle = self._called(context)
+            with self._lock:
+                self._has_ended = True
+            _nothing()
+        except _Interrupted as interrupted:  # there is only one
+            settle = partial(self._outcome.set_exception, interrupted)
+        with suppress(RuntimeError):  # the event loop is closed
+            self._loop.call_soon_threadsafe(settle)
+
+    def _called(self, context: Context) -> Callable[[], None]:
+        try:
+            return partial(self._outcome.set_result, context.run(self._step))
+        except _Interrupted:
+            raise
+        except BaseException as error:
+            return partial(self._outcome.set_exception, error)
+
+    def _interrupt(self) -> None:
+        with self._lock:
+            if not self._has_ended:
+                identity = ctypes.c_ulong(self._thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(_Interrupted))
+
+
+def _nothing() -> None:
+    """Python raises what another thread has set at the next call, at the latest here."""

@@ -24,13 +24,27 @@ T = TypeVar("T")
 
 # Bytes from which on an object isn't computed with in the event loop: what takes longest needs 4 us a byte.
 LARGE: Final = 16 * 1024
-# What `spend` counts until a computation leaves the event loop: iterations of rules, branches of schemas, defaults; each takes about a us.
-_ALLOWANCE: Final = 10_000
+# What a request may `spend` in the event loop, about ten milliseconds: the unit is that of the cost of rules, some 0.06 us.
+_ALLOWANCE: Final = 160_000
 # Threads of one event loop that compute at the same time: each may keep the event loop waiting for one turn.
 _THREADS: Final = 2
 _TIMED_OUT: Final = "Timeout: request did not complete within requested timeout - context deadline exceeded"
-# By the clock of the event loop.
-_END: Final[ContextVar[float]] = ContextVar("request_deadline", default=math.inf)
+
+
+class _Limits:
+    """`end`: when the request's calls and computations end, by the clock of the event loop. `left`: what it may still spend while
+    `counts` is set, which is during a computation that may be begun again."""
+
+    __slots__ = ("counts", "end", "left")
+
+    def __init__(self, end: float, left: float) -> None:
+        self.end = end
+        self.left = left
+        self.counts = False
+
+
+_UNLIMITED: Final = _Limits(math.inf, math.inf)
+_limits: Final[ContextVar[_Limits]] = ContextVar("request_limits", default=_UNLIMITED)
 
 
 class EndsAfter:
@@ -42,15 +56,15 @@ class EndsAfter:
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        self._token = _END.set(asyncio.get_running_loop().time() + self._seconds)
+        self._token = _limits.set(_Limits(asyncio.get_running_loop().time() + self._seconds, _ALLOWANCE))
 
     def __exit__(self, *_: object) -> None:
-        _END.reset(self._token)
+        _limits.reset(self._token)
 
 
 def told_timeout(seconds: float) -> float:
     """`seconds`, or what is left of the request's time if that is less: a whole number then, rounded up."""
-    left = _END.get() - asyncio.get_running_loop().time()
+    left = _limits.get().end - asyncio.get_running_loop().time()
     return seconds if left >= seconds else float(max(math.ceil(left), 1))
 
 
@@ -58,55 +72,47 @@ class TooExpensive(BaseException):
     """Raised by `spend` in the event loop. Only `computed` catches it."""
 
 
-class _Allowance:
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = _ALLOWANCE
-
-
-# None: not limited, as in a thread.
-_allowance: Final[ContextVar[_Allowance | None]] = ContextVar("allowance", default=None)
-
-
-def spend(steps: int) -> None:
-    """Counts steps of about a microsecond each. Raises TooExpensive in a computation that must leave the event loop."""
-    allowance = _allowance.get()
-    if allowance is not None:
-        allowance.left -= steps
-        if allowance.left < 0:
+def spend(cost: int) -> None:
+    """Counts what a computation has done. Raises TooExpensive if it must leave the event loop."""
+    limits = _limits.get()
+    if limits.counts:
+        limits.left -= cost
+        if limits.left < 0:
             raise TooExpensive
 
 
-def affordable(steps: int) -> int:
-    """Returns how many of so many steps may be spent here."""
-    allowance = _allowance.get()
-    return steps if allowance is None else min(steps, allowance.left)
+def affordable(cost: int) -> int:
+    """Returns how much of so much may be spent here."""
+    limits = _limits.get()
+    return int(min(cost, limits.left)) if limits.counts else cost
 
 
 async def computed(step: Callable[[], T], size: int = 0) -> T:
     """Returns the result of `step`, a pure function that may be called twice, with objects of about `size` bytes.
 
     Raises StatusError 504 after the request's deadline, and what `step` raises."""
-    if size >= LARGE:
-        return await offloaded(step, size)
-    token = _allowance.set(_Allowance())
-    try:
-        return step()
-    except TooExpensive:
-        pass
-    finally:
-        _allowance.reset(token)
-    return await offloaded(step, LARGE)
+    limits = _limits.get()
+    if size < LARGE and limits.left >= 0:
+        limits.counts = True
+        try:
+            return step()
+        except TooExpensive:
+            pass
+        finally:
+            limits.counts = False
+    return await _in_thread(step)
 
 
 async def offloaded(step: Callable[[], T], size: int) -> T:
     """Does what `computed` does, with a function that may be called only once, since it changes the object."""
-    if size < LARGE:
-        return step()
+    return step() if size < LARGE and _limits.get().left >= 0 else await _in_thread(step)
+
+
+async def _in_thread(step: Callable[[], T]) -> T:
+    end = _limits.get().end
     try:
-        async with asyncio.timeout_at(None if math.isinf(end := _END.get()) else end), _slots():
-            return await _Computation(step).result()
+        async with asyncio.timeout_at(None if math.isinf(end) else end), _slots():
+            return await _Computation(step, end).result()
     except TimeoutError:
         raise status_error(504, "Timeout", _TIMED_OUT) from None
 
@@ -129,8 +135,9 @@ class _Interrupted(BaseException):
 class _Computation(Generic[T]):
     """A call in a thread of its own."""
 
-    def __init__(self, step: Callable[[], T]) -> None:
+    def __init__(self, step: Callable[[], T], end: float) -> None:
         self._step = step
+        self._end = end
         self._loop = asyncio.get_running_loop()
         self._outcome: asyncio.Future[T] = self._loop.create_future()
         self._lock = Lock()
@@ -152,12 +159,13 @@ class _Computation(Generic[T]):
 
     def _run(self, context: Context) -> None:
         try:
+            context.run(_limits.set, _Limits(self._end, math.inf))
             settle = self._called(context)
             with self._lock:
                 self._has_ended = True
             _nothing()
-        except _Interrupted as interrupted:  # there is only one
-            settle = partial(self._outcome.set_exception, interrupted)
+        except _Interrupted:  # there is only one
+            settle = self._cancel
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(settle)
 
@@ -168,6 +176,9 @@ class _Computation(Generic[T]):
             raise
         except BaseException as error:
             return partial(self._outcome.set_exception, error)
+
+    def _cancel(self) -> None:
+        self._outcome.cancel()
 
     def _interrupt(self) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ plugin/webhook/matchconditions/matcher.go.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Self
 
 from msgspec import Struct, field
@@ -17,6 +18,7 @@ from fakeapiserver.auth.interfaces import Attributes as AuthorizerAttributes
 from fakeapiserver.auth.interfaces import Authorizer, EvaluationError, UserInfo
 from fakeapiserver.auth.interfaces import Decision as AuthorizerDecision
 from fakeapiserver.auth.selectors import Selectors
+from fakeapiserver.effort import computed
 from fakeapiserver.languages.cel import authorizer as cel_authorizer
 from fakeapiserver.languages.cel.authorizer import Decision, Question, Unanswered
 from fakeapiserver.languages.cel.errors import CelError
@@ -159,7 +161,7 @@ class Run:
             return Outcome(None, f"compilation error: {expression.error}")
         while True:
             try:
-                result = expression.program.evaluate(self._names)
+                result = await computed(partial(expression.program.evaluate, self._names))
                 break
             except Unanswered as unanswered:
                 await self._evaluation.decide(unanswered.question)

@@ -15,6 +15,8 @@ from fakeapiserver.apimachinery.serializer import json
 
 Status = dict[str, Any]
 _MAX_TEXT: Final = 2048
+# Characters of errors in one answer.
+MOST_TEXT: Final = 4 * 1024 * 1024
 
 
 class StatusError(Exception):
@@ -170,17 +172,30 @@ def aggregated(errors: ErrorList) -> str:
 
 
 def new_invalid(kind: GroupKind, name: str, errors: ErrorList) -> StatusError:
-    """422 with one cause per field error."""
+    """422 with one cause per field error, up to MOST_TEXT characters. Where there are more, upstream answers 504 after its deadline."""
+    errors, left = _shown(errors)
     causes = [{"reason": e.reason, "message": e.body(), "field": e.field} for e in errors]
     message = (
         f"{kind} {go_quote(name)} is invalid: {aggregated(errors)}" if errors else f"{kind} {go_quote(name)} is invalid"
     )
+    if left:
+        message += f", and {left} more errors"
     details: dict[str, Any] = {key: v for key, v in (("name", name), ("group", kind.group), ("kind", kind.kind)) if v}
     if causes:
         details["causes"] = causes
     error = status_error(422, "Invalid", message, details)
     error.field_errors = errors
     return error
+
+
+def _shown(errors: ErrorList) -> tuple[ErrorList, int]:
+    """Returns the errors that an answer has room for, and the number of the others."""
+    size = 0
+    for count, error in enumerate(errors):
+        if size > MOST_TEXT:
+            return errors[:count], len(errors) - count
+        size += len(error.field) + len(error.body())
+    return errors, 0
 
 
 def new_method_not_supported(resource: GroupResource, action: str) -> StatusError:

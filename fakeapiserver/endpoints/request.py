@@ -166,6 +166,11 @@ class Request(Struct):
         values = self.query.get(name)
         return values[0] if values else ""
 
+    @property
+    def query_size(self) -> int:
+        """The bytes of the query."""
+        return len(self.scope.get("query_string", b""))
+
     async def body(self) -> bytes:
         """The whole body. StatusError 413 beyond the limit, ConnectionError if the client disconnects first."""
         length = self.header(b"content-length")

@@ -30,7 +30,9 @@ _MAX_REQUEST_BYTES: Final = 3 << 19
 _MAX_MESSAGE_BYTES: Final = 2 << 20
 _TRANSACTION_BYTES: Final = 32
 # Objects that a selector looks at in one turn of the event loop: some milliseconds.
-_SELECTED_AT_ONCE: Final = 5000
+_SELECTED_AT_FIRST: Final = 8
+# Seconds after which others have their turn.
+_TURN: Final = 0.01
 
 
 def check_size(key: str, value: bytes) -> None:
@@ -123,10 +125,17 @@ class MemoryStorage:
                 return ListResult(list(filter(predicate, labelled)), self._mvcc.revision)
         everything = self._mvcc.range(prefix, replace(query, predicate=None))
         selected: list[StoredObject] = []
-        for start in range(0, len(everything.items), _SELECTED_AT_ONCE):
-            if start:
+        start, count, clock = 0, _SELECTED_AT_FIRST, asyncio.get_running_loop().time
+        began = clock()
+        while start < len(everything.items):
+            selected += filter(predicate, everything.items[start : start + count])
+            start, passed = start + count, clock() - began
+            if passed > _TURN:
                 await asyncio.sleep(0)
-            selected += filter(predicate, everything.items[start : start + _SELECTED_AT_ONCE])
+                began = clock()
+                count = max(count // 2, 1)
+            else:
+                count *= 2
         return ListResult(selected, everything.revision)
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:

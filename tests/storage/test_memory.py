@@ -42,7 +42,8 @@ def test_lists_and_watches_of_a_compacted_revision_are_refused() -> None:
 
 
 def test_a_selection_of_many_shows_one_state_and_lets_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_SELECTED_AT_ONCE", 2)
+    monkeypatch.setattr(memory, "_SELECTED_AT_FIRST", 2)
+    monkeypatch.setattr(memory, "_TURN", -1.0)
 
     async def scenario() -> None:
         storage = MemoryStorage()

@@ -13,15 +13,17 @@ _ROWS: Final = {
     "type": "array",
     "items": {"type": "object", "properties": {"k": _TEXT, "v": {"type": "integer"}}, "required": ["k"]},
 }
-_NUMBERS: Final = {"type": "array", "items": {"type": "integer"}, "maxItems": 1000}
 
 
 def _rules(*rules: str) -> Object:
     return {"x-kubernetes-validations": [{"rule": rule} for rule in rules]}
 
 
+def _numbers(most: int) -> Object:
+    return {"type": "object", "properties": {"n": {"type": "array", "items": {"type": "integer"}, "maxItems": most}}}
+
+
 def _fields() -> Object:
-    numbers = {"type": "object", "properties": {"n": _NUMBERS}}
     return {
         "enum": {"type": "array", "items": {"type": "string", "enum": [f"e{i}" for i in range(5000)]}},
         "anyOf": {
@@ -56,8 +58,8 @@ def _fields() -> Object:
             "type": "array",
             "items": {"type": "object", "properties": {f"d{i}": {"type": "integer", "default": i} for i in range(100)}},
         },
-        "cross": {**numbers, **_rules("self.n.all(a, self.n.all(b, a + b >= 0))")},
-        "cubed": {**numbers, **_rules("self.n.all(a, self.n.all(b, self.n.all(c, a + b + c >= 0)))")},
+        "cross": {**_numbers(1000), **_rules("self.n.all(a, self.n.all(b, a + b >= 0))")},
+        "cubed": {**_numbers(100), **_rules("self.n.all(a, self.n.all(b, self.n.all(c, a + b + c >= 0)))")},
         "each": {
             "type": "array",
             "maxItems": 100_000,
@@ -65,7 +67,7 @@ def _fields() -> Object:
         },
         "matched": {
             "type": "array",
-            "maxItems": 1000,
+            "maxItems": 500,
             "items": {"type": "string", "maxLength": 10_000, **_rules("!self.matches('^(a|a)*b$')")},
         },
     }

@@ -7,8 +7,11 @@ from copy import deepcopy
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.effort import spend
 
 _NO_SCHEMA: Final[Schema] = {}
+# Of a look at one property, in the units of effort.py.
+_COST: Final = 4
 
 
 def default(obj: dict[str, Any], schema: Schema) -> None:
@@ -59,9 +62,11 @@ def _default(value: Any, schema: Schema) -> None:
 
 def _default_fields(value: dict[str, Any], schema: Schema) -> None:
     properties, others = schema.get("properties", _NO_SCHEMA), _others(schema)
+    spend(_COST * len(properties))
     for key, known in properties.items():
         preset = known.get("default")
         if preset is not None and value.get(key) is None and (key not in value or not known.get("nullable")):
+            spend(_COST * 10)
             value[key] = deepcopy(preset)
     for key, item in value.items():
         known = properties.get(key)

@@ -26,6 +26,7 @@ from fakeapiserver.apimachinery.schema.validate_value import (
     string_check,
     value_checks,
 )
+from fakeapiserver.effort import spend
 
 
 class Uncorrelated:
@@ -33,6 +34,8 @@ class Uncorrelated:
 
 
 UNCORRELATED: Final = Uncorrelated()
+# Of a look at one branch of anyOf and its like, in the units of effort.py.
+_BRANCH_COST: Final = 25
 # What Go decodes as an integer; the rest becomes a float.
 _INT64: Final = 1 << 63
 # JSON type of a Python value -> OpenAPI's name of it, and the format of Go's type for it.
@@ -239,6 +242,7 @@ class Validator:
         if (most := schema.get("maxProperties")) is not None and size > most:
             findings.too_many(path, size, most, f"{path} in body should have at most {most} properties")
         properties = schema.get("properties", {})
+        spend(len(properties) + len(schema.get("required", ())))
         if (others := self._child("additionalProperties")) is not None:
             for key, item in value.items():
                 if key not in properties:
@@ -255,6 +259,7 @@ class Validator:
     def _check_junctors(self, value: Any, path: str, findings: Findings, _: Any) -> None:
         # Upstream correlates nothing below these with the old object.
         junctors = self._junctors
+        spend(_BRANCH_COST * sum(map(len, junctors.values())))
         if "anyOf" in junctors:
             self._check_any_of(value, path, findings)
         if "oneOf" in junctors:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeapiserver.apimachinery.errors import MOST_TEXT
 from fakeapiserver.apimachinery.field import Error, invalid, not_supported_text, too_long, too_many, type_invalid
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import to_int64
@@ -30,19 +31,27 @@ _INT_RANGES: Final = {"int32": 1 << 31}
 class Findings:
     """Errors by their text (upstream reports each text once) and how much matched."""
 
-    __slots__ = ("errors", "matches")
+    __slots__ = ("_size", "errors", "matches")
 
     def __init__(self) -> None:
         self.errors: dict[str, Error] = {}
         self.matches = 0
+        self._size = 0
 
     def merge(self, other: "Findings") -> None:
         self.matches += other.matches
         for text, error in other.errors.items():
-            self.errors.setdefault(text, error)
+            self.add(text, error)
+
+    @property
+    def is_full(self) -> bool:
+        return self._size > MOST_TEXT
 
     def add(self, text: str, error: Error) -> None:
-        self.errors.setdefault(text, error)
+        """Adds an error; an answer has no room for more of them than MOST_TEXT characters."""
+        if not self.is_full:
+            self._size += len(text)
+            self.errors.setdefault(text, error)
 
     def invalid(self, path: str, value: Any, text: str) -> None:
         self.add(text, invalid(field_name(path), shown_value(value), text))
@@ -114,7 +123,7 @@ def value_checks(schema: Schema) -> list[Check]:
     is_allowed = _membership(allowed)
 
     def check_enum(value: Any, path: str, findings: Findings, _: Any) -> None:
-        if not is_allowed(value):
+        if not is_allowed(value) and not findings.is_full:
             text = f"{path} in body should be one of [{every}]"
             # In the schema's order, and numbers quoted too.
             findings.add(text, not_supported_text(field_name(path), shown_value(value), shown))

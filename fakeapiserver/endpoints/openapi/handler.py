@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.endpoints.discovery import DocumentCache
 from fakeapiserver.endpoints.negotiation import accept
-from fakeapiserver.endpoints.negotiation.content import Content, compressed, http_date, in_turns, serve_content
+from fakeapiserver.endpoints.negotiation.content import Content, compressed, http_date, in_turns, served
 from fakeapiserver.endpoints.openapi import protobuf, v2
 from fakeapiserver.endpoints.openapi.documents import OpenAPI
 from fakeapiserver.endpoints.openapi.merge import merged
@@ -81,7 +81,7 @@ class OpenAPIHandler:
             index = self._cache.get("index", self._build_index)
             # Upstream puts it together for each request, so it is always as new as the request.
             self._index_shown = max(self._now(), index.modified)
-            return serve_content(request, Content(index.body, INDEX_MEDIA_TYPE, self._index_shown))
+            return await served(request, Content(index.body, INDEX_MEDIA_TYPE, self._index_shown))
         return await self._version_3(request, key)
 
     def _build_index(self) -> _Dated:
@@ -114,7 +114,7 @@ class OpenAPIHandler:
         dated = self._date(key, body, digest)
         if media_type != JSON:
             body = await self._as_protobuf("v3", key, dated)
-        response = serve_content(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
+        response = await served(request, Content(body, media_type, dated.modified, f'"{digest}"', headers))
         if asked == digest:
             response.cache_control = b"public, immutable"
         return response
@@ -142,7 +142,7 @@ class OpenAPIHandler:
             body = self._cache.get(("v2", as_protobuf), partial(self._whole.body, as_protobuf=as_protobuf))
             built = self._date("v2", b"", self._openapi.digest())
         content = Content(body, media_type, built.modified, f'"{built.digest}"', [_VARY])
-        return await compressed(request, serve_content(request, content))
+        return await compressed(request, await served(request, content))
 
     async def _as_protobuf(self, version: str, key: str, built: _Dated) -> bytes:
         """The document's message, kept until another takes its place. It may be of any size: another thread makes it."""

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.cbor import documents as cbor_documents
 from fakeapiserver.apimachinery.schema.resolve import Definitions
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints.negotiation.documents import decode_document
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, body_media_type
 from fakeapiserver.endpoints.negotiation.refusals import type_meta_error
@@ -39,7 +40,7 @@ async def read_delete_options(request: Request, definitions: Definitions) -> Del
     data = await request.body()
     if not data:
         return delete_options(request.query, None)
-    body = _decode(request, data, definitions)
+    body = await computed(lambda: _decode(request, data, definitions), len(data))
     if request.audit is not None:
         request.audit.log_request_object({**body, "kind": "DeleteOptions", "apiVersion": _INTERNAL}, {})
     return delete_options(request.query, body)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_resource_expired
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import table
 from fakeapiserver.endpoints.negotiation.media_types import CBOR, JSON, PROTOBUF, Accept
@@ -37,7 +39,7 @@ _EXPIRED = "The provided continue parameter is too old to display a consistent l
 
 async def list_(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
-    options = list_options(request.query)
+    options = await computed(partial(list_options, request.query), request.query_size)
     result = await find(request, scope, options)
     return await answer(request, scope, accept, result, options)
 
@@ -47,7 +49,9 @@ async def find(request: Request, scope: RequestScope, options: ListOptions, *, p
     store = scope.store
     assert store is not None
     prefix = store.collection(request.info.namespace)
-    predicate = selection.predicate(options, request.info, scope) if request.query else None
+    predicate = None
+    if request.query:
+        predicate = await computed(partial(selection.predicate, options, request.info, scope), request.query_size)
     single = _is_single(request, scope)
     position = _position(options, prefix, single=single)
     # Only upstream's cache sends Retry-After, and it can't answer for a single object at an exact revision (as with a limit).

@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from math import inf
 from typing import Final, TypeVar
 
@@ -17,6 +18,7 @@ from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_
 from fakeapiserver.apimachinery.instruments import Family, Histogram, Values, exponential
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation import table
@@ -65,8 +67,9 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     accept = respond.accepted(request, scope)
     injection = request.injection
     watch_list = store.strategy.features.enabled("WatchList") and not (injection and injection.refuses_watch_list)
-    options = list_options(request.query, watch=True, watch_list=watch_list)
-    predicate = selection.predicate(options, request.info, scope)
+    read = partial(list_options, request.query, watch=True, watch_list=watch_list)
+    options = await computed(read, request.query_size)
+    predicate = await computed(partial(selection.predicate, options, request.info, scope), request.query_size)
     revision = parse_revision(options.resource_version, "")
     form = Form(request, scope, accept)
     try:

@@ -6,6 +6,7 @@ Upstream: github.com/google/cel-go/cel/{env,program}.go, k8s.io/apiserver/pkg/ap
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from fakeapiserver.effort import TooExpensive, affordable, spend
 from fakeapiserver.languages.cel.ast import Expr
 from fakeapiserver.languages.cel.checker import Checker, Declared
 from fakeapiserver.languages.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue
@@ -44,10 +45,14 @@ class Program:
         self.names = frozenset(checker.names)
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> Result:
-        frame = Frame([*map(variables.get, self._declared), *self._rest], limit)
+        allowed = affordable(limit)
+        frame = Frame([*map(variables.get, self._declared), *self._rest], allowed)
         try:
             value = self._step(frame)
+            spend(frame.cost)
         except CostLimitError:
+            if allowed < limit:
+                raise TooExpensive from None
             return Result(None, frame.cost, LIMIT_MESSAGE)
         except (CelError, Aborted) as error:
             return Result(None, frame.cost, str(error))

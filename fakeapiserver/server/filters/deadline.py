@@ -5,12 +5,13 @@ Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, pkg/server
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from types import TracebackType
 from typing import Final
 
 from fakeapiserver.apimachinery.duration import parse_duration
 from fakeapiserver.apimachinery.errors import new_bad_request
-from fakeapiserver.effort import EndsAfter
+from fakeapiserver.effort import EndsAfter, computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import is_long_running
@@ -35,20 +36,25 @@ def deadline(request: Request, longest: float) -> AbstractAsyncContextManager[No
     # a request without a body waits only for the storage, which has its own limit
     if (not asked and request.method in _BODILESS) or is_long_running(request.info):
         return _UNLIMITED
-    return _Limited(request, seconds_for(request, longest))
+    return _Limited(request, asked, longest)
 
 
 class _Limited:
     """A class, since every write comes through here: a generator would cost some microseconds."""
 
-    __slots__ = ("_calls", "_request", "_timeout")
+    __slots__ = ("_asked", "_calls", "_longest", "_request", "_timeout")
 
-    def __init__(self, request: Request, seconds: float) -> None:
+    def __init__(self, request: Request, asked: str, longest: float) -> None:
         self._request = request
-        self._timeout = asyncio.timeout(seconds)
-        self._calls = EndsAfter(min(seconds, _LONGEST_WRITE))
+        self._asked = asked
+        self._longest = longest
 
     async def __aenter__(self) -> None:
+        seconds = self._longest
+        if self._asked:
+            seconds = await computed(partial(seconds_for, self._request, seconds), len(self._asked))
+        self._timeout = asyncio.timeout(seconds)
+        self._calls = EndsAfter(min(seconds, _LONGEST_WRITE))
         await self._timeout.__aenter__()
         self._calls.__enter__()
 

@@ -4,6 +4,7 @@ Upstream: pkg/apis/core/validation/validation.go (validateAffinity, validateTopo
 validateNodeAffinityMutation and what they call).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -121,6 +122,7 @@ def _merged_key_errors(selector: Object, matched: Sequence[str], path: Path) -> 
 
 def spread_errors(constraints: Sequence[Object], path: Path, options: PodOptions) -> ErrorList:
     errors: ErrorList = []
+    pairs = Counter((each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each in constraints)
     for i, constraint in enumerate(constraints):
         at, action, skew = path.index(i), constraint.get("whenUnsatisfiable", ""), constraint.get("maxSkew", 0)
         if skew <= 0:
@@ -130,9 +132,8 @@ def spread_errors(constraints: Sequence[Object], path: Path, options: PodOptions
         if action not in _ACTIONS:
             errors.append(field.not_supported(at.child("whenUnsatisfiable"), action, _ACTIONS))
         pair = constraint.get("topologyKey", ""), action
-        if pair in (
-            (other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) for other in constraints[i + 1 :]
-        ):
+        pairs[pair] -= 1
+        if pairs[pair]:  # there is another one behind it
             errors.append(field.duplicate(at.child("{topologyKey, whenUnsatisfiable}"), "{" + ", ".join(pair) + "}"))
         errors += _min_domains_errors(constraint.get("minDomains"), action, at.child("minDomains"))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

@@ -3,10 +3,11 @@
 Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are Invalid by themselves, before validation.
 """
 
-import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final
+
+import msgspec
 
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_internal_error, new_invalid
@@ -91,10 +92,10 @@ class ServiceAllocation:
     @asynccontextmanager
     async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
         created: list[str] = []
-        spec = copy.deepcopy(obj["spec"])
+        spec = msgspec.json.encode(obj["spec"])
         try:
             while not await self._attempted(operation, obj, plan, created):
-                obj["spec"] = copy.deepcopy(spec)
+                obj["spec"] = msgspec.json.decode(spec)
             yield
         except BaseException:
             await self._undone(operation, created)

@@ -10,7 +10,7 @@ Upstream: k8s.io/apimachinery/pkg/util/validation/field (path.go, errors.go).
     errors[1].body()    # 'Invalid value: 0: must be between 1 and 65535, inclusive'
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -202,3 +202,14 @@ def too_many(path: Path | str, actual: int, limit: int) -> Error:
 
 def internal(path: Path | str, detail: str) -> Error:
     return _error("InternalError", path, None, detail)
+
+
+def repetitions(values: Iterable[Hashable]) -> set[int]:
+    """The places of the values that are there before as well."""
+    seen: set[Hashable] = set()
+    places = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            places.add(place)
+        seen.add(value)
+    return places

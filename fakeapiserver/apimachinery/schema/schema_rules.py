@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.field import (
     invalid,
     not_supported,
     not_supported_text,
+    repetitions,
     required,
 )
 from fakeapiserver.apimachinery.message import Message
@@ -261,13 +262,14 @@ def _list_map(schema: Schema, path: Path) -> ErrorList:
         detail = "must be object if parent array's x-kubernetes-list-type is map"
         return [*errors, invalid(path.child("items", "type"), kind, detail)]
     properties = items.get("properties", {})
+    repeated = repetitions(keys)
     for i, key in enumerate(keys):
         if key not in properties:
             errors.append(invalid(place, keys, "entries must all be names of item properties"))
         elif properties[key].get("type") in ("array", "object"):
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             errors.append(invalid(path.child("items", "properties").key(key).child("type"), kind, detail))
-        if key in keys[:i]:
+        if i in repeated:
             errors.append(invalid(place, keys, "must not contain duplicate entries"))
     return errors
 

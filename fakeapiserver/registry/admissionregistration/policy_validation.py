@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.field import (
     internal,
     invalid,
     not_supported,
+    repetitions,
     required,
     too_many,
 )
@@ -163,10 +164,11 @@ def _match_errors(resources: Spec | None, path: Path) -> ErrorList:
 def _named_rule_errors(rule: Spec, path: Path) -> ErrorList:
     errors: ErrorList = []
     given = rule.get("resourceNames") or []
+    repeated = repetitions(given)
     for i, name in enumerate(given):
         at = path.child("resourceNames").index(i)
         errors += [invalid(at, name, problem) for problem in names.path_segment_name(name)]
-        if name in given[:i]:
+        if i in repeated:
             errors.append(duplicate(at, name))
     return errors + rule_errors(rule, path)
 
@@ -287,10 +289,11 @@ def _param_ref_errors(reference: Spec, path: Path) -> ErrorList:
 
 def _action_errors(actions: list[str], path: Path) -> ErrorList:
     errors: ErrorList = []
+    repeated = repetitions(actions)
     for i, action in enumerate(actions):
         if action not in _ACTIONS:
             errors.append(not_supported(path.index(i), action, _ACTIONS))
-        if action in actions[:i]:
+        if i in repeated:
             errors.append(duplicate(path.index(i), action))
     if {"Deny", "Warn"} <= set(actions):
         detail = (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid, required
+from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid, repetitions, required
 from fakeapiserver.registry.admissionregistration.policy_validation import condition_errors
 from fakeapiserver.registry.admissionregistration.rules import choice_errors, rule_errors
 from fakeapiserver.registry.generic.label_selector import label_selector_errors
@@ -73,8 +73,9 @@ def _review_version_errors(versions: list[str], path: Path) -> ErrorList:
     if not versions:
         return [required(path, f"must specify one of {known}")]
     errors: ErrorList = []
+    repeated = repetitions(versions)
     for i, version in enumerate(versions):
-        if version in versions[:i]:
+        if i in repeated:
             errors.append(invalid(path.index(i), version, "duplicate version"))
         else:
             errors += [invalid(path.index(i), version, problem) for problem in names.is_dns1035_label(version)]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
-from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, not_supported, required
+from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, invalid, not_supported, repetitions, required
 from fakeapiserver.registry.core.key_pair import pem_blocks
 from fakeapiserver.registry.generic.webhook_client import address_errors
 from fakeapiserver.transport import x509_certificate
@@ -74,8 +74,9 @@ def _review_version_errors(versions: Sequence[str], path: Path) -> ErrorList:
     if not versions:
         return [required(path)]
     errors: ErrorList = []
+    repeated = repetitions(versions)
     for i, version in enumerate(versions):
-        if version in versions[:i]:
+        if i in repeated:
             errors.append(invalid(path.index(i), version, "duplicate version"))
         else:
             errors += [invalid(path.index(i), version, text) for text in names.is_dns1035_label(version)]

@@ -73,10 +73,11 @@ def _exit_code_errors(requirement: Object, path: Path, containers: set[str]) -> 
         return [*errors, field.invalid(at, values, "at least one value is required")]
     if len(values) > _MAX_EXIT_CODES:
         errors.append(field.too_many(at, len(values), _MAX_EXIT_CODES))
+    repeated = field.repetitions(values)
     for number, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(field.invalid(at.index(number), value, "must not be 0 for the In operator"))
-        if value in values[:number]:
+        if number in repeated:
             errors.append(field.duplicate(at.index(number), value))
     if values != sorted(values):
         errors.append(field.invalid(at, values, "must be ordered"))

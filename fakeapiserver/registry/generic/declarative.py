@@ -99,7 +99,7 @@ def map_list_errors(
     if len(items) > most:
         return [field.too_many(path, len(items), most)]
     named = [item.get("name", "") for item in items]
-    twice = [i for i, name in enumerate(named) if name in named[:i]]
+    twice = sorted(field.repetitions(named))
     errors = [field.duplicate(path.index(i), show(items[i])) for i in twice]
     return errors + list_errors(items, most, check, path)
 

@@ -66,9 +66,10 @@ def binding_errors(holder: Object, path: Path) -> ErrorList:
     for name, listed in (("bindingConditions", good), ("bindingFailureConditions", failures)):
         errors += list_errors(listed, _MAX_BINDING_CONDITIONS, label_key_errors, path.child(name))
     for name, listed in (("bindingConditions", good), ("bindingFailureConditions", failures)):
+        repeated = field.repetitions(listed)
         for i, condition in enumerate(listed):
             at = path.child(name).index(i)
-            if condition in listed[:i]:
+            if i in repeated:
                 errors.append(field.duplicate(at, condition))
             if listed is failures and condition in good:
                 detail = "bindingFailureConditions must not overlap with bindingConditions"

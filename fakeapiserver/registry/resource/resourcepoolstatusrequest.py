@@ -99,7 +99,7 @@ def _status_errors(status: Object, old: Object) -> ErrorList:
     if len(conditions) > _MAX_CONDITIONS:
         return [*errors, field.too_many(path, len(conditions), _MAX_CONDITIONS)]
     kinds = [row.get("type", "") for row in conditions]
-    twice = (i for i, kind in enumerate(kinds) if kind in kinds[:i])
+    twice = sorted(field.repetitions(kinds))
     go_conditions = conditions_form(conditions)
     return errors + [field.duplicate(path.index(i), go_conditions[i]) for i in twice]
 

@@ -4,8 +4,9 @@ Upstream: pkg/registry/storage/storageclass/strategy.go, pkg/apis/storage/v1/def
 pkg/apis/storage/validation/validation.go.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
@@ -19,6 +20,8 @@ from fakeapiserver.registry.storage.parameters import parameter_errors, provisio
 
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _MARK: Final = " (default)"
+# An answer has no room for more.
+_MOST_ERRORS: Final = 200_000
 _ABSENT = {"provisioner": ""}
 _CHOICES: Final = {
     "reclaimPolicy": ("Delete", "Retain"),
@@ -93,7 +96,7 @@ def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:
     """The errors in topologies: terms and labels in a term must be unique."""
     errors: ErrorList = []
     # Upstream compares with as many empty terms as there are terms, too.
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    seen = Counter({frozenset[Any](): len(terms)})
     for i, term in enumerate(terms):
         at = path.index(i).child("matchLabelExpressions")
         values_of: dict[str, set[str]] = {}
@@ -103,8 +106,10 @@ def _topology_errors(terms: Sequence[Object], path: Path) -> ErrorList:
             if key in values_of:
                 errors.append(field.duplicate(at.index(j).child("key"), key))
             values_of[key] = set(values)
-        errors += [field.duplicate(at, "") for other in seen if other == values_of]
-        seen.append(values_of)
+        term_values = frozenset((key, frozenset(values)) for key, values in values_of.items())
+        if len(errors) < _MOST_ERRORS:
+            errors += [field.duplicate(at, "")] * seen[term_values]
+        seen[term_values] += 1
     return errors
 
 

@@ -182,12 +182,11 @@ def _feature_errors(features: list[str]) -> ErrorList:
 
 def _address_errors(addresses: list[Object]) -> ErrorList:
     errors: ErrorList = []
-    seen: list[Object] = []
+    repeated = field.repetitions((each.get("type"), each.get("address")) for each in addresses)
     for i, address in enumerate(addresses):
-        if address in seen:
+        if i in repeated:
             go_address = {"Type": address.get("type", ""), "Address": address.get("address", "")}
             errors.append(field.duplicate(Path("status.addresses").index(i), go_address))
-        seen.append(address)
     return errors
 
 

@@ -1,4 +1,4 @@
-"""What a request may cost: its deadline, and long computations, which run in threads so that no other request waits for them.
+"""The effort of a request: its deadline, and long computations, which run in threads so that no other request waits for them.
 
 Python's threads take turns of 5 ms, so that the event loop goes on while a thread decodes, merges or validates a large object. Such a
 computation must be pure: it works on objects of its own request alone. `computed` starts small ones in the event loop; one that turns out

@@ -1,4 +1,4 @@
-"""Parsers and checks take time in proportion to what they read: each is given its worst shapes, at two sizes.
+"""Parsers and checks take time in proportion to their input: each is given its worst shapes, at two sizes.
 
 The processor time of a quadratic one grows a hundredfold from one size to the next; tenfold is what it should be.
 """

@@ -1,9 +1,9 @@
 """Attacks with the lists of the other built-in kinds, each as long as a body allows."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
-from conformance.robustness.attacks.attack import BODY, Attack, Call, Object, encoded, filled, named, pairs, posted
+from conformance.robustness.attacks.attack import BODY, Attack, Object, filled, named, pairs, posted
 
 _NAMESPACED: Final = "/api/v1/namespaces/default"
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
@@ -38,21 +38,6 @@ def _webhook(number: int) -> Object:
         "clientConfig": config,
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-    }
-
-
-def _owner(number: int) -> Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": f"o{number}", "uid": f"u{number}"}
-
-
-def _entry(number: int) -> Object:
-    fields = {"f:data": {f"f:k{number}": {}}}
-    return {
-        "manager": f"m{number}",
-        "operation": "Update",
-        "apiVersion": "v1",
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
     }
 
 
@@ -468,44 +453,11 @@ _OBJECTS: Final[dict[str, tuple[str, str, str, _Parts]]] = {
         lambda: {"spec": {"token": "e30" + "a" * 2_000_000 + "." + "b" * 500_000 + "." + "c" * 400_000}},
     ),
 }
-_METADATA: Final[dict[str, Callable[[], Any]]] = {
-    "labels": lambda: pairs(lambda i: (f"k{i}", "v")),
-    "labels that are invalid": lambda: pairs(lambda i: (f"-{i}/-", "-")),
-    "annotations": lambda: pairs(lambda i: (f"k{i}", "")),
-    "finalizers": lambda: filled(lambda i: f"example.com/f{i}"),
-    "finalizers that are invalid": lambda: filled(lambda i: f"f {i}"),
-    "ownerReferences": lambda: filled(_owner),
-    "managedFields": lambda: filled(_entry),
-}
 
 
 def attacks() -> Iterator[Attack]:
-    yield Attack(
-        "metadata: 8,000 ownerReferences",
-        posted(_CONFIGMAPS, lambda: _with_metadata("ownerReferences", [_owner(i) for i in range(8000)])),
-    )
-    for name, value in _METADATA.items():
-        key = name.partition(" ")[0]
-        yield Attack(
-            f"metadata: {name}", posted(_CONFIGMAPS, lambda key=key, value=value: _with_metadata(key, value()))
-        )  # type: ignore[misc]
-    yield Attack("metadata: a name of 3 MB", posted(_CONFIGMAPS, lambda: named("v1", "ConfigMap", "n" * BODY)))
     for name, (path, api_version, kind, parts) in _OBJECTS.items():
         yield Attack(
             name,
             posted(path, lambda v=api_version, k=kind, parts=parts: named(v, k, "attack", **parts())),  # type: ignore[misc]
         )
-    before = [posted("/api/v1/nodes", lambda: named("v1", "Node", "status"))]
-    for name, key, item in (
-        ("conditions", "conditions", lambda i: {"type": f"t{i}", "status": "True"}),
-        ("addresses", "addresses", lambda i: {"type": "InternalIP", "address": _address(i)}),
-        ("images", "images", lambda i: {"names": [f"i{i}"]}),
-    ):
-        obj = lambda key=key, item=item: encoded(named("v1", "Node", "status", status={key: filled(item)}))  # noqa: E731
-        yield Attack(f"node status: {name}", Call("PUT", "/api/v1/nodes/status/status", obj), before)
-
-
-def _with_metadata(key: str, value: object) -> Object:
-    obj = named("v1", "ConfigMap", "metadata")
-    obj["metadata"][key] = value
-    return obj

@@ -27,6 +27,7 @@ from conformance.robustness.servers import OurServer
 # Seconds: the longest wait that is no finding, and how long an attacker waits for its answer.
 _ALLOWED: Final = 0.1
 _PATIENCE: Final = 100.0
+_REFUSED: Final = 400
 _TOO_LATE: Final = 504
 _SERVER_ERROR: Final = 500
 # How etcd refuses objects of more than 1.5 MB, which clients get as 500.
@@ -63,6 +64,16 @@ class _Attacker:
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
+        self._prepared: set[int] = set()
+
+    def prepare(self, call: Call) -> None:
+        """Sends a request once. Raises RuntimeError if it is refused."""
+        if id(call) in self._prepared:
+            return
+        status, message = self.send(call, call.body())
+        if status >= _REFUSED:
+            raise RuntimeError(f"{call.method} {call.path}, which prepares an attack: {status} {message}")
+        self._prepared.add(id(call))
 
     def send(self, call: Call, body: bytes) -> tuple[int, str]:
         connection = HTTPSConnection(self._credentials.address, context=self._credentials.context, timeout=_PATIENCE)
@@ -99,7 +110,7 @@ def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome
             try:
                 for attack in chosen:
                     for call in attack.before:
-                        attacker.send(call, call.body())
+                        attacker.prepare(call)
                     body = attack.call.body()
                     began, cost = time.monotonic(), used()
                     prober.begin()

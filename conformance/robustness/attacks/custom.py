@@ -165,17 +165,18 @@ _BYTES: Final[dict[str, Callable[[], bytes]]] = {
 }
 
 
-def _definitions() -> Iterator[tuple[str, Callable[[], Object]]]:
-    def prop(count: int) -> Object:
-        return {f"p{i}": _TEXT for i in range(count)}
+def _texts(count: int) -> Object:
+    return {f"p{i}": _TEXT for i in range(count)}
 
+
+def _definitions() -> Iterator[tuple[str, Callable[[], Object]]]:
     yield "properties", lambda: definition("as", of_spec(pairs(lambda i: (f"p{i}", _TEXT))))
     yield "versions", _with_versions
     yield (
         "printer columns",
         lambda: definition(
             "bs",
-            of_spec(prop(10)),
+            of_spec(_texts(10)),
             additionalPrinterColumns=filled(lambda i: {"name": f"c{i}", "type": "string", "jsonPath": f".spec.p{i}"}),
         ),
     )
@@ -183,24 +184,28 @@ def _definitions() -> Iterator[tuple[str, Callable[[], Object]]]:
         "a long path of a column",
         lambda: definition(
             "cs",
-            of_spec(prop(10)),
+            of_spec(_texts(10)),
             additionalPrinterColumns=[{"name": "c", "type": "string", "jsonPath": ".a" * (BODY // 2 - 500)}],
         ),
     )
     yield (
         "selectable fields",
-        lambda: definition("ds", of_spec(prop(10)), selectableFields=filled(lambda i: {"jsonPath": f".spec.p{i}"})),
+        lambda: definition("ds", of_spec(_texts(10)), selectableFields=filled(lambda i: {"jsonPath": f".spec.p{i}"})),
     )
     yield "enum", lambda: definition("es", of_spec({"a": {"type": "string", "enum": filled(lambda i: f"e{i}")}}))
     yield (
         "enum, all the same",
         lambda: definition("fs", of_spec({"a": {"type": "string", "enum": filled(lambda i: "e")}})),
     )
-    yield "required", lambda: definition("gs", {**of_spec(prop(1)), "required": filled(lambda i: f"r{i}")})
+    yield "required", lambda: definition("gs", {**of_spec(_texts(1)), "required": filled(lambda i: f"r{i}")})
     yield (
         "anyOf",
         lambda: definition("hs", of_spec({"a": {"type": "integer", "anyOf": filled(lambda i: {"minimum": i})}})),
     )
+    yield from _rule_definitions()
+
+
+def _rule_definitions() -> Iterator[tuple[str, Callable[[], Object]]]:
     yield (
         "rules",
         lambda: definition(

@@ -27,7 +27,7 @@ _DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 _OPERATIONS: Final = 10_000
 _FORCE: Final = "?fieldManager=other&force=true"
 # Bytes of an object that is stored.
-_STORED: Final = 1_300_000
+_STORED: Final = 400_000
 
 
 def _deployment(name: str, count: int) -> Object:

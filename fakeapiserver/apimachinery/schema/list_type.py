@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
 
-# What is not found.
+# An item without an old state.
 MISSING: Final[Any] = object()
 
 
@@ -71,8 +71,8 @@ def _validate_list(value: list[Any], schema: Schema, path: Path) -> ErrorList:
 
 
 def items_by_key(old: list[Any], schema: Schema) -> Callable[[Any], Any]:
-    """Returns a function that finds the first item in a list of type map that has the keys of another item; it returns MISSING if there
-    is none, and for what isn't an object with all keys."""
+    """Returns a function that finds the first item in a list of type map that has the keys of another item; it returns MISSING without
+    such an item, and for anything but an object with all keys."""
     names = schema.get("x-kubernetes-list-map-keys", ())
     known: dict[bytes, Any] = {}
     for item in old:

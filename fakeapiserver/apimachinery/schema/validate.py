@@ -34,7 +34,7 @@ class Uncorrelated:
 
 
 UNCORRELATED: Final = Uncorrelated()
-# Of a look at one branch of anyOf and its like, in the units of effort.py.
+# Of a look at one branch of anyOf, oneOf or allOf, in the units of effort.py.
 _BRANCH_COST: Final = 25
 # What Go decodes as an integer; the rest becomes a float.
 _INT64: Final = 1 << 63

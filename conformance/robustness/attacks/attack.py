@@ -46,7 +46,7 @@ def posted(path: str, obj: Callable[[], Object]) -> Call:
 
 def filled(item: Callable[[int], object], limit: int = BODY) -> list[Any]:
     """Returns as many items as fit into a body."""
-    items, size, number = [], 0, 0
+    items, size, number = list[Any](), 0, 0
     while True:
         new = item(number)
         size += len(encoded(new)) + 1

@@ -1,6 +1,7 @@
 """Attacks with the lists and maps of metadata, and of a node's status."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from conformance.robustness.attacks.attack import BODY, Attack, Call, Object, encoded, filled, named, pairs, posted
@@ -17,7 +18,7 @@ def _owner(number: int) -> Object:
 
 
 def _entry(number: int) -> Object:
-    fields = {"f:data": {f"f:k{number}": {}}}
+    fields: Object = {"f:data": {f"f:k{number}": {}}}
     return {
         "manager": f"m{number}",
         "operation": "Update",
@@ -44,10 +45,8 @@ def attacks() -> Iterator[Attack]:
         posted(_CONFIGMAPS, lambda: _with_metadata("ownerReferences", [_owner(i) for i in range(8000)])),
     )
     for name, value in _METADATA.items():
-        key = name.partition(" ")[0]
-        yield Attack(
-            f"metadata: {name}", posted(_CONFIGMAPS, lambda key=key, value=value: _with_metadata(key, value()))
-        )  # type: ignore[misc]
+        obj = partial(_with_made, name.partition(" ")[0], value)
+        yield Attack(f"metadata: {name}", posted(_CONFIGMAPS, obj))
     yield Attack("metadata: a name of 3 MB", posted(_CONFIGMAPS, lambda: named("v1", "ConfigMap", "n" * BODY)))
     before = [posted("/api/v1/nodes", lambda: named("v1", "Node", "status"))]
     for name, key, item in (
@@ -55,8 +54,17 @@ def attacks() -> Iterator[Attack]:
         ("addresses", "addresses", lambda i: {"type": "InternalIP", "address": _address(i)}),
         ("images", "images", lambda i: {"names": [f"i{i}"]}),
     ):
-        obj = lambda key=key, item=item: encoded(named("v1", "Node", "status", status={key: filled(item)}))  # noqa: E731
-        yield Attack(f"node status: {name}", Call("PUT", "/api/v1/nodes/status/status", obj), before)
+        yield Attack(
+            f"node status: {name}", Call("PUT", "/api/v1/nodes/status/status", partial(_node, key, item)), before
+        )
+
+
+def _node(key: str, item: Callable[[int], object]) -> bytes:
+    return encoded(named("v1", "Node", "status", status={key: filled(item)}))
+
+
+def _with_made(key: str, value: Callable[[], Any]) -> Object:
+    return _with_metadata(key, value())
 
 
 def _with_metadata(key: str, value: object) -> Object:

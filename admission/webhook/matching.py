@@ -121,6 +121,6 @@ def _labels(obj: Object | None) -> dict[str, str]:
 
 
 async def in_version(obj: Object | None, kind: GroupVersionKind, versions: Versions) -> Object | None:
-    if obj is None or obj.get("apiVersion") == str(kind.group_version):
+    if obj is None or obj.get("apiVersion") == kind.api_version:
         return obj
     return await versions.convert(obj, kind)

@@ -53,7 +53,12 @@ class GroupVersionKind(NamedTuple):
 
     def __str__(self) -> str:
         """Upstream's spelling in messages: `apps/v1, Kind=Deployment`."""
-        return f"{self.group_version}, Kind={self.kind}"
+        return f"{self.api_version}, Kind={self.kind}"
+
+    @property
+    def api_version(self) -> str:
+        """The text of the group version: `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_version(self) -> GroupVersion:

@@ -39,12 +39,14 @@ _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
 # Questions that every body is asked. Text that only looks so costs a walk and nothing else. One pattern for each first byte,
 # since `re` finds a known byte five times faster than one of several.
 # Does it hold an integer of 19 digits or more, which may not fit int64?
-_LONG_NUMBER: Final = tuple(re.compile(first + rb"\s*-?[0-9]{19}").search for first in (rb":", rb",", rb"\[", rb"\A"))
+_long_member, _long_item, _long_first_item, _is_long = (
+    re.compile(first + rb"\s*-?[0-9]{19}").search for first in (rb":", rb",", rb"\[", rb"\A")
+)
 # Does an object in it have a member 1.5, 1e3 or one that may not fit int64?
 # Only behind a key: the tag of an image, `"web:1.2"`, is no number.
 has_unusual_numbers: Final = re.compile(rb":(?<=[\"\s]:)\s*-?(?:[0-9]{19}|[0-9]+[.eE])").search
 # Does it hold 1.0 or 1e16, as msgspec writes, where Go writes 1 and 10000000000000000?
-_FLOAT: Final = tuple(re.compile(digits + rb"(?:[,\]}]|\Z)").search for digits in (rb"\.0", rb"e[-+]?[0-9]+"))
+_whole_float, _exponent = (re.compile(digits + rb"(?:[,\]}]|\Z)").search for digits in (rb"\.0", rb"e[-+]?[0-9]+"))
 
 
 def decode(data: bytes) -> Any:
@@ -56,7 +58,8 @@ def decode(data: bytes) -> Any:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return JSONParser(data).parse()
-    return _go_numbers(value) if any(search(data) for search in _LONG_NUMBER) else value
+    has_long_number = _long_member(data) or _long_item(data) or _long_first_item(data) or _is_long(data)
+    return _go_numbers(value) if has_long_number else value
 
 
 def decode_exactly(data: bytes) -> Any:
@@ -169,13 +172,13 @@ def _has_duplicates(data: bytes, decoded: Any) -> bool:
 def encode(obj: Any) -> bytes:
     """Compact JSON, keys in the order of `obj`, numbers as Go prints them, no newline at the end."""
     encoded = _encode(obj)
-    return _encode(_raw_floats(obj)) if any(search(encoded) for search in _FLOAT) else encoded
+    return _encode(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
 
 
 def encode_sorted(obj: Any) -> bytes:
     """Does what `encode` does, with the keys of all objects sorted, as Go writes its maps."""
     encoded = _encode_sorted(obj)
-    return _encode_sorted(_raw_floats(obj)) if any(search(encoded) for search in _FLOAT) else encoded
+    return _encode_sorted(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
 
 
 def encode_pretty(obj: Any) -> bytes:

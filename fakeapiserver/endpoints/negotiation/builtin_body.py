@@ -184,7 +184,7 @@ def _check_type(obj: Object, body: Body, decode: Callable[[KnownKind], list[str]
     if named.kind == gvk.kind and (
         named.group_version == gvk.group_version or named.group_version in kind.also_accepts
     ):
-        obj["kind"], obj["apiVersion"] = gvk.kind, str(named.group_version)
+        obj["kind"], obj["apiVersion"] = gvk.kind, named.api_version
         return
     if not named.version:
         raise cannot_be_handled(obj, kind, f"Object 'apiVersion' is missing in '{shown()}'")
@@ -231,7 +231,7 @@ def _decode_protobuf(data: bytes, kind: Kind) -> Object:
         raise unrecognized(kind, data, str(error)) from None
     if api_version.count("/") > 1:  # what is no group and version counts as none
         api_version = ""
-    type_meta: Object = {"apiVersion": api_version or str(kind.gvk.group_version), "kind": name or kind.gvk.kind}
+    type_meta: Object = {"apiVersion": api_version or kind.gvk.api_version, "kind": name or kind.gvk.kind}
     message = protobuf_messages.message_finder()(type_meta["apiVersion"], type_meta["kind"])
     if message is None:
         group_version = GroupVersion.parse(type_meta["apiVersion"])

@@ -51,7 +51,7 @@ def _operation(scope: RequestScope, manager: str, subresource: str) -> managedfi
     if scope.store is not None:
         return scope.store.operation(scope.kind, manager, subresource)
     return managedfields.Operation(
-        scope.kind.typed, manager, str(scope.gvk.group_version), subresource, rfc3339(scope.clock.now())
+        scope.kind.typed, manager, scope.gvk.api_version, subresource, rfc3339(scope.clock.now())
     )
 
 
@@ -114,7 +114,7 @@ def _decode_cbor(data: bytes, noun: str) -> Object:
 def _check_type(applied: Object, scope: RequestScope) -> None:
     gvk = scope.gvk
     api_version, kind = (value if isinstance(value := applied.get(key), str) else "" for key in ("apiVersion", "kind"))
-    if kind != gvk.kind or api_version != str(gvk.group_version):
+    if kind != gvk.kind or api_version != gvk.api_version:
         try:
             version = GroupVersion.parse(api_version)
         except ValueError:

@@ -92,7 +92,7 @@ class BuiltinPatched:
         Raises StatusError 422 for an object of another kind.
         """
         obj, kind, gvk = self.obj, self._kind, self._kind.gvk
-        own = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+        own = {"kind": gvk.kind, "apiVersion": gvk.api_version}
         if self._change.makes_map:
             try:
                 unstructured.restore(obj, kind.definition_name, kind.definitions, field_order)

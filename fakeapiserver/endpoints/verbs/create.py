@@ -102,7 +102,7 @@ def owned(request: Request, scope: RequestScope, kind: Kind, options: WriteOptio
     operation = managedfields.Operation(
         schema=kind.typed,
         manager=options.field_manager or manager_of(request.header(b"user-agent")),
-        api_version=str(kind.gvk.group_version),
+        api_version=kind.gvk.api_version,
         subresource=request.info.subresource,
         now=rfc3339(scope.clock.now()),
         convert=in_version,
@@ -136,7 +136,8 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
 def manager_of(user_agent: str) -> str:
     """The field manager of a client that names none: its user agent up to the slash (upstream: prefixFromUserAgent)."""
     prefix = user_agent.partition("/")[0][:128]
-    return "".join(character for character in prefix if character.isprintable()) or "unknown"
+    printable = prefix if prefix.isprintable() else "".join(filter(str.isprintable, prefix))
+    return printable or "unknown"
 
 
 def wire_options(options: WriteOptions, kind: str) -> Object:

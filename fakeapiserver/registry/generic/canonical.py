@@ -84,7 +84,7 @@ def _unversioned(meta: Object) -> Object:
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A new object from its stored form, with kind, apiVersion and resourceVersion."""
     members: Object = json.decode(value) if _may_have_long_float(value) else _decode(value)
-    return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **members}
+    return {"kind": gvk.kind, "apiVersion": gvk.api_version, **members}
 
 
 class TypePrefix:
@@ -94,7 +94,7 @@ class TypePrefix:
 
     def __init__(self, gvk: GroupVersionKind, *, custom: bool) -> None:
         self._custom = custom
-        self._members = {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+        self._members = {"kind": gvk.kind, "apiVersion": gvk.api_version}
         # Replaces the first brace of an object whose first key is metadata.
         self.prefix = json.encode(dict(sorted(self._members.items())) if custom else self._members)[:-1] + b","
 

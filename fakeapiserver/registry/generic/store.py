@@ -113,7 +113,7 @@ class Store:
         return managedfields.Operation(
             schema=kind.typed,
             manager=manager,
-            api_version=str(kind.gvk.group_version),
+            api_version=kind.gvk.api_version,
             subresource=subresource,
             now=rfc3339(self.clock.now()),
             reset_fields=self.strategy.reset_paths(subresource),

@@ -67,7 +67,7 @@ class Versions:
 
     def to_storage(self, obj: Object) -> Object:
         """The object in the version that storage takes."""
-        return obj if obj.get("apiVersion") == str(self.gvk.group_version) else self.converted(obj, self.gvk)
+        return obj if obj.get("apiVersion") == self.gvk.api_version else self.converted(obj, self.gvk)
 
     def in_version(self, obj: Object, api_version: str) -> Object:
         """The object as a field manager sees it who wrote in `api_version`, with fields that version doesn't know.

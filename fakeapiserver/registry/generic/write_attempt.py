@@ -131,7 +131,7 @@ class WriteAttempt(Struct):
         old = None if self.old is None else store.strategy.with_unshown(self.old)
         if old is not None and request.kind.custom:
             served = store.versions.serves(new)
-            new |= {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+            new |= {"kind": gvk.kind, "apiVersion": gvk.api_version}
             if not served:  # an object of an unknown type has no owners
                 return {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
         return managedfields.update(
@@ -294,7 +294,7 @@ class WriteAttempt(Struct):
         if view is not None and self.old is not None:
             attributes.object, attributes.old_object = view.show(obj), view.show(self.old)
             return attributes
-        if obj["apiVersion"] != str(attributes.kind.group_version):
+        if obj["apiVersion"] != attributes.kind.api_version:
             obj = self.store.versions.converted(obj, attributes.kind)
         attributes.object, attributes.name = obj, attributes.name or str(metadata(obj).get("name", ""))
         return attributes

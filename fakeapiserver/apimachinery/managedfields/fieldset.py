@@ -22,7 +22,7 @@ FieldSet = dict[str, Any]
 
 
 class OrderedFields(dict[str, Any]):
-    """A set whose nodes' keys are all in upstream's order. Objects share it, so it must not be changed."""
+    """A set whose nodes' keys are all in upstream's order. Objects share its nodes, so these must not be changed."""
 
     __slots__ = ()
 
@@ -206,9 +206,9 @@ def _value_order(value: Any) -> tuple[int, Any]:
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """The set as upstream serialises it: a new dict, every node's keys in order, no node but OrderedFields shared with the given one."""
+    """The set as upstream serialises it: a new dict, every node's keys in order. It shares nodes of OrderedFields, and no others."""
     if fields.__class__ is OrderedFields:
-        return fields
+        return dict(fields)
     if len(fields) < 2:
         return {key: in_order(node) if node else {} for key, node in fields.items()}
     keys = sorted(fields)

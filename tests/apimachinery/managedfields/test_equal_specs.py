@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.managedfields import Operation, update
 from fakeapiserver.apimachinery.managedfields.compare import compare
 from fakeapiserver.apimachinery.managedfields.fieldset import OrderedFields, in_order
 from fakeapiserver.apimachinery.managedfields.typed import NoPathElement, TypedSchema, builtin_schema, structural_schema
@@ -53,3 +54,11 @@ def test_a_spec_without_path_elements_is_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(NoPathElement):
             compare(None, pod(containers=[None]), _POD)
+
+
+def test_stored_sets_are_plain() -> None:
+    operation = Operation(_POD, "web", "v1")
+    for _ in range(2):
+        stored = update(None, pod(containers=[_CONTAINER]), operation)
+        fields = stored["metadata"]["managedFields"][0]["fieldsV1"]
+        assert {type(node) for node in (fields, *fields.values())} == {dict}

@@ -27,6 +27,7 @@ from fakeapiserver.endpoints.request import (
     HIJACK,
     PUSH,
     Answered,
+    Message,
     Receive,
     Request,
     Response,
@@ -95,11 +96,11 @@ class Application:
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
             await _send_whole(response.body, send)
         else:
-            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            start = {"type": "http.response.start", "status": response.status, "headers": headers}
             if PUSH in scope.get("extensions", ()):
-                await _stream_alone(response, send)
+                await _stream_alone(start, response, send)
             else:
-                await _stream(response, receive, send)
+                await _stream(start, response, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -168,7 +169,7 @@ async def _send_pieces(pieces: Iterator[bytes], send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _stream_alone(response: Response, send: Send) -> None:
+async def _stream_alone(start: Message, response: Response, send: Send) -> None:
     """Sends chunks as `_stream` does, without a task that waits for the end of the client."""
     task = asyncio.current_task()
     assert task is not None
@@ -179,20 +180,18 @@ async def _stream_alone(response: Response, send: Send) -> None:
         is_gone = True
         task.cancel()
 
-    await send({"type": PUSH, "attach": response.attach, "gone": leave})
     try:
+        await _begin(response, send, start, {"type": PUSH, "attach": response.attach, "gone": leave})
         await _send_chunks(response, send)
     except asyncio.CancelledError:
         if not is_gone:
             raise
         task.uncancel()
-    except ConnectionError:
-        return
 
 
-async def _stream(response: Response, receive: Receive, send: Send) -> None:
+async def _stream(start: Message, response: Response, receive: Receive, send: Send) -> None:
     """Sends chunks as they come, until they end or the client is gone."""
-    assert response.stream is not None
+    await _begin(response, send, start)
     sending = asyncio.ensure_future(_send_chunks(response, send))
     gone = asyncio.ensure_future(_disconnected(receive))
     try:
@@ -204,6 +203,19 @@ async def _stream(response: Response, receive: Receive, send: Send) -> None:
     failure = None if sending.cancelled() else sending.exception()
     if isinstance(failure, Exception) and not isinstance(failure, ConnectionError):
         raise failure
+
+
+async def _begin(response: Response, send: Send, *messages: Message) -> None:
+    """Sends the messages in front of a stream. Without a client the stream begins all the same, since it cleans up at its end."""
+    assert response.stream is not None
+    try:
+        for message in messages:
+            await send(message)
+    except ConnectionError:
+        async with aclosing(response.stream) as stream:
+            async for _ in stream:
+                break
+        raise
 
 
 async def _send_chunks(response: Response, send: Send) -> None:

@@ -4,8 +4,8 @@ Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go.
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from time import perf_counter
 from typing import Final, NamedTuple
 
@@ -138,13 +138,14 @@ class Metrics:
         return series
 
     async def until_end(
-        self, labels: Labels, stream: AsyncIterator[bytes], start: float
+        self, labels: Labels, stream: AsyncGenerator[bytes, None], start: float
     ) -> AsyncGenerator[bytes, None]:
         """Returns the stream's chunks, and counts the request when they end."""
         self.running[labels] += 1
         try:
-            async for chunk in stream:
-                yield chunk
+            async with aclosing(stream):
+                async for chunk in stream:
+                    yield chunk
         finally:
             self.running[labels] -= 1
             self.observe(labels, 200, perf_counter() - start)

@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go; invariants: etcd
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -16,6 +17,8 @@ from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import Compacted, Event, Predicate, StoredObject
 from fakeapiserver.storage.mvcc import MVCC, Change
 from fakeapiserver.storage.versioner import restamp
+
+log = logging.getLogger(__name__)
 
 MAX_BUFFERED_EVENTS: Final = 1000
 MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
@@ -171,10 +174,19 @@ class BufferedWatcher:
         waiting, sink = self._waiting, self.sink
         if waiting is None or waiting.done() or not self._buffer:
             return
-        if sink is None or self._lagging or not sink(self._buffer):
+        if sink is None or self._lagging:
             self.wake()
-        else:
+            return
+        try:
+            is_taken = sink(self._buffer)
+        except Exception:
+            log.exception("a watch ends, because its events can't be sent")
+            self.close()
+            return
+        if is_taken:
             self._taken()
+        else:
+            self.wake()
 
     def _taken(self) -> list[Event]:
         """Empties the buffer, and returns what was in it."""

@@ -318,3 +318,27 @@ def test_busy_readers_are_bounded_in_sum(monkeypatch: pytest.MonkeyPatch) -> Non
         assert storage.hub.unread == 0
 
     asyncio.run(scenario())
+
+
+def test_a_watch_whose_sink_fails_ends_and_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        broken, sound = (Client(storage.hub.watch(PODS, None, None)) for _ in range(2))
+
+        def fail(events: list[Event]) -> bool:
+            raise RuntimeError("on purpose")
+
+        broken.watcher.sink = fail
+        await asyncio.sleep(0)
+        storage.create("a")
+        await rest(storage.hub)
+        await broken.task
+        storage.create("b")
+        await rest(storage.hub)
+        assert broken.got == []
+        assert sound.got == [("sink", "a"), ("sink", "b")]
+        storage.hub.end_all()
+        await sound.task
+
+    asyncio.run(scenario())
+    assert "on purpose" in caplog.text

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError, new_resource_expired
 from fakeapiserver.clock import AdjustableClock
-from fakeapiserver.endpoints.request import Response
+from fakeapiserver.endpoints.request import PUSH, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.watch import _lifetime, watch
 from fakeapiserver.storage.interface import Event
@@ -200,3 +200,40 @@ def test_how_long_a_watch_lives(timeout_seconds: int | None, least: float, most:
 
 async def _turn() -> None:
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("extensions", [{}, {PUSH: {}}])
+@pytest.mark.parametrize("sent", [0, 1, 2])
+def test_a_client_that_is_gone_leaves_no_watcher(extensions: dict[str, Any], sent: int) -> None:
+    """Whether it goes before the answer begins, or within it."""
+
+    async def scenario(opened: Watching) -> None:
+        storage = opened.server.api.storage
+        before, messages = storage.watchers, []
+        is_gone = asyncio.Event()
+
+        async def send(message: Any) -> None:
+            if len(messages) == sent:
+                is_gone.set()
+                raise ConnectionResetError("gone")
+            messages.append(message)
+
+        async def receive() -> Any:
+            await is_gone.wait()
+            return {"type": "http.disconnect"}
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/api/v1/namespaces/default/configmaps",
+            "raw_path": b"",
+            "query_string": b"watch=true&resourceVersion=0",
+            "headers": [(b"authorization", b"Bearer t")],
+            "extensions": extensions,
+        }
+        with suppress(ConnectionError):
+            await opened.server.api.application(scope, receive, send)
+        await asyncio.sleep(0)
+        assert storage.watchers == before
+
+    run(scenario)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeapiserver.endpoints.request import HIJACK, PUSH, ConnectionReset, ResponseBroken
 from fakeapiserver.server.http.request_head import Refusal
+from fakeapiserver.server.http.tls_transport import TLSTransport
 
 if TYPE_CHECKING:
     from fakeapiserver.server.http.protocol import EdgeProtocol
@@ -291,6 +292,14 @@ class Exchange:
             self.transport.write(self._head)
         self._head = b""
 
+    def _write_parts(self, *parts: bytes) -> None:
+        """Writes parts without joining them. Before Python 3.13.2 asyncio's own `writelines` doesn't ask a writer to pause."""
+        if isinstance(self.transport, TLSTransport):
+            self.transport.writelines(parts)
+            return
+        for part in parts:
+            self.transport.write(part)
+
     def _write_body(self, body: bytes, more: bool) -> None:
         if self._raw:
             pass
@@ -298,7 +307,7 @@ class Exchange:
             body = b""
         elif self._chunked:
             if len(body) > _LARGE:
-                self.transport.writelines((b"%b%x\r\n" % (self._head, len(body)), body, b"\r\n"))
+                self._write_parts(b"%b%x\r\n" % (self._head, len(body)), body, b"\r\n")
                 body, self._head = b"", b""
             elif body:
                 body = b"%x\r\n%b\r\n" % (len(body), body)
@@ -309,7 +318,7 @@ class Exchange:
             if self._owed < 0 or (self._owed and not more):
                 raise RuntimeError("the response's body is not as long as its Content-Length")
         if self._head and len(body) > _LARGE:
-            self.transport.writelines((self._head, body))
+            self._write_parts(self._head, body)
             body, self._head = b"", b""
         elif self._head:
             body, self._head = self._head + body, b""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from fakeapiserver.cluster.faces import Blocking, Call, blocking
 
 if TYPE_CHECKING:
-    from fakeapiserver.controller_manager.manager import ControllerManager, Mode, QueueContents
+    from fakeapiserver.controller_manager.manager import ControllerManager, Mode
+    from fakeapiserver.controller_manager.queue_contents import QueueContents
 
 
 class AsyncControllers(Mapping[str, "Mode"]):

@@ -21,7 +21,9 @@ from fakeapiserver.clock import AdjustableClock, SystemClock, Timers, sleep
 from fakeapiserver.component_helpers.configuration import KubeControllerManagerConfiguration
 from fakeapiserver.component_helpers.controller_context import ControllerContext, Shared, Signing
 from fakeapiserver.controller_manager.clients import ClientBuilder
+from fakeapiserver.controller_manager.deferral import Deferral, Occasion
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, DESCRIPTORS, QUEUE_NAMES, canonical, selected
+from fakeapiserver.controller_manager.queue_contents import QueueContents, contents_of
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.metrics import Metrics
 from fakeapiserver.controller_runtime.reconcile import Request
@@ -35,6 +37,9 @@ MODES: Final[Sequence[Mode]] = get_args(Mode)
 # Pods need an account, and what they trust.
 FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
 _FIRST_SECONDS: Final = 1.0
+# Those that have something to do in a cluster to which nothing was added, and the seconds until they start: many tests are over by then.
+_BUSY: Final = ("clusterrole-aggregation-controller", "service-cidr-controller")
+_BUSY_SECONDS: Final = 0.05
 # Seconds that a stopping controller has to finish its work.
 _GRACE: Final = 1.0
 # Turns of the event loop without anything moving after which nothing will.
@@ -55,15 +60,6 @@ class Extra(Struct, frozen=True):
 
     user: str
     new: Callable[[ControllerContext], Sequence[Controller]]
-
-
-class QueueContents(Struct, frozen=True):
-    """The items of a controller's queue, mostly `namespace/name`: those that it will take next, in their order; those that wait -> for how
-    many seconds; and those that it works on."""
-
-    ready: Sequence[str]
-    delayed: Mapping[str, float]
-    processing: Sequence[str]
 
 
 class NotSettled(TimeoutError):
@@ -89,6 +85,7 @@ class ControllerManager:
     in_flight, revision: of a server in the same process: requests it works on and watches it will wake, the newest write;
         `settle` waits for both.
     observer: records what the controllers do.
+    occasion: until it returns, or a caller waits for the controllers, most don't start; None: all start at once.
     ValueError for a name that no controller has.
     """
 
@@ -109,6 +106,7 @@ class ControllerManager:
         start_interval: float = 0.0,
         random: Random | None = None,
         observer: WorkObserver | None = None,
+        occasion: Occasion | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.metrics = metrics or Metrics(QUEUE_NAMES)
@@ -136,6 +134,7 @@ class ControllerManager:
         self._modes |= dict.fromkeys(self._extra, "run")
         self._running: dict[str, _Running] = {}
         self._to_start: Sequence[str] = ()
+        self._deferral = Deferral(occasion) if occasion is not None else None
         self._changing = asyncio.Lock()
         # The revision at which nothing moved; -1: never.
         self._settled_at = -1
@@ -185,21 +184,16 @@ class ControllerManager:
         self._begun_at = str(self._revision() or "")
 
     async def run(self) -> None:
-        """Starts the controllers and runs them until it is cancelled. No informer starts before each controller has added its
-        handlers (upstream: BuildControllers, InformerFactory.Start, RunControllers)."""
+        """Starts the controllers and runs them until it is cancelled."""
         try:
-            self._to_start = names = [*self._modes]
+            names = [*self._modes]
             if self._order is not None:
                 self._order.shuffle(names)
-            for name in names:
-                if name not in self._running and self._modes[name] != "off":
-                    self._make(name)
-                    await asyncio.sleep(0)  # requests that the server gets meanwhile are answered
-            while self._to_start:
-                name, *self._to_start = self._to_start
-                if self._launch(name):
-                    await asyncio.sleep(self._start_interval)
-            await asyncio.sleep(0)  # every informer has begun, and knows where
+            begun = int(self._begun_at or 0)
+            if self._deferral is not None and not await self._deferral.wait(names, begun, _BUSY_SECONDS):
+                await self._start([name for name in names if name in _BUSY])
+                await self._deferral.wait(names, begun)
+            await self._start(names)
             self._begun_at = ""
             await asyncio.Event().wait()
         finally:
@@ -212,6 +206,20 @@ class ControllerManager:
                 task.cancel()
             await asyncio.gather(*self._background, return_exceptions=True)
             self._clients.close()
+
+    async def _start(self, names: Sequence[str]) -> None:
+        """Starts those of the controllers that don't run. No informer starts before each of them has added its handlers (upstream:
+        BuildControllers, InformerFactory.Start, RunControllers)."""
+        self._to_start = names
+        for name in names:
+            if name not in self._running and self._modes[name] != "off":
+                self._make(name)
+                await asyncio.sleep(0)  # requests that the server gets meanwhile are answered
+        while self._to_start:
+            name, *self._to_start = self._to_start
+            if self._launch(name):
+                await asyncio.sleep(self._start_interval)
+        await asyncio.sleep(0)  # every informer has begun, and knows where
 
     # ------------------------------------------------------------------------- modes
 
@@ -280,12 +288,7 @@ class ControllerManager:
     def queue(self, name: str) -> QueueContents:
         """The contents of a controller's queues. ValueError for an unknown controller."""
         name = self._known(name)
-        queues = [controller.queue for controller in self._running[name].controllers] if name in self._running else []
-        return QueueContents(
-            [str(item) for queue in queues for item in queue.ready],
-            {str(item): seconds for queue in queues for item, seconds in queue.delayed.items()},
-            [str(item) for queue in queues for item in queue.worked_on],
-        )
+        return contents_of(self._running[name].controllers if name in self._running else ())
 
     @asynccontextmanager
     async def held(self, timeout: float = 30.0) -> AsyncIterator[None]:
@@ -316,6 +319,8 @@ class ControllerManager:
         the clock isn't waited for, but for retries that come soon; a clock that stands still is moved on to these. NotSettled after
         `timeout` seconds.
         """
+        if self._deferral is not None:
+            self._to_start = self._to_start or self._deferral.end()
         await self._until_quiet(self._moving, timeout)
 
     async def _until_quiet(self, moving: Callable[[], Iterator[str]], timeout: float, *, hurries: bool = True) -> None:

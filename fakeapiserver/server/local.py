@@ -8,6 +8,7 @@ import errno
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -34,7 +35,7 @@ from fakeapiserver.server.outage import Outage
 from fakeapiserver.server.own_certificates import BadCertificate, Certificates, bad_serving, own_certificates
 from fakeapiserver.server.projects import local_webhooks, manifests
 from fakeapiserver.server.simulated_nodes import components, node_readiness
-from fakeapiserver.server.upkeep import bootstrap, first_objects
+from fakeapiserver.server.upkeep import bootstrap, first_objects, occasions
 from fakeapiserver.transport import certificates
 from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.kubeconfigs import kubeconfig, kubeconfig_file
@@ -314,18 +315,23 @@ class LocalServer:
             revision=lambda: api.storage.revision,
             random=api.chance.source("controllers") if api.chance.seed is not None else None,
             observer=api.recorder.work if api.recorder is not None else None,
+            occasion=partial(occasions.first, api.storage) if self._is_plain and not extra else None,
         )
+
+    @property
+    def _is_plain(self) -> bool:
+        """Reports whether this is a fresh cluster in memory, in which controllers write only what is known before."""
+        return self.origin is None and first_objects.may_store(self.config)
 
     async def _begin_controllers(self, api: APIServer) -> None:
         assert self.controllers is not None
         for name, mode in self.origin.modes.items() if self.origin is not None else ():
             if self.controllers.mode(name) != mode:
                 await self.controllers.set_mode(name, mode)
-        is_prepared = self.origin is None and first_objects.may_store(self.config)
-        if is_prepared:
+        if self._is_plain:
             running = [name for name in FIRST if self.controllers.mode(name) == "run"]
             await first_objects.store(api.scopes, running, self.ca)
-        await self.controllers.begin(is_prepared=is_prepared)
+        await self.controllers.begin(is_prepared=self._is_plain)
 
     async def _go_on(self) -> None:
         assert self.controllers is not None

@@ -164,11 +164,15 @@ class Bucket(Struct):
             self.keys.sort()
         self.unsorted.clear()
 
+    def places(self, prefix: str, start: str) -> range:
+        """The places in `keys` of the keys that begin with `prefix` and are not before `start`."""
+        self.sort()
+        return range(bisect_left(self.keys, max(start, prefix)), bisect_right(self.keys, prefix + "\U0010ffff"))
+
     def below(self, prefix: str, start: str) -> list[str]:
         """The keys that begin with `prefix` and are not before `start`, in order."""
-        self.sort()
-        first = bisect_left(self.keys, max(start, prefix))
-        return self.keys[first : bisect_right(self.keys, prefix + "\U0010ffff")]
+        places = self.places(prefix, start)
+        return self.keys[places.start : places.stop]
 
 
 class Snapshot(Struct, frozen=True):
@@ -266,6 +270,8 @@ class MVCC:
 
     def range(self, prefix: str, query: ListQuery = EVERYTHING) -> ListResult:
         revision, start = query.revision, query.start
+        if query.limit and query.predicate is None:
+            return self._page(prefix, query)
         if revision and revision != self.revision:
             keys, objects = self._at(prefix, revision, start)
         else:
@@ -285,19 +291,40 @@ class MVCC:
         keys = bucket.with_labels(labels)
         return None if keys is None else [bucket.objects[key] for key in sorted(keys) if key.startswith(prefix)]
 
+    def _page(self, prefix: str, query: ListQuery) -> ListResult:
+        """A page without a predicate. Only as many keys are looked at as it has, so that all pages of a list are linear together."""
+        revision, bucket, limit = query.revision or self.revision, self._bucket(prefix), query.limit
+        then = {key: state for key, state in self._undone(prefix, revision).items() if key >= query.start}
+        gone = [key for key, state in then.items() if state is not None and key not in bucket.objects]
+        later = {key for key, state in then.items() if state is None and key in bucket.objects}
+        places = bucket.places(prefix, query.start)
+        # Among so many of the present keys are enough that were there then.
+        present = bucket.keys[places.start : min(places.stop, places.start + limit + len(later))]
+        keys = sorted([*(key for key in present if key not in later), *gone])[:limit]
+        items = [then.get(key) or bucket.objects[key] for key in keys]
+        remaining = len(places) - len(later) + len(gone) - len(items)
+        return ListResult(items, revision, remaining, remaining > 0)
+
     def _at(self, prefix: str, revision: int, start: str) -> tuple[list[str], dict[str, StoredObject]]:
         """The state at an older revision: the present with the younger changes undone."""
-        self.check_known(revision)
         objects = {key: stored for key, stored in self._bucket(prefix).objects.items() if key.startswith(prefix)}
+        for key, before in self._undone(prefix, revision).items():
+            if before is None:
+                objects.pop(key, None)
+            else:
+                objects[key] = before
+        return sorted(key for key in objects if key >= start), objects
+
+    def _undone(self, prefix: str, revision: int) -> dict[str, StoredObject | None]:
+        """The states at `revision` of the objects below the prefix that have changed since; None: an object wasn't there yet."""
+        self.check_known(revision)
+        states: dict[str, StoredObject | None] = {}
         for change in reversed(self._history):
             if change.revision <= revision:
                 break
             if change.key.startswith(prefix):
-                if change.previous is None:
-                    objects.pop(change.key, None)
-                else:
-                    objects[change.key] = change.previous
-        return sorted(key for key in objects if key >= start), objects
+                states[change.key] = change.previous
+        return states
 
     def check_known(self, revision: int) -> None:
         """Raises Compacted or ResourceVersionTooLarge for a revision whose state isn't known."""

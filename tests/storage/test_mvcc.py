@@ -1,6 +1,7 @@
 """The history of all objects by itself: one revision for all, compare-and-swap, and what is known of the past."""
 
 import random
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -214,3 +215,41 @@ def test_indexes_are_few_and_an_unfinished_one_is_unused(monkeypatch: pytest.Mon
     both = core.with_labels(PODS, {"4": "x", "7": "x"})
     assert both is not None
     assert len(both) == 2
+
+
+class CountedKeys(list[str]):
+    """Counts the keys that slices have copied."""
+
+    copied = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.copied += len(found) if isinstance(place, slice) else 0
+        return found
+
+
+@pytest.mark.parametrize("writes", [0, 3])
+def test_a_page_copies_no_more_keys_than_it_has(writes: int) -> None:
+    """The pages of a list take linear time together, also while others write."""
+    state = MVCC()
+    for number in range(1000):
+        state.create(f"/registry/pods/default/p{number:04}", b'{"metadata":{"name":"p"}}', 13, Index())
+    revision = state.revision
+    expected = [item.key for item in state.range("/registry/pods/").items]
+    for number in range(writes):
+        state.create(f"/registry/pods/default/p00{number}x", b'{"metadata":{"name":"x"}}', 13, Index())
+        state.delete(f"/registry/pods/default/p050{number}", None)
+    bucket = state._buckets["pods"]
+    bucket.sort()
+    keys = bucket.keys = CountedKeys(bucket.keys)
+    found: list[str] = []
+    start = ""
+    while True:
+        page = state.range("/registry/pods/", ListQuery(revision=revision, start=start, limit=10))
+        found += [item.key for item in page.items]
+        assert page.remaining == 1000 - len(found)
+        if not page.more:
+            break
+        start = found[-1] + "\0"
+    assert found == expected
+    assert keys.copied <= 1000 + 100 * writes

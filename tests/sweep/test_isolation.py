@@ -155,8 +155,8 @@ def test_the_api_server_is_there_until_a_stopped_program_has_ended() -> None:
             assert process is not None
             os.killpg(process, signal.SIGTERM)
             assert operator.wait(20)
-            # an answer to HTTP at a port for HTTPS
-            assert (operator.output().split(), operator.ended) == (["runs", "RemoteDisconnected"], 7)
+            # the 400 for HTTP at a port for HTTPS
+            assert (operator.output().split(), operator.ended) == (["runs", "HTTPError"], 7)
 
 
 def test_mounts_and_ports_go_with_a_killed_sweep(tmp_path: Path) -> None:

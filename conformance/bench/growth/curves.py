@@ -192,12 +192,13 @@ def _clients(start: Start, counts: Sequence[int]) -> Iterator[Point]:
         server.load("create", 300, prefix="warm")
         for count in counts:
             meter = _Meter(server, count)
-            with meter.work("create", 2000):
-                server.load("create", 2000, clients=count, prefix=f"by{count}")
-            with meter.work("get", 4000):
-                server.load("get", 4000, clients=count, prefix=f"by{count}", objects=2000)
-            with meter.work("patch", 2000):
-                server.load("patch", 2000, clients=count, prefix=f"by{count}", objects=2000)
+            # many for each connection, whose handshake isn't what is measured
+            with meter.work("create", 5000):
+                server.load("create", 5000, clients=count, prefix=f"by{count}")
+            with meter.work("get", 15_000):
+                server.load("get", 15_000, clients=count, prefix=f"by{count}", objects=5000)
+            with meter.work("patch", 5000):
+                server.load("patch", 5000, clients=count, prefix=f"by{count}", objects=5000)
             yield meter.point
 
 

@@ -7,7 +7,7 @@ A write that loses a race starts over. The steps are in write_attempt.py.
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update,delete}.go.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -54,6 +54,25 @@ from fakeapiserver.storage.interface import (
 
 # Upstream: maxNameGenerationCreateAttempts.
 _NAME_ATTEMPTS: Final = 8
+_MOST_LABELS: Final = 1024
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+# Labels that many objects have, as the pods of one owner do: each index refers to the same mapping.
+_labels: Final[dict[tuple[tuple[str, str], ...], Mapping[str, str]]] = {}
+
+
+def shared_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns a mapping with these labels in this order, which equal ones share and which must not be changed."""
+    if not labels:
+        return _NO_LABELS
+    key = (*labels.items(),)
+    found = _labels.get(key)
+    if found is None:
+        if len(_labels) >= _MOST_LABELS:
+            _labels.clear()
+        found = _labels[key] = dict(key)
+    return found
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
@@ -248,7 +267,7 @@ class Store:
         """The index that is kept next to the bytes: labels and fields for selectors, the uid, the stored version."""
         meta = obj["metadata"]
         labels, uid = meta.get("labels") or {}, meta.get("uid", "")
-        return Index(labels, self.strategy.fields_of(obj), uid, self.versions.stored_version)
+        return Index(shared_labels(labels), self.strategy.fields_of(obj), uid, self.versions.stored_version)
 
     # ----------------------------------------------------------------- errors
 

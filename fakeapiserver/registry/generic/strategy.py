@@ -5,6 +5,7 @@ A resource without a file of its own has `Strategy` itself.
 """
 
 from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import StatusError
@@ -213,7 +214,8 @@ class Strategy(StrategyFacts, kw_only=True):
     def fields_of(self, obj: Object) -> dict[str, str]:
         """Field -> the value that field selectors compare."""
         meta = metadata(obj)
-        fields = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": str(meta.get("namespace", ""))}
+        namespace = intern(str(meta.get("namespace", "")))
+        fields = {"metadata.name": str(meta.get("name", "")), "metadata.namespace": namespace}
         for selector, path in self.selectable_fields.items():
             fields[selector] = _value_at(obj, path)
         return fields

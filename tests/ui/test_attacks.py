@@ -30,6 +30,19 @@ VIEWS: Final = (
     ),
     f"view={quote(MARKUP)}&object={quote(MARKUP)}&filter={quote(MARKUP)}&query={quote(MARKUP)}&ns={quote(MARKUP)}",
     "view=timeline&panel=changes&range=1-100000",
+    *(
+        "&".join(
+            f"{name}={word}"
+            for name in ("view", "panel", "kind", "tab", "axis", "ns", "sort", "moment", "request", "range", "query")
+        )
+        + f"&object={word}/{word}/{word}"
+        for word in ("constructor", "__proto__", "-1", "1e999")
+    ),
+    *(
+        f"view={view}&kind=constructor&object=toString/valueOf/constructor&panel={panel}&tab=constructor&sort=__proto__"
+        for view in ("objects", "graph", "timeline")
+        for panel in ("object", "constructor")
+    ),
 )
 
 
@@ -103,6 +116,7 @@ def cluster() -> Iterator[Cluster]:
 def context(cluster: Cluster, browser: Any) -> Iterator[Any]:
     """A browser that is logged in."""
     context = browser.new_context()
+    context.set_default_timeout(60_000)
     context.new_page().goto(cluster.page.link())
     yield context
     context.close()

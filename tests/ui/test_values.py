@@ -178,6 +178,7 @@ HEAD = {"name": "web-1", "ns": "shop", "labels": {"app": "web", "tier": "front"}
         ("tier notin (front)", False),
         ("!canary", True),
         ("!app", False),
+        ("!toString", True),
         ("-l app=web", True),
         ("metadata.name=web-1", True),
         ("metadata.namespace!=shop", False),

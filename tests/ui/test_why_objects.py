@@ -221,3 +221,15 @@ def test_why_nothing_is_created_in_a_namespace(page: Any) -> None:
 def test_what_looks_wrong_without_being_asked(page: Any, sentence: str, count: int) -> None:
     found = problems(page)
     assert sum(sentence in text for text in found) == count, json.dumps(found, indent=1)
+
+
+def test_what_has_lost_its_owner_without_a_garbage_collector(browser: Any) -> None:
+    with Cluster(controllers=("deployment",), ui=True) as cluster:
+        client = Client(cluster, "setup")
+        parent = client.send("POST", f"{CORE}/configmaps", config_map("parent"))
+        client.send("POST", f"{CORE}/configmaps", config_map("child", owner=parent))
+        client.send("DELETE", f"{CORE}/configmaps/parent")
+        with shown(browser, cluster) as page:
+            first, second = causes(page, {"r": "configmaps", "ns": "default", "name": "child"})
+    assert first.startswith("Its owner parent is gone since revision")
+    assert second == "The garbage-collector-controller, which removes it, is off."

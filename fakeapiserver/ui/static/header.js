@@ -3,6 +3,7 @@
 import { clear, clockTime, duration, h, svg } from "./dom.js";
 
 export const VIEW_NAMES = {
+  __proto__: null, // the name of a view comes from the address
   timeline: "Time line", objects: "Objects", graph: "Graph", why: "Why", levers: "Levers", share: "Share",
 };
 

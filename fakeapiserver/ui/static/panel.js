@@ -51,7 +51,8 @@ export function mountPanel(parent, app, details) {
   return {
     update(changed) {
       const { panel, object, request, range } = app.state.get();
-      const name = app.recording.start && { object, request, changes: range }[panel] ? panel : "";
+      const selected = { object, request, changes: range };
+      const name = app.recording.start && Object.hasOwn(selected, panel) && selected[panel] ? panel : "";
       if (name === (mounted?.name ?? "")) {
         mounted?.view.update(changed);
         return;

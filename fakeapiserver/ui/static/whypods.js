@@ -209,6 +209,7 @@ function isReady(pod) {
 }
 
 const WAITING_REASONS = {
+  __proto__: null, // a reason is any text
   ErrImagePull: "the image can't be pulled",
   ImagePullBackOff: "the image can't be pulled; the kubelet waits before the next attempt",
   InvalidImageName: "the image's name is invalid",

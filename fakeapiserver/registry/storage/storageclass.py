@@ -78,7 +78,7 @@ class StorageClassStrategy(Strategy, kw_only=True):
         ]
 
     def complete_rows(self, rows: list[Object], objects: Sequence[Object]) -> None:
-        """Marks the class that claims get by default: from 1.37 on the newest of those that say so, and in lists only."""
+        """Marks the class that claims get by default: from 1.37 on the newest class that says so, and in lists only."""
         defaults = [i for i, obj in enumerate(objects) if _is_default(obj)] if self.features.at_least("v1.37") else []
         if defaults:
             names_of = [metadata(obj).get("name", "") for obj in objects]

@@ -39,7 +39,7 @@ _LOOKS: Final = 20
 # In a burst of writes many readers are woken together a little later, so that each gets several events at once: this many
 # seconds for each reader, and never more than the maximum.
 _BURST_DELAY: Final = 0.0001
-_MAX_BURST_DELAY: Final = 0.02
+_MAX_BURST_DELAY: Final = 0.002
 # Writes that follow each other within this many seconds are a burst.
 _BURST_WINDOW: Final = 0.1
 _BURST_WATCHERS: Final = 8

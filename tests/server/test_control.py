@@ -212,6 +212,11 @@ def refusal(cluster: Cluster, method: str, path: str, body: bytes, **headers: st
             "the request is invalid: mode: Input should be 'run', 'step' or 'off', found 'fly'",
         ),
         ("POST", "scripts", '{"exec": [1]}', 422, "Invalid", "the request is invalid: exec: Input should be a valid dictionary, found [1]"),
+        ("POST", "scripts", '{"exit_codes": [1e999]}', 400, "BadRequest", "the body is not JSON: json: cannot unmarshal number 1e999"),
+        ("POST", "scripts", '{"exit_codes": [NaN]}', 400, "BadRequest", "the body is not JSON: invalid character 'N'"),
+        ("PUT", "clock", r'{"advance": "\ud800"}', 400, "BadRequest", ""),
+        ("PUT", "clock", r'{"\ud800": "3s"}', 400, "BadRequest", 'unknown field "\ufffd": '),
+        ("PUT", "controllers/job-controller", r'{"mode": "\udfff"}', 422, "Invalid", "the request is invalid: mode: "),
         ("POST", "scripts", '{"exit_codes": [0, "x"]}', 422, "Invalid", "the request is invalid: exit_codes[1]: "),
     ],
 )  # fmt: skip

@@ -128,7 +128,13 @@ def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("conformance.robustness attacks")
-    parser.add_argument("--only", default="", help="attacks whose names have this text")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="attacks whose names have this text; may be repeated",
+    )
     parser.add_argument("--output", choices=("text", "json", "table"), default="text", help="table: of Markdown")
     parser.add_argument("flags", nargs="*", metavar="FLAG", help="of `fakeapiserver serve`, after `--`")
     return parser
@@ -136,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-    chosen = [attack for attack in attacks() if options.only in attack.name]
+    chosen = [attack for attack in attacks() if not options.only or any(text in attack.name for text in options.only)]
     if options.output == "table":
         print("| attack | status | processor time, ms | longest wait of another client, ms |\n|---|---|---|---|")
     failed = 0

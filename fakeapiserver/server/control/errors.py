@@ -3,6 +3,7 @@
 kubectl shows the message of a Status (`kubectl create --raw`, `get --raw`); it sends bodies without a Content-Type.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal
@@ -13,7 +14,7 @@ from pydantic import BaseModel, model_validator
 from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fakeapiserver.apimachinery.errors import (
     StatusError,
@@ -25,6 +26,7 @@ from fakeapiserver.apimachinery.errors import (
 )
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.server.pages.fixed_paths import CONTROL
 from fakeapiserver.storage.interface import ReadOnly
 
@@ -34,6 +36,8 @@ _REASONS: Final = {400: "BadRequest", 404: "NotFound", 409: "Conflict", 422: "In
 _UNREADABLE: Final = ("json_invalid", "unknown_field", "only_in_python")
 _CAUSES: Final = {"missing": "FieldValueRequired", "literal_error": "FieldValueNotSupported"}
 _MAX_SHOWN: Final = 80
+# What may be a lone surrogate, a number that is too large, or no JSON.
+_UNUSUAL: Final = re.compile(rb"\\u[dD]|[eE][+]?[0-9]{3}|[0-9]{300}|NaN|Infinity").search
 _MAX_ERRORS: Final = 5
 
 
@@ -81,7 +85,8 @@ def control_application(title: str) -> FastAPI:
 
 
 class _JSONBodies:
-    """Takes a body without a Content-Type for JSON, and refuses one of any other type with 415."""
+    """Takes a body without a Content-Type for JSON, and refuses one of any other type with 415. Numbers beyond float64 and literals such as
+    NaN, which Python takes for JSON, are refused with 400; lone surrogates become U+FFFD, as in other bodies."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -96,7 +101,25 @@ class _JSONBodies:
                 text = f"the body of the request was {media_type.decode('latin-1')} - accepted media types include: application/json"
                 await _response(new_unsupported_media_type(text))(scope, receive, send)
                 return
+            body = await Request(scope, receive).body()
+            if _UNUSUAL(body):
+                try:
+                    body = json.encode(json.decode(body))
+                except ValueError as error:
+                    await _response(new_bad_request(f"the body is not JSON: {error}"))(scope, receive, send)
+                    return
+            receive = _replayed(body, receive)
         await self._app(scope, receive, send)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Returns the messages of a body that was read, and then those that follow it."""
+    bodies = [body]
+
+    async def next_message() -> Message:
+        return {"type": "http.request", "body": bodies.pop()} if bodies else await receive()
+
+    return next_message
 
 
 def _response(error: StatusError, headers: Mapping[str, str] | None = None) -> JSONResponse:

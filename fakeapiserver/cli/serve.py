@@ -5,7 +5,6 @@ import json
 import logging
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.storage.garbage import SetAside
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
+from fakeapiserver.transport.temporary_folder import TemporaryFolder
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -109,8 +109,8 @@ async def _serve(parsed: Parsed) -> int:
     stop = StopSignals()
     if parsed.write_kubeconfig is not None:
         return await _serve_with(parsed, parsed.write_kubeconfig, stop)
-    with tempfile.TemporaryDirectory(prefix="fakeapiserver-") as folder:
-        return await _serve_with(parsed, Path(folder) / "kubeconfig", stop)
+    with TemporaryFolder() as folder:
+        return await _serve_with(parsed, Path(folder.name) / "kubeconfig", stop)
 
 
 async def _serve_with(parsed: Parsed, kubeconfig: Path, stop: StopSignals) -> int:

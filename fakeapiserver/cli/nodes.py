@@ -2,7 +2,7 @@
 
 Their kubelets register nodes, renew leases and let pods live; what containers do is scripted over HTTP, by the paths that
 `serve --nodes` has too: /fakeapiserver/nodes and /fakeapiserver/scripts. The port is on loopback and asks for no
-credentials.
+credentials; it refuses web pages of other servers.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from fakeapiserver.nodes.scheduler import controller as scheduler_module
 from fakeapiserver.nodes.simulation import Simulation
 from fakeapiserver.server.app import Application
 from fakeapiserver.server.control import nodes as control_nodes
+from fakeapiserver.server.control.own_pages import OwnPages
 from fakeapiserver.server.http.serving import Server
 from fakeapiserver.server.http.tls_context import server_context
 from fakeapiserver.server.simulated_nodes import kubelet_server
@@ -144,7 +145,7 @@ async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
 def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
     """Serves the control on loopback. Raises OSError if the port is in use."""
     server = HTTPServer(
-        "control", cast("ASGIApplication", control_nodes.nodes_control(simulation)), f"127.0.0.1:{port}"
+        "control", cast("ASGIApplication", OwnPages(control_nodes.nodes_control(simulation))), f"127.0.0.1:{port}"
     )
     server.bind()
     print(f"http://127.0.0.1:{port}/fakeapiserver/docs lists what can be scripted.", file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.storage.garbage import SetAside
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
-from fakeapiserver.transport.temporary_folder import TemporaryFolder
+from fakeapiserver.transport.kubeconfigs.temporary_folder import TemporaryFolder
 
 
 def main(arguments: Sequence[str]) -> int:

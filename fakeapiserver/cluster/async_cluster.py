@@ -38,8 +38,7 @@ from fakeapiserver.state import diff as diffs
 from fakeapiserver.state import file, manifests
 from fakeapiserver.state.changes import ObjectChange, decoded
 from fakeapiserver.storage.mvcc import Snapshot
-from fakeapiserver.transport.kubeconfigs import kubeconfig
-from fakeapiserver.transport.temporary_folder import TemporaryFolder
+from fakeapiserver.transport.kubeconfigs import kubeconfig, temporary_folder
 
 if TYPE_CHECKING:
     from fakeapiserver.cluster.operators import AsyncOperator, Setup
@@ -58,7 +57,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
     loop would wait for a server that can't answer meanwhile: use an asynchronous client, or `asyncio.to_thread`.
     """
 
-    _folder: TemporaryFolder | None = None
+    _folder: temporary_folder.TemporaryFolder | None = None
     _local: LocalServer | None = None
     _origin: Origin | None = None  # the state to start with; None: that of a fresh cluster
     _is_fork = False
@@ -390,7 +389,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
             self._local = self._new_server()
             await self._local.start()
             if self._local.listens:
-                self._folder = TemporaryFolder()
+                self._folder = temporary_folder.TemporaryFolder()
                 self._local.write_kubeconfig(Path(self.kubeconfig))
             if self._objects:
                 await self._apply_objects()

@@ -26,7 +26,7 @@ class TemporaryFolder:
             shutil.rmtree(folder, ignore_errors=True)
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self.name = self._folder.name
-        # Under its name the file is never without its lock: another process would take the folder for one that was left behind.
+        # Under its name the file is never without its lock: else another process could remove the folder.
         beginning = Path(self.name) / _UNLOCKED
         self._lock = os.open(beginning, os.O_CREAT | os.O_RDWR, 0o600)
         with suppress(OSError):  # some file systems have no locks: such a folder isn't removed by others
@@ -62,7 +62,7 @@ def _left_behind(parent: Path) -> Iterator[Path]:
 def _is_unlocked(path: Path) -> bool:
     try:
         lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError:  # there is none, or it has just been removed
+    except OSError:  # it has no such file, or is being removed
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from fakeapiserver.transport.temporary_folder import TemporaryFolder
+from fakeapiserver.transport.kubeconfigs.temporary_folder import TemporaryFolder
 
 _HOLD: Final = """
 import sys
-from fakeapiserver.transport.temporary_folder import TemporaryFolder
+from fakeapiserver.transport.kubeconfigs.temporary_folder import TemporaryFolder
 folder = TemporaryFolder()
 print(folder.name, flush=True)
 sys.stdin.read()

@@ -294,10 +294,14 @@ class MVCC:
     def _page(self, prefix: str, query: ListQuery) -> ListResult:
         """A page without a predicate. Only as many keys are looked at as it has, so that all pages of a list are linear together."""
         revision, bucket, limit = query.revision or self.revision, self._bucket(prefix), query.limit
-        then = {key: state for key, state in self._undone(prefix, revision).items() if key >= query.start}
+        places = bucket.places(prefix, query.start)
+        undone = self._undone(prefix, revision)
+        if not undone:
+            items = [bucket.objects[key] for key in bucket.keys[places.start : min(places.stop, places.start + limit)]]
+            return ListResult(items, revision, len(places) - len(items), len(places) > limit)
+        then = {key: state for key, state in undone.items() if key >= query.start}
         gone = [key for key, state in then.items() if state is not None and key not in bucket.objects]
         later = {key for key, state in then.items() if state is None and key in bucket.objects}
-        places = bucket.places(prefix, query.start)
         # Among so many of the present keys are enough that were there then.
         present = bucket.keys[places.start : min(places.stop, places.start + limit + len(later))]
         keys = sorted([*(key for key in present if key not in later), *gone])[:limit]

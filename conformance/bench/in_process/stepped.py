@@ -18,6 +18,7 @@ from typing import Final
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
+from fakeapiserver.storage.garbage import SetAside
 
 _PAGE: Final = os.sysconf("SC_PAGESIZE")
 
@@ -66,16 +67,18 @@ def _name(handle: Handle) -> str:
 
 async def serve(config: Config, steps: Steps) -> None:
     """Runs the server until the standard input ends."""
+    gc.disable()  # as `fakeapiserver serve` does until it is ready
     server = LocalServer(config)
     try:
         await server.start()
-        gc.freeze()
-        steps.begin()
-        print(json.dumps({"url": server.url}), flush=True)
-        lines = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-        while await lines.readline():
-            print(json.dumps(steps.take()), flush=True)
+        with SetAside():
+            steps.begin()
+            print(json.dumps({"url": server.url}), flush=True)
+            lines = asyncio.StreamReader()
+            protocol = asyncio.StreamReaderProtocol(lines)
+            await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+            while await lines.readline():
+                print(json.dumps(steps.take()), flush=True)
     finally:
         await server.stop()
 

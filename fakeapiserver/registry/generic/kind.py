@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.schema.key_order import Arrange, arrangement
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.field_order import field_order
+from fakeapiserver.apis.token_volume import with_name, without_name
 from fakeapiserver.registry.generic.canonical import Encode, Encoded, built_in_encoder
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class KnownSpecs:
     """Specs of one kind as clients sent them, with what decoding and defaulting make of them: the objects of one template have equal specs.
 
     A spec is known by the bytes of its JSON, once decoding has found nothing to complain about, and no empty list or map in it. Only kinds
-    whose spec is decoded and defaulted on its own have known specs (`Strategy.spec_is_decoded_alone`)."""
+    whose spec is decoded and defaulted on its own have known specs (`Strategy.spec_is_decoded_alone`). The name of a token's volume may be
+    another one (token_volume.py)."""
 
     def __init__(self) -> None:
         self._decoded: dict[bytes, bytes] = {}
@@ -52,8 +54,9 @@ class KnownSpecs:
 
     def find(self, text: bytes) -> Object | None:
         """Returns a new object for a spec as it was sent; None if the spec isn't known."""
+        text, name = without_name(text)
         decoded = self._decoded.get(text)
-        return None if decoded is None else _decode(decoded)
+        return None if decoded is None else _decode(with_name(decoded, name))
 
     def add(self, text: bytes, spec: Object) -> None:
         """Remembers a spec with its decoded and defaulted form, unless it is large."""
@@ -61,7 +64,10 @@ class KnownSpecs:
             return
         if len(self._decoded) >= _MOST_SPECS:
             self._decoded.clear()
-        self._decoded[text] = _encode(spec)
+        text, name = without_name(text)
+        decoded, same_name = without_name(_encode(spec))
+        if name == same_name:
+            self._decoded[text] = decoded
 
 
 class Kind(Protocol):

@@ -19,6 +19,12 @@ _GATES = ("PodLevelResources", "InPlacePodLevelResourcesVerticalScaling")
 _SPEC = b'{"containers":[{"name":"web","image":"web:1.2","resources":{"limits":{"cpu":"1"}}}]}'
 
 
+def _mounted(volume: str, mount: str, more: str = "") -> bytes:
+    mounts = f'"volumeMounts":[{{"name":"kube-api-access-{mount}","mountPath":"/a"}}]'
+    volumes = f'"volumes":[{{"name":"kube-api-access-{volume}","projected":{{"sources":[{{"downwardAPI":{{}}}}]}}}}]'
+    return f'{{{more}"containers":[{{"name":"web",{mounts}}}],{volumes}}}'.encode()
+
+
 def kind(strategy: PodStrategy | None = None) -> BuiltinKind:
     return BuiltinKind(_POD, "io.k8s.api.core.v1.Pod", load().definitions, (strategy or PodStrategy()).default)
 
@@ -47,6 +53,13 @@ def outcome(data: bytes, kind: BuiltinKind, validation: str = "Warn") -> Any:
 BODIES = [
     pod(),
     pod(b'{"name":"b","labels":{"a":"b"}}'),
+    pod(spec=_mounted("bcdfg", "bcdfg")),
+    pod(spec=_mounted("zzzzz", "zzzzz")),
+    pod(spec=_mounted("zzzzz", "bcdfg")),
+    pod(spec=_mounted("bcdfg", "zzzzz")),
+    pod(spec=_mounted("zzzzz", "zzzzz", more='"hostname":"x-kube-api-access-zzzzz",')),
+    pod(spec=_mounted("bcdfg", "bcdfg", more='"hostname":"x-kube-api-access-zzzzz",')),
+    pod(spec=_mounted("bcdfg", "bcdfg", more='"nodeSelector":{"kube-api-access-zzzzz":"kube-api-access-bcdfg"},')),
     pod(b'{"name":"b","labels":{}}'),
     pod(b'{"name":1}'),
     pod(b'{"name":"b","annotations":{"pod.beta.kubernetes.io/init-containers":"x","a":"b"}}'),
@@ -110,6 +123,15 @@ def test_what_is_complained_about_is_not_remembered(spec: bytes) -> None:
     for validation in ("Ignore", "Warn", "Strict"):
         outcome(pod(spec=spec), remembering, validation)
     assert not len(remembering.known_specs)
+
+
+def test_a_spec_with_another_name_of_a_tokens_volume_is_known() -> None:
+    specs = KnownSpecs()
+    specs.add(_mounted("bcdfg", "bcdfg"), {"volumes": [{"name": "kube-api-access-bcdfg"}]})
+    assert specs.find(_mounted("zzzzz", "zzzzz")) == {"volumes": [{"name": "kube-api-access-zzzzz"}]}
+    assert specs.find(_mounted("zzzzz", "bcdfg")) is None
+    specs.add(_mounted("99999", "88888"), {"volumes": [{"name": "kube-api-access-77777"}]})
+    assert specs.find(_mounted("99999", "88888")) is None
 
 
 def test_known_specs_are_those_of_one_kind_with_its_gates() -> None:

@@ -5,13 +5,13 @@ decide, and they are what is remembered. Pods of one template also differ in the
 rule reads more from this name than that it is one, and which mounts have it, so another random name doesn't count as a difference.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from fakeapiserver.apimachinery.meta import Object, annotations, metadata
+from fakeapiserver.apis.token_volume import without_name
 from fakeapiserver.registry.core.pod.options import PodOptions
 
 _Fault = TypeVar("_Fault")
@@ -20,11 +20,8 @@ Rules = Callable[[Object, PodOptions], list[_Fault]]
 _MOST: Final = 1024
 # Bytes of the largest pod that is remembered.
 _LARGEST: Final = 16 * 1024
-_TOKEN_VOLUME: Final = re.compile(rb'"(kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5})"')
 # A part of each annotation that rules read.
 _READ_ANNOTATION: Final = "kubernetes.io/"
-# No JSON text has this byte.
-_SOME_NAME: Final = b"\0"
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -38,7 +35,7 @@ class Faultless(Generic[_Fault]):
     def faults(self, pod: Object, options: PodOptions) -> list[_Fault]:
         """Returns what the rules find in the pod."""
         seen = _seen(pod)
-        key = _without_random_name(_encode(seen)), options
+        key = without_name(_encode(seen))[0], options
         if key in self._known:
             return []
         faults = self._rules(seen, options)
@@ -57,11 +54,3 @@ def _seen(pod: Object) -> Object:
     if any("ephemeral" in volume for volume in spec.get("volumes") or ()):
         meta["name"] = metadata(pod).get("name", "")
     return {"metadata": meta, "spec": spec}
-
-
-def _without_random_name(text: bytes) -> bytes:
-    """The text with a byte in place of the random name of the first token's volume, unless the name is also a part of other texts."""
-    match = _TOKEN_VOLUME.search(text)
-    if match is None or text.count(match[0]) != text.count(match[1]):
-        return text
-    return text.replace(match[0], _SOME_NAME)

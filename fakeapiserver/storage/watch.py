@@ -29,11 +29,11 @@ MAX_UNREAD_BYTES: Final = 64 * 1024 * 1024
 _LEAST_SERVICE: Final = 0.0002
 _SERVICE: Final = 0.25
 _SERVED_AT_ONCE: Final = 8
-# A round begins so many times as long after the last one as that took, so that changes which follow each other leave together; after so
-# many seconds at the latest, and at once if it would be less than the minimum, since a timer takes a millisecond.
+# A round takes a third of the time from its beginning to the next one's, so that changes which follow each other leave together. The next
+# one begins after so many seconds at the latest, and at once if it would be less than the minimum, since a timer takes a millisecond.
 _ROUND: Final = 3.0
 _MIN_PAUSE: Final = 0.0003
-_MAX_PAUSE: Final = 0.002
+_MAX_PAUSE: Final = 0.003
 # Times to look whether all were served, a pause after each.
 _LOOKS: Final = 20
 # In a burst of writes many readers are woken together a little later, so that each gets several events at once: this many
@@ -279,6 +279,7 @@ class Hub:
         self.unread = 0
         self._is_serving = False
         self._served = 0.0  # the time up to which watchers were served
+        self._begun = 0.0  # the time at which the round began
         self._round = 0  # watchers that are still to be served in this round
         self._service = 0.0  # seconds that the round has taken so far
         # With a seed, watchers are woken in an order that depends on it.
@@ -325,7 +326,7 @@ class Hub:
     def _begin_round(self) -> None:
         self._is_serving = True
         now, loop = perf_counter(), asyncio.get_running_loop()
-        pause = min(self._service * _ROUND, _MAX_PAUSE) - (now - self._served)
+        pause = min(self._service * _ROUND, _MAX_PAUSE) - (now - self._begun)
         self._served, self._service, self._round = now, 0.0, 0
         if pause > _MIN_PAUSE:
             loop.call_later(pause, self._serve)
@@ -339,7 +340,8 @@ class Hub:
         now = begin = perf_counter()
         end = now + max(_LEAST_SERVICE, (now - self._served) * _SERVICE)
         ready = self.ready
-        self._round = self._round or len(ready)
+        if not self._round:
+            self._round, self._begun = len(ready), now
         while self._round and now < end:
             count = min(self._round, _SERVED_AT_ONCE)
             for _ in range(count):

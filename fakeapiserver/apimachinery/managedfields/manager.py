@@ -60,17 +60,21 @@ def update(
     new: Object,
     operation: Operation,
     empties: Empties | None = None,
+    *,
+    keeps_live: bool = False,
 ) -> Object:
     """Returns the object to store after a create (`live` None), update or patch.
 
     empties: the empty lists and maps that were sent, as far as `new` doesn't have them.
+    keeps_live: if it can't be found out who owns what, the owners of the live object stay, as from 1.37 on. Default: there are none then.
     """
     managed, schema = _managed_by_request(live, new, operation.subresource), operation.schema
     bare = _without_managed_fields(new)
     if not managed and live is not None and metadata(live).get("uid"):
         return bare
+    failed = with_owners_of(live, bare) if keeps_live and live is not None else bare
     if schema.nulls and not (_fits(bare, live, schema) and (live is None or _fits(live, bare, schema))):
-        return bare  # what doesn't fit its type has no owners: a status that isn't stored may not, nor what a schema let pass once
+        return failed  # what doesn't fit its type has no owners: a status that isn't stored may not, nor what a schema let pass once
     versions = operation.versions(empties)
     before = _without_managed_fields(live) if live is not None else None
     try:
@@ -78,8 +82,15 @@ def update(
         managed = _update((before, bare), managed, versions, operation.entry(UPDATE), operation.now)
     except ValueError:
         # An item without a path element, or an entry with an invalid apiVersion: upstream stores no owners rather than wrong ones.
-        return bare
+        return failed
     return _with_managed_fields(bare, cap_update_managers(managed))
+
+
+def with_owners_of(live: Object, obj: Object) -> Object:
+    """Returns the object with the managed fields of the live one."""
+    if (entries := metadata(live).get("managedFields")) is None:
+        return obj
+    return {**obj, "metadata": {**metadata(obj), "managedFields": entries}}
 
 
 def _fits(obj: Object, beside: Object | None, schema: TypedSchema) -> bool:

@@ -129,14 +129,15 @@ class WriteAttempt(Struct):
         store, request, new = self.store, self.request, self.new
         gvk = request.kind.gvk
         old = None if self.old is None else store.strategy.with_unshown(self.old)
+        keeps_live = store.strategy.features.at_least("v1.37")
         if old is not None and request.kind.custom:
             served = store.versions.serves(new)
             new |= {"kind": gvk.kind, "apiVersion": gvk.api_version}
             if not served:  # an object of an unknown type has no owners
-                return {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
-        return managedfields.update(
-            old, new, store.operation(request.kind, request.manager, request.subresource), request.empties
-        )
+                bare = {**new, "metadata": {k: v for k, v in metadata(new).items() if k != "managedFields"}}
+                return managedfields.with_owners_of(old, bare) if keeps_live else bare
+        operation = store.operation(request.kind, request.manager, request.subresource)
+        return managedfields.update(old, new, operation, request.empties, keeps_live=keeps_live)
 
     def attributes(self) -> Attributes:
         """The write as admission sees it. A DELETE has no new object; its options say how the old one is marked."""

@@ -66,7 +66,7 @@ def update(
     """Returns the object to store after a create (`live` None), update or patch.
 
     empties: the empty lists and maps that were sent, as far as `new` doesn't have them.
-    keeps_live: if it can't be found out who owns what, the owners of the live object stay, as from 1.37 on. Default: there are none then.
+    keeps_live: if the owners can't be computed, the object keeps those of the live one, as from 1.37 on. Default: it loses them.
     """
     managed, schema = _managed_by_request(live, new, operation.subresource), operation.schema
     bare = _without_managed_fields(new)

@@ -9,9 +9,10 @@ Upstream: goroutines, and the deadline of Go's request context.
 
 import asyncio
 import ctypes
+import gc
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
@@ -128,6 +129,18 @@ def _slots() -> asyncio.Semaphore:
     return semaphore
 
 
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Garbage isn't collected meanwhile: where very many objects are made, everything would wait for that again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class _Interrupted(BaseException):
     """Raised in a thread whose result isn't needed any more."""
 
@@ -171,7 +184,8 @@ class _Computation(Generic[T]):
 
     def _called(self, context: Context) -> Callable[[], None]:
         try:
-            return partial(self._outcome.set_result, context.run(self._step))
+            with without_collections():
+                return partial(self._outcome.set_result, context.run(self._step))
         except _Interrupted:
             raise
         except BaseException as error:

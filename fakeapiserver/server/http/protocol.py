@@ -161,7 +161,7 @@ class EdgeProtocol(asyncio.Protocol):
             if ends:
                 self._method, translated = translated_head(bytes(head))
                 self._parse(translated)
-            else:
+            elif head.find(b"\n", 0, known) < 0 <= head.find(b"\n", known):  # the first line has just ended
                 check_line(head)
         except Refusal as refusal:
             self.refuse(refusal)

@@ -22,9 +22,9 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
 from fakeapiserver.apis import protobuf as protobuf_messages
 from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.effort import without_collections
 from fakeapiserver.state.etcd import definitions, snapshot
 from fakeapiserver.storage.encryption.transformers import ENCRYPTED, NO_ENCRYPTION, ResourceTransformers
-from fakeapiserver.storage.garbage import without_collections
 from fakeapiserver.storage.keys import ROOT
 
 _CBOR: Final = b"\xd9\xd9\xf7"

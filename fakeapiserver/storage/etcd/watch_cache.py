@@ -19,6 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fakeapiserver.effort import without_collections
 from fakeapiserver.storage.encryption.transformers import TransformError
 from fakeapiserver.storage.etcd.client import Client, prefix_end
 from fakeapiserver.storage.etcd.errors import EtcdError, Refused, RevisionCompacted
@@ -33,7 +34,6 @@ from fakeapiserver.storage.etcd.messages import (
 from fakeapiserver.storage.etcd.messages import Event as EtcdEvent
 from fakeapiserver.storage.etcd.values import Decoded, Values
 from fakeapiserver.storage.etcd.watch_stream import WatchStream
-from fakeapiserver.storage.garbage import without_collections
 from fakeapiserver.storage.interface import ResourceVersionTooLarge, StoredObject, Unreadable
 from fakeapiserver.storage.keys import ROOT, below, rooted
 from fakeapiserver.storage.mvcc import MVCC, Change, removal

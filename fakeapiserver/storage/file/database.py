@@ -23,7 +23,7 @@ from typing import Final, Literal, NamedTuple, Self
 import msgspec
 from msgspec import Struct
 
-from fakeapiserver.storage.garbage import without_collections
+from fakeapiserver.effort import without_collections
 from fakeapiserver.storage.interface import Index, StorageError, StoredObject, Unwritable
 from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.mvcc import MVCC, Change

@@ -418,7 +418,7 @@ class AsyncCluster(AsyncVerbs, OperatorProcesses, Configured):
             self._folder = None
 
     def _new_server(self) -> LocalServer:
-        return LocalServer(self._config, origin=self._origin)
+        return LocalServer(self._config, origin=self._origin, defers_controllers=True)
 
     async def __aenter__(self) -> Self:
         if self._is_fork and self._local is not None:

@@ -66,10 +66,17 @@ _TRIED_PORTS: Final = 20
 class LocalServer:
     """Call order: construct, `await start()` in the event loop that serves, `await stop()`. OSError and ValueError have one clear
     sentence for the user. `listens`: whether it opens a port; without one, its requests come through `api.application` only.
-    `origin`: the state to start with; None starts a fresh cluster."""
+    `origin`: the state to start with; None starts a fresh cluster. `defers_controllers`: in a fresh cluster, most controllers start when
+    there is work for them."""
 
     def __init__(
-        self, config: Config, *, clock: Timers | None = None, listens: bool = True, origin: origins.Origin | None = None
+        self,
+        config: Config,
+        *,
+        clock: Timers | None = None,
+        listens: bool = True,
+        origin: origins.Origin | None = None,
+        defers_controllers: bool = False,
     ) -> None:
         if config.etcd.servers and (config.load is not None or config.data_dir is not None):
             raise ValueError("--etcd-servers says where the state is: leave --load and --data-dir out")
@@ -86,6 +93,7 @@ class LocalServer:
         self.config = config
         self.listens = listens
         self.origin = origin
+        self._defers_controllers = defers_controllers
         self.load_report: LoadReport | None = None  # what became of objects from elsewhere
         self.admin_token = (origin.admin_token if origin is not None else "") or secrets.token_urlsafe(24)
         self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock(config.stopped_at))
@@ -315,7 +323,9 @@ class LocalServer:
             revision=lambda: api.storage.revision,
             random=api.chance.source("controllers") if api.chance.seed is not None else None,
             observer=api.recorder.work if api.recorder is not None else None,
-            occasion=partial(occasions.first, api.storage) if self._is_plain and not extra else None,
+            occasion=partial(occasions.first, api.storage)
+            if self._defers_controllers and self._is_plain and not extra
+            else None,
         )
 
     @property

@@ -59,6 +59,31 @@ def default_pod_resources(spec: Object) -> None:
             resources["requests"] = requests
 
 
+def complete_pod_resources(spec: Object) -> None:
+    """Completes pod-level resources as 1.37 does, in place: requests from those of containers and from limits, limits where all containers
+    have one.
+    """
+    resources: Object = spec.get("resources") or {}
+    if not (resources.get("limits") or resources.get("requests")):
+        return
+    _default_huge_page_limits(spec, resources)
+    requests: dict[str, str] = dict(resources.get("requests") or {})
+    limits: dict[str, str] = dict(resources.get("limits") or {})
+    for name, text in (*_aggregate(spec, "requests").items(), *limits.items()):
+        if name in _COMPUTE or (name in limits and _is_pod_level(name)):
+            requests.setdefault(name, text)
+    of_all = _aggregate(spec, "limits")
+    for name, request in requests.items():
+        if _is_pod_level(name) and name not in limits and name in of_all and _all_limit(spec, name):
+            limits[name] = max(request, of_all[name], key=quantity)
+    resources |= {key: value for key, value in (("limits", limits), ("requests", requests)) if value}
+
+
+def _all_limit(spec: Object, name: str) -> bool:
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return all(name in _of(container, "limits") for container in containers)
+
+
 def _default_huge_page_limits(spec: Object, resources: Object) -> None:
     limits: dict[str, str] = dict(resources.get("limits") or {})
     for name, text in _aggregate(spec, "limits").items():

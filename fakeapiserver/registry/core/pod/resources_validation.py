@@ -89,7 +89,7 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptio
     if (_is_set(spec) or _is_set(before)) and not options.pod_level_resize:
         return [*errors, field.forbidden("[]", _NO_POD_LEVEL_RESIZE)]
     errors += _pod_level_resize_errors(spec, before)
-    if status.get("nodeAllocatableResourceClaimStatuses"):
+    if status.get("nodeAllocatableResourceClaimStatuses") and options.version < "v1.37":
         errors.append(field.forbidden(_SPEC, "pods with node allocatable resource claims cannot be resized"))
     if moved := list(_moved(spec, before)):
         return errors + moved
@@ -101,7 +101,7 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptio
         for error in _container_resize_errors(new, then, _SPEC.child(key).index(i).child("resources"), options)
     ]
     for new, then in _pairs(spec, before, "containers"):
-        if not _only_compute_differs(new, then):
+        if not _only_compute_differs(new, then, options):
             errors.append(field.forbidden(_SPEC, _MUTABLE))
     errors += _init_resize_errors(spec, before, options)
     if not errors and _is_set(spec) == _is_set(before) is False and ("resources" in spec) != ("resources" in before):
@@ -116,7 +116,7 @@ def _init_resize_errors(spec: Object, before: Object, options: PodOptions) -> It
             if new != then:
                 yield field.forbidden(_SPEC, _FIXED_BEFORE)
             continue
-        if not _only_compute_differs(new, then):
+        if not _only_compute_differs(new, then, options):
             older = options.version <= "v1.34"
             yield field.forbidden(_SPEC, _MUTABLE_SIDECARS) if older else field.forbidden(at, _MUTABLE_BEFORE)
         if new != then and new.get("restartPolicy") != "Always":
@@ -208,11 +208,14 @@ def _keeps(now: Object | None, then: Object | None) -> bool:
     return (then or {}).keys() <= (now or {}).keys()
 
 
-def _only_compute_differs(new: Object, old: Object) -> bool:
+def _only_compute_differs(new: Object, old: Object, options: PodOptions) -> bool:
     now, then = new.get("resources") or {}, old.get("resources") or {}
     if any(_others(now.get(which)) != _others(then.get(which)) for which in _LISTS):
         return False
-    if then.get("claims"):  # upstream leaves them out of the new container, and so finds it changed
+    if options.version >= "v1.37":
+        if (now.get("claims") or []) != (then.get("claims") or []):
+            return False
+    elif then.get("claims"):  # upstream leaves them out of the new container, and so finds it changed
         return False
     return {**new, "resources": None} == {**old, "resources": None}
 

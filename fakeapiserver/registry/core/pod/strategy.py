@@ -56,7 +56,7 @@ class PodStrategy(WithPods, kw_only=True):
         for name in ("containers", "initContainers"):
             for container in spec.get(name) or ():
                 _default_requests(container)
-        if self.pod_options.pod_level_resources:
+        if self.pod_options.pod_level_resources and not self._completes_resources:
             pod_qos.default_pod_resources(spec)
         spec.setdefault("enableServiceLinks", True)
         if spec.get("hostNetwork"):
@@ -66,7 +66,14 @@ class PodStrategy(WithPods, kw_only=True):
             spec["terminationGracePeriodSeconds"] = 1
         _default_status(obj.get("status") or {})
 
+    @property
+    def _completes_resources(self) -> bool:
+        """Reports whether pod-level resources are completed when a pod is created, as from 1.37 on, and not with other defaults."""
+        return self.pod_options.pod_level_resources and self.features.enabled("PodLevelResourcesFixDefaulting")
+
     def prepare_for_create(self, obj: Object) -> None:
+        if self._completes_resources:
+            pod_qos.complete_pod_resources(obj["spec"])
         # Until 1.36 upstream keeps a class that the client has sent, as if it had been computed before.
         sent = None if self.features.at_least("v1.37") else (obj.get("status") or {}).get("qosClass")
         quality = sent or pod_qos.qos_class(obj["spec"], self.pod_options)
@@ -108,6 +115,10 @@ class PodStrategy(WithPods, kw_only=True):
             if _containers_differ(obj["spec"], old["spec"]):
                 return  # for validation to refuse
             obj["spec"] = _resized(obj["spec"], old["spec"], self.pod_options)
+            resources = obj["spec"].get("resources") or old["spec"].get("resources")
+            if self._completes_resources and resources:
+                obj["spec"]["resources"] = dict(resources)
+                pod_qos.complete_pod_resources(obj["spec"])
         else:
             return
         _set_or_drop(obj, "status", old.get("status"))

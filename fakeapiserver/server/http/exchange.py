@@ -230,8 +230,16 @@ class Exchange:
         """See endpoints.request.Push."""
         if self.flow.write_paused or self.disconnected or self.response_complete:
             return False
-        self._write_body(b"".join(pieces), True)
+        if self._chunked and not self._bodiless and sum(map(len, pieces)) > _LARGE:
+            self._write_chunk(pieces)
+        else:
+            self._write_body(b"".join(pieces), True)
         return True
+
+    def _write_chunk(self, pieces: Sequence[bytes]) -> None:
+        """Writes a large chunk, whose pieces other connections may send as well."""
+        head, self._head = self._head, b""
+        self._write_parts(b"%b%x\r\n" % (head, sum(map(len, pieces))), *pieces, b"\r\n")
 
     def _hijack(self, status: int, headers: Any) -> None:
         """Send exactly this head; from now on the connection is the application's."""
@@ -307,8 +315,8 @@ class Exchange:
             body = b""
         elif self._chunked:
             if len(body) > _LARGE:
-                self._write_parts(b"%b%x\r\n" % (self._head, len(body)), body, b"\r\n")
-                body, self._head = b"", b""
+                self._write_chunk((body,))
+                body = b""
             elif body:
                 body = b"%x\r\n%b\r\n" % (len(body), body)
             if not more:

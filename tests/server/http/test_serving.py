@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.endpoints.request import PUSH
 from fakeapiserver.server.http.edge_state import Limits
 from fakeapiserver.server.http.freed_memory import trim
 from fakeapiserver.server.http.protocol import EdgeProtocol
@@ -316,3 +317,38 @@ def test_a_stream_that_is_cut_looks_cut(run: Any, version: bytes, encrypted: boo
         writer.close()
 
     run(main())
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_pieces_are_pushed_as_chunks_while_the_client_takes_them(run: Any, encrypted: bool) -> None:
+    pushed: list[bool] = []
+    frames = [[b"a"], [b"b" * 9000], [b"c" * 20_000, b"d" * 20_000, b"e"]]
+
+    async def stream(scope: Any, receive: Any, send: Any) -> None:
+        assert PUSH in scope["extensions"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        def attach(push: Any) -> None:
+            pushed.extend(push(pieces) for pieces in frames)
+            while push((b"x" * 100_000,)):
+                pushed.append(True)
+
+        await send({"type": PUSH, "attach": attach, "gone": asyncio.current_task().cancel})  # type: ignore[union-attr]
+        await send({"type": "http.response.body", "body": b"the end"})
+
+    async def test(server: Server) -> None:
+        tls = client_context() if encrypted else None
+        reader, writer = await asyncio.open_connection("localhost", server.port, ssl=tls)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        chunks = []
+        while size := int(await reader.readline(), 16):
+            chunks.append(await reader.readexactly(size))
+            assert await reader.readexactly(2) == b"\r\n"
+        writer.close()
+        assert len(pushed) > len(frames)  # until the connection was full
+        assert chunks[:3] == [b"".join(pieces) for pieces in frames]
+        assert chunks[3:-1] == [b"x" * 100_000] * (len(pushed) - 3)
+        assert chunks[-1] == b"the end"
+
+    serve(run, test, app=stream, tls=context() if encrypted else None)

@@ -262,7 +262,7 @@ def _with_short_names() -> Object:
 
 def _deep() -> Object:
     schema: Object = _TEXT
-    for _ in range(900):
+    for _ in range(300):
         schema = {"type": "object", "properties": {"a": schema}}
     return definition("vs", schema)
 

@@ -5,13 +5,11 @@ Upstream: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain).
 
 import asyncio
 from collections.abc import Awaitable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer, UserInfo
-from fakeapiserver.effort import computed
 from fakeapiserver.endpoints.dispatch import dispatch
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
@@ -58,7 +56,7 @@ class HandlerChain(Struct):
 
     async def __call__(self, request: Request) -> Response:
         with self.request_logging.entry(request):
-            request.info = await computed(partial(request_info_of, request), request.query_size)
+            request.info = await request_info_of(request)
             async with self.auditing.failure(request), deadline(request, self.request_timeout):
                 request.user = await authenticate(request, self.authenticator, self.metrics.authentication)
                 async with self.auditing.events(request):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.endpoints.request import Message, Request, Response, parse_query
 from fakeapiserver.server.apiserver import APIServer
-from fakeapiserver.server.filters.request_info import request_info_of
+from fakeapiserver.server.filters.request_info import parsed_request_info
 from fakeapiserver.server.options.config import Config
 
 
@@ -37,7 +37,7 @@ class Server:
 
         given = [(b"content-type", b"application/json"), *headers]
         made = Request(method, url.path, parse_query(url.query.encode()), given, receive, {})
-        made.info = request_info_of(made)
+        made.info = parsed_request_info(made)
         return made
 
     async def ask(self, method: str, target: str, body: object = None) -> Answer:

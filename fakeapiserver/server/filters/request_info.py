@@ -3,12 +3,14 @@
 Upstream: k8s.io/apiserver/pkg/endpoints/filters/requestinfo.go, pkg/endpoints/request/requestinfo.go.
 """
 
+from functools import partial
 from typing import Final
 
 from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.attributes import ENTITIES
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import NoResource, RequestInfo, known_request_info, request_info
@@ -17,8 +19,13 @@ from fakeapiserver.endpoints.verbs.options import boolean, field_selector, list_
 _UNPROCESSABLE: Final = 422
 
 
-def request_info_of(request: Request) -> RequestInfo:
+async def request_info_of(request: Request) -> RequestInfo:
     """Returns the verb, resource, namespace and name of a request. Raises Answered with 500 for a path that can't be parsed."""
+    return await computed(partial(parsed_request_info, request), request.query_size)
+
+
+def parsed_request_info(request: Request) -> RequestInfo:
+    """Does what request_info_of does, at once."""
     try:
         if not request.query:
             return known_request_info(request.method, request.path)

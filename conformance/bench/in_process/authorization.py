@@ -12,7 +12,7 @@ from fakeapiserver.endpoints.request import Request
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.filters.authentication import authenticate
 from fakeapiserver.server.filters.authorization import authorize
-from fakeapiserver.server.filters.request_info import request_info_of
+from fakeapiserver.server.filters.request_info import parsed_request_info
 from fakeapiserver.server.options.config import Config
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
@@ -106,7 +106,7 @@ async def main(tokens: Path, roles: int, bindings: int) -> None:
 
     async def authorized(i: int) -> None:
         request = requests[i % len(requests)]
-        request.info = request_info_of(request)
+        request.info = parsed_request_info(request)
         request.user = await authenticate(request, access.authentication.authenticator, metrics.authentication)
         await authorize(request, access.of_requests, metrics.authorization)
 

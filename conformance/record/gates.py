@@ -17,7 +17,7 @@ import re
 import ssl
 import sys
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +54,8 @@ def main() -> int:
                 gates[name]["needs"] = needed
         resources, objects = server.state()
     gated: dict[str, Json] = {}
-    for gate in arguments.gate:
+    # what a gate brings must be known before that of the gates that need it
+    for gate in sorted(arguments.gate, key=lambda name: _depth(name, needs)):
         if gate not in gates or gate in locked:
             print(f"{gate}: can't be switched", file=sys.stderr)
             continue
@@ -154,6 +155,11 @@ def said_in_sources(modules: Sequence[Path]) -> tuple[set[str], dict[str, list[s
         for name, listed in _NEEDS.findall(text.partition("FeatureGateDependencies = ")[2])
     }
     return locked, needs
+
+
+def _depth(gate: str, needs: Mapping[str, Sequence[str]]) -> int:
+    """The length of the longest chain of gates that a gate needs."""
+    return 1 + max((_depth(needed, needs) for needed in needs.get(gate, ())), default=0)
 
 
 def _last_locks(rows: str) -> bool:

@@ -21,6 +21,8 @@ _UNPROCESSABLE: Final = 422
 
 async def request_info_of(request: Request) -> RequestInfo:
     """Returns the verb, resource, namespace and name of a request. Raises Answered with 500 for a path that can't be parsed."""
+    if not request.query:
+        return parsed_request_info(request)
     return await computed(partial(parsed_request_info, request), request.query_size)
 
 

@@ -93,7 +93,9 @@ class LocalServer:
         self.config = config
         self.listens = listens
         self.origin = origin
-        self._defers_controllers = defers_controllers
+        # In a fresh cluster in memory, controllers write only what is known before.
+        self._is_plain = origin is None and first_objects.may_store(config)
+        self._defers_controllers = defers_controllers and self._is_plain
         self.load_report: LoadReport | None = None  # what became of objects from elsewhere
         self.admin_token = (origin.admin_token if origin is not None else "") or secrets.token_urlsafe(24)
         self.clock = clock or (origin.clock.fork() if origin is not None else AdjustableClock(config.stopped_at))
@@ -323,15 +325,8 @@ class LocalServer:
             revision=lambda: api.storage.revision,
             random=api.chance.source("controllers") if api.chance.seed is not None else None,
             observer=api.recorder.work if api.recorder is not None else None,
-            occasion=partial(occasions.first, api.storage)
-            if self._defers_controllers and self._is_plain and not extra
-            else None,
+            occasion=partial(occasions.first, api.storage) if self._defers_controllers and not extra else None,
         )
-
-    @property
-    def _is_plain(self) -> bool:
-        """Reports whether this is a fresh cluster in memory, in which controllers write only what is known before."""
-        return self.origin is None and first_objects.may_store(self.config)
 
     async def _begin_controllers(self, api: APIServer) -> None:
         assert self.controllers is not None

@@ -124,7 +124,7 @@ class AggregatedDiscovery:
                 meta = {"name": name, **shown} if name else shown
                 groups.append(b'{"metadata":%b,"versions":[%b]}' % (json.encode(meta), b",".join(versions)))
         body = b'"metadata":{},"items":[%b]}' % b",".join(groups)
-        digest = hashlib.sha512(body).hexdigest().upper()
+        digest = hashlib.sha512(b"{" + body).hexdigest().upper()
         return b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",' + body, f'"{digest}"'
 
     def _groups(self) -> Iterator[tuple[str, list[bytes]]]:

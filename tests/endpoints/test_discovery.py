@@ -79,13 +79,27 @@ def legacy_documents(table: ResourceTable) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("legacy", "etag"), [(True, ETAG_API), (False, ETAG_APIS)])
 def test_aggregated_documents_have_upstreams_etags(table: ResourceTable, legacy: bool, etag: str) -> None:
-    document, ours = discovery.aggregated(table, legacy)
+    body, ours = discovery.AggregatedDiscovery(table).document(legacy)
+    document = json.loads(body)
     assert ours == f'"{etag}"'
     assert (document["kind"], document["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
 
 
 def test_aggregated_document_with_custom_resources(custom_table: ResourceTable) -> None:
-    assert discovery.aggregated(custom_table, legacy=False)[1] == f'"{ETAG_CUSTOM}"'
+    assert discovery.AggregatedDiscovery(custom_table).document(legacy=False)[1] == f'"{ETAG_CUSTOM}"'
+
+
+def test_the_aggregated_document_follows_the_table(table: ResourceTable) -> None:
+    """Although the JSON of each version is kept."""
+    kept = discovery.AggregatedDiscovery(table)
+    before = kept.document(legacy=False)
+    for crd in (WIDGETS, GEARS, BOLTS):
+        table.insert(*resources_of(crd))
+    assert kept.document(legacy=False)[1] == f'"{ETAG_CUSTOM}"'
+    for crd in (WIDGETS, GEARS, BOLTS):
+        for resource in resources_of(crd):
+            table.remove(resource.gvr)
+    assert kept.document(legacy=False) == before
 
 
 def test_older_documents(table: ResourceTable) -> None:

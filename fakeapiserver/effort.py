@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 # Bytes from which on an object isn't computed with in the event loop: what takes longest needs 4 us a byte.
 LARGE: Final = 16 * 1024
+# The same where no client's request is served: definitions are established before the next request, as long as they are of a usual size.
+_LARGE_OF_OWN: Final = 1024 * 1024
 # What a request may `spend` in the event loop, about ten milliseconds: the unit is that of the cost of rules, some 0.06 us.
 _ALLOWANCE: Final = 160_000
 # Threads of one event loop that compute at the same time: each may keep the event loop waiting for one turn.
@@ -93,6 +95,8 @@ async def computed(step: Callable[[], T], size: int = 0) -> T:
 
     Raises StatusError 504 after the request's deadline, and what `step` raises."""
     limits = _limits.get()
+    if limits is _UNLIMITED and size < _LARGE_OF_OWN:
+        return step()
     if size < LARGE and limits.left >= 0:
         limits.counts = True
         try:
@@ -106,7 +110,9 @@ async def computed(step: Callable[[], T], size: int = 0) -> T:
 
 async def offloaded(step: Callable[[], T], size: int) -> T:
     """Does what `computed` does, with a function that may be called only once, since it changes the object."""
-    return step() if size < LARGE and _limits.get().left >= 0 else await _in_thread(step)
+    limits = _limits.get()
+    largest = _LARGE_OF_OWN if limits is _UNLIMITED else LARGE
+    return step() if size < largest and limits.left >= 0 else await _in_thread(step)
 
 
 async def _in_thread(step: Callable[[], T]) -> T:

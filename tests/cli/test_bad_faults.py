@@ -15,6 +15,7 @@ from fakeapiserver.cli.control.faults import main
 from tests.faults.bad_rules import BAD_RULES
 from tests.plain_client import Client
 
+_LARGEST = 10**300
 GOOD = {"verb": "list", "resource": "pods", "status": 503}
 
 
@@ -25,7 +26,15 @@ def cluster() -> Iterator[Cluster]:
 
 
 def _is_json(fields: dict[str, Any]) -> bool:
-    return not any(isinstance(value, float) and (math.isnan(value) or value.is_integer()) for value in fields.values())
+    """Reports whether the fields arrive as they are: NaN and numbers beyond float64 are refused as no JSON, and 1.0 becomes 1."""
+    return not any(
+        isinstance(value, int | float) and (abs(value) > _LARGEST or math.isnan(value) or _is_whole(value))
+        for value in fields.values()
+    )
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 ROWS = [(fields, sentence) for fields, sentence in BAD_RULES if _is_json(fields)]

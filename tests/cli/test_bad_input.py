@@ -133,7 +133,10 @@ WRONG = [
     ("nodes --kubeconfig=kubeconfig --control-port=70000", "--control-port must be a number from 0 to 65535"),
     ("nodes --kubeconfig=kubeconfig --kubelet-address=here", "--kubelet-address must be an IP address, not 'here'"),
     ("nodes --kubeconfig=kubeconfig --scheduler=perhaps", 'invalid argument "perhaps" for "--scheduler" flag'),
-    ("nodes --controllers=none", "unknown flag: --controllers; it belongs to serve, run and controller-manager"),
+    (
+        "nodes --controllers=none",
+        "unknown flag: --controllers; it belongs to serve, run, diff-versions and controller-manager",
+    ),
     ("nodes --background", "unknown flag: --background; it belongs to serve"),
     ("nodes now", "unexpected argument 'now'"),
     ("controller-manager", "--kubeconfig is missing"),

@@ -38,6 +38,8 @@ _CAUSES: Final = {"missing": "FieldValueRequired", "literal_error": "FieldValueN
 _MAX_SHOWN: Final = 80
 # What may be a lone surrogate, a number that is too large, or no JSON.
 _UNUSUAL: Final = re.compile(rb"\\u[dD]|[eE][+]?[0-9]{3}|[0-9]{300}|NaN|Infinity").search
+# The paths whose bodies are files.
+_SAVED_STATES: Final = ("/state/load", "/state/diff")
 _MAX_ERRORS: Final = 5
 
 
@@ -86,7 +88,8 @@ def control_application(title: str) -> FastAPI:
 
 class _JSONBodies:
     """Takes a body without a Content-Type for JSON, and refuses one of any other type with 415. Numbers beyond float64 and literals such as
-    NaN, which Python takes for JSON, are refused with 400; lone surrogates become U+FFFD, as in other bodies."""
+    NaN, which Python takes for JSON, are refused with 400; lone surrogates become U+FFFD, as in other bodies.
+    Files of states are left alone."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,7 +105,7 @@ class _JSONBodies:
                 await _response(new_unsupported_media_type(text))(scope, receive, send)
                 return
             body = await Request(scope, receive).body()
-            if _UNUSUAL(body):
+            if _UNUSUAL(body) and not scope["path"].endswith(_SAVED_STATES):
                 try:
                     body = json.encode(json.decode(body))
                 except ValueError as error:

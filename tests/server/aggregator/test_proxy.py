@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -323,14 +324,15 @@ def test_an_answer_in_the_old_protocol_is_no_answer(setting: Setting) -> None:
 
 
 def test_a_kept_connection_that_the_server_has_closed_costs_nothing(setting: Setting) -> None:
-    connections: list[int] = []
+    connections: list[asyncio.StreamWriter] = []
 
     async def once(asked: Asked) -> None:
-        connections.append(id(asked.writer))
+        connections.append(asked.writer)
         await asked.answer("{}")
         if len(connections) % 2 == 0:
             raise EOFError
 
     setting.backend.answers["once"] = once
-    assert [send(setting.client, "GET", f"{ROOT}/once")["status"] for _ in range(6)] == [200] * 6
-    assert connections[0] == connections[1]
+    assert [send(setting.client, "GET", f"{ROOT}/once")["status"] for _ in range(20)] == [200] * 20
+    # Most are: a client's next request may be faster than the end of the one before.
+    assert any(first is second for first, second in pairwise(connections))

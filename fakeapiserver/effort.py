@@ -25,8 +25,6 @@ T = TypeVar("T")
 
 # Bytes from which on an object isn't computed with in the event loop: what takes longest needs 4 us a byte.
 LARGE: Final = 16 * 1024
-# The same where no client's request is served: definitions are established before the next request, as long as they are of a usual size.
-_LARGE_OF_OWN: Final = 1024 * 1024
 # What a request may `spend` in the event loop, about ten milliseconds: the unit is that of the cost of rules, some 0.06 us.
 _ALLOWANCE: Final = 160_000
 # Threads of one event loop that compute at the same time: each may keep the event loop waiting for one turn.
@@ -36,14 +34,19 @@ _TIMED_OUT: Final = "Timeout: request did not complete within requested timeout 
 
 class _Limits:
     """`end`: when the request's calls and computations end, by the clock of the event loop. `left`: what it may still spend while
-    `counts` is set, which is during a computation that may be begun again."""
+    `counts` is set, which is during a computation that may be begun again. `large`: the bytes of an object that leaves the event loop."""
 
-    __slots__ = ("counts", "end", "left")
+    __slots__ = ("counts", "end", "large", "left")
 
-    def __init__(self, end: float, left: float) -> None:
+    def __init__(self, end: float, left: float, large: int = LARGE) -> None:
         self.end = end
         self.left = left
+        self.large = large
         self.counts = False
+
+    def keep(self, size: int) -> bool:
+        """Reports whether a computation with objects of so many bytes begins in the event loop."""
+        return size < self.large and self.left >= 0
 
 
 _UNLIMITED: Final = _Limits(math.inf, math.inf)
@@ -63,6 +66,16 @@ class EndsAfter:
 
     def __exit__(self, *_: object) -> None:
         _limits.reset(self._token)
+
+
+@contextmanager
+def kept_in_loop(below: int) -> Iterator[None]:
+    """Keeps computations of the server's own within the block in the event loop, with objects of less than so many bytes."""
+    token = _limits.set(_Limits(math.inf, math.inf, below))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
 
 
 def told_timeout(seconds: float) -> float:
@@ -95,9 +108,7 @@ async def computed(step: Callable[[], T], size: int = 0) -> T:
 
     Raises StatusError 504 after the request's deadline, and what `step` raises."""
     limits = _limits.get()
-    if limits is _UNLIMITED and size < _LARGE_OF_OWN:
-        return step()
-    if size < LARGE and limits.left >= 0:
+    if limits.keep(size):
         limits.counts = True
         try:
             return step()
@@ -110,9 +121,7 @@ async def computed(step: Callable[[], T], size: int = 0) -> T:
 
 async def offloaded(step: Callable[[], T], size: int) -> T:
     """Does what `computed` does, with a function that may be called only once, since it changes the object."""
-    limits = _limits.get()
-    largest = _LARGE_OF_OWN if limits is _UNLIMITED else LARGE
-    return step() if size < largest and limits.left >= 0 else await _in_thread(step)
+    return step() if _limits.get().keep(size) else await _in_thread(step)
 
 
 async def _in_thread(step: Callable[[], T]) -> T:

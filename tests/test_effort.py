@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.effort import LARGE, EndsAfter, computed, offloaded, spend
+from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend
 
 IN_LOOP = threading.current_thread().name
 
@@ -38,6 +38,15 @@ def test_what_turns_out_to_be_expensive_begins_again_in_a_thread() -> None:
 
     assert asyncio.run(scenario()) == [1, "computation", "computation"]
     assert places == [IN_LOOP, "computation"]
+
+
+def test_the_server_keeps_larger_objects_of_its_own_in_the_loop() -> None:
+    async def scenario() -> list[str]:
+        with kept_in_loop(2 * LARGE):
+            places = [await computed(place, LARGE), await offloaded(place, LARGE), await computed(place, 2 * LARGE)]
+        return [*places, await computed(place, LARGE)]
+
+    assert asyncio.run(scenario()) == [IN_LOOP, IN_LOOP, "computation", "computation"]
 
 
 def test_outside_of_requests_nothing_is_counted() -> None:

@@ -5,11 +5,12 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,apiapp
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata
+from fakeapiserver.effort import kept_in_loop
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+
+# Bytes of definitions that are established before the next request is looked at.
+_USUAL: Final = 1024 * 1024
 
 
 class CustomResources:
@@ -89,7 +93,8 @@ class CustomResources:
     async def _follow(self, obj: Object) -> None:
         """Serves a definition. One that was changed or deleted in the meantime is left to its event."""
         try:
-            await self._serve(obj)
+            with kept_in_loop(_USUAL):
+                await self._serve(obj)
         except StatusError as error:
             log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.record.gates import METRIC, Server
+from conformance.record.gates import Server
 
 # Upstream emulates so many minor versions before its own.
 _SPAN: Final = 3
@@ -47,11 +47,8 @@ def _state(assets: Path, emulated: str) -> tuple[dict[str, dict[str, Any]], set[
     """The gates and the resources that are served by default. Raises RuntimeError if the server doesn't start."""
     flags = [f"--emulated-version={emulated}"] if emulated else []
     with Server(assets, flags, serves_all=False) as server:
-        gates = {
-            name: {"default": on == "1", "stage": stage or "GA"} for name, stage, on in METRIC.findall(server.metrics())
-        }
         resources, _ = server.state()
-    return dict(sorted(gates.items())), resources
+        return dict(sorted(server.gates().items())), resources
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from conformance.bench.servers import TOKEN, Reference
 from conformance.record.types import Get, bootstrap, connect, discovery, lines
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
-METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.MULTILINE)
+_METRIC: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.MULTILINE)
 _CONSTANT: Final = re.compile(r'^\s*(\w+)\s+featuregate\.Feature = "(\w+)"$', re.MULTILINE)
 _SPECS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): \{\n((?:\t\t.*\n)+)\t\},$", re.MULTILINE)
 _NEEDS: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([\w., \n\t]+?),?\s*\},(?: *//.*)?$", re.MULTILINE)
@@ -45,13 +45,12 @@ def main() -> int:
     arguments = parser.parse_args()
     locked, needs = said_in_sources(arguments.modules)
     with Server(arguments.assets, []) as server:
-        gates: dict[str, Json] = {}
-        for name, stage, on in METRIC.findall(server.metrics()):
-            gates[name] = {"default": on == "1", "stage": stage or "GA"}
+        gates = server.gates()
+        for name, gate_row in gates.items():
             if name in locked:
-                gates[name]["locked"] = True
+                gate_row["locked"] = True
             if needed := needs.get(name):
-                gates[name]["needs"] = needed
+                gate_row["needs"] = needed
         resources, objects = server.state()
     gated: dict[str, Json] = {}
     # what a gate brings must be known before that of the gates that need it
@@ -109,6 +108,12 @@ class Server:
         request = urllib.request.Request(f"{self._reference.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         with urllib.request.urlopen(request, context=context, timeout=60) as answer:
             return str(answer.read(), "utf-8")
+
+    def gates(self) -> dict[str, Json]:
+        """The default and the stage of each gate, as the running server reports them."""
+        return {
+            name: {"default": on == "1", "stage": stage or "GA"} for name, stage, on in _METRIC.findall(self.metrics())
+        }
 
     def state(self) -> State:
         """The served resources, and the roles and bindings there are."""

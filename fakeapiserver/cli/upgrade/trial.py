@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
@@ -75,8 +76,8 @@ def run(command: Sequence[str], config: Config, version: str) -> Trial:
     return Trial(
         status if status >= 0 else 128 - status,
         len(entries),
-        _counted(_refusal(entry) for entry in entries if entry.refused),
-        _counted(_warning(entry, text) for entry in entries for text in entry.warnings),
+        Counter(_refusal(entry) for entry in entries if entry.refused),
+        Counter(_warning(entry, text) for entry in entries for text in entry.warnings),
         state,
         _added(entries),
     )
@@ -92,13 +93,6 @@ def _without_hashes(state: states.State) -> states.State:
     return {
         pattern.sub("*", title): msgspec.json.decode(pattern.sub("*", json.dumps(obj))) for title, obj in state.items()
     }
-
-
-def _counted(kinds: Iterable[Kind]) -> dict[Kind, int]:
-    counts: dict[Kind, int] = {}
-    for kind in kinds:
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts
 
 
 def _refusal(entry: RequestEntry) -> Kind:

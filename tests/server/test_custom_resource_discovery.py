@@ -155,7 +155,7 @@ def test_a_definition_without_its_conditions_is_not_served(client: Client) -> No
 def test_a_long_definition_is_established_before_the_next_request(client: Client) -> None:
     body = definition("Long")
     schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema["properties"] = {"spec": {"type": "object", "description": "x" * 100_000}}
+    schema["properties"] = {f"field{number}": {"type": "string"} for number in range(10_000)}
     assert send(client, "POST", DEFINITIONS, body)["status"] == 201
-    obj = {"apiVersion": "d.example.com/v1", "kind": "Long", "metadata": {"name": "a"}}
-    assert send(client, "POST", "/apis/d.example.com/v1/longs", obj)["status"] == 201
+    conditions = send(client, "GET", f"{DEFINITIONS}/longs.d.example.com")["body"]["status"]["conditions"]
+    assert {row["type"]: row["status"] for row in conditions} == {"NamesAccepted": "True", "Established": "True"}

@@ -145,7 +145,7 @@ class ResourceMonitors:
         if self._synced.is_set():
             return  # handlers get objects of later resources as they arrive
         timer = self._context.clock.call_later(_MAX_WAIT, self._synced.set)
-        syncing = asyncio.gather(*(self._monitors[resource.gvr].registration.wait_for_sync() for resource in new))
+        syncing = asyncio.gather(*(_sync(self._monitors[resource.gvr]) for resource in new))
         waiting = asyncio.ensure_future(self._synced.wait())
         try:
             await asyncio.wait((syncing, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -158,6 +158,13 @@ class ResourceMonitors:
         else:
             self._on_failure()
             log.warning("%s: not all resource monitors could be synced, proceeding anyways", self._context.name)
+
+
+async def _sync(monitor: Monitor) -> None:
+    """Waits until the handler was called for all existing objects. A resource that has gone since it was discovered has no objects."""
+    await monitor.informer.wait_for_answer()
+    if monitor.informer.has_synced:
+        await monitor.registration.wait_for_sync()
 
 
 class _Stopping(Struct, frozen=True):

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.client.discovery import APIGroup, APIResource, DiscoveryClient
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.objects import (
     CONFIG_MAPS,
@@ -177,5 +178,23 @@ def test_a_burst_of_deletions_is_looked_at_together() -> None:
         assert await used(cluster) == {"count/deployments.apps": "0", "configmaps": "0"}
         after = int((await cluster.get(RESOURCE_QUOTAS, "q"))["metadata"]["resourceVersion"])
         assert after - before < 30 + 5  # a deletion is a revision, and so is each of the few writes of the status
+
+    run(scenario, QUOTA)
+
+
+def test_a_resource_that_goes_while_quotas_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    shirts = APIResource(
+        SHIRTS, GroupVersionKind("example.com", "v1", "Shirt"), True, ("create", "list", "watch", "delete")
+    )
+    served = DiscoveryClient.groups
+
+    async def with_shirts(discovery: DiscoveryClient) -> list[APIGroup]:
+        return [*await served(discovery), APIGroup("example.com", {"v1": [shirts]})]
+
+    monkeypatch.setattr(DiscoveryClient, "groups", with_shirts)  # as it was a moment ago
+
+    async def scenario(cluster: Harness) -> None:
+        await cluster.create(RESOURCE_QUOTAS, quota({"configmaps": "5"}))
+        assert await used(cluster) == {"configmaps": "0"}
 
     run(scenario, QUOTA)

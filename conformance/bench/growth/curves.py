@@ -67,6 +67,13 @@ class _Meter:
         if after.step > self.point.step:
             self.point.step, self.point.step_name = after.step, f"{key}: {after.name}"
 
+    def requests(self, prefix: str, writes: int, reads: int, **flags: object) -> None:
+        """Puts down what each of `writes` creates, `reads` gets and `writes` merge patches of config maps costs, as `create`, `get` and
+        `patch`. `flags` are those of the load generator."""
+        for key, number in (("create", writes), ("get", reads), ("patch", writes)):
+            with self.work(key, number):
+                self._server.load(key, number, prefix=prefix, objects=writes, **flags)
+
     def memory(self, key: str, each: float, since: int) -> None:
         """Puts down by how many KiB the resident memory has grown above `since` bytes, divided by `each`."""
         self.point.figures[key] = (self._server.take().resident - since) / 1024 / each
@@ -82,13 +89,8 @@ def _objects(start: Start, counts: Sequence[int]) -> Iterator[Point]:
                 server.load("fill", count - there, clients=4, prefix=f"upto{count}", size=_SMALL)
                 there = count
                 meter.memory("memory", there, empty)
-            with meter.work("create", 200):
-                server.load("create", 200, prefix=f"at{count}", size=_SMALL)
+            meter.requests(f"at{count}", 200, 500, size=_SMALL)
             there += 200
-            with meter.work("get", 500):
-                server.load("get", 500, prefix="warm", objects=100)
-            with meter.work("patch", 200):
-                server.load("patch", 200, prefix="warm", objects=100)
             with meter.work("list"):
                 server.load("list", 1)
             with meter.work("selector"):
@@ -193,12 +195,7 @@ def _clients(start: Start, counts: Sequence[int]) -> Iterator[Point]:
         for count in counts:
             meter = _Meter(server, count)
             # many for each connection, whose handshake isn't what is measured
-            with meter.work("create", 5000):
-                server.load("create", 5000, clients=count, prefix=f"by{count}")
-            with meter.work("get", 15_000):
-                server.load("get", 15_000, clients=count, prefix=f"by{count}", objects=5000)
-            with meter.work("patch", 5000):
-                server.load("patch", 5000, clients=count, prefix=f"by{count}", objects=5000)
+            meter.requests(f"by{count}", 5000, 15_000, clients=count)
             yield meter.point
 
 
@@ -207,12 +204,7 @@ def _size(start: Start, counts: Sequence[int]) -> Iterator[Point]:
         server.load("create", 300, prefix="warm")
         for count in counts:
             meter = _Meter(server, count)
-            with meter.work("create", 40):
-                server.load("create", 40, prefix=f"of{count}", size=count)
-            with meter.work("get", 40):
-                server.load("get", 40, prefix=f"of{count}", objects=40)
-            with meter.work("patch", 40):
-                server.load("patch", 40, prefix=f"of{count}", objects=40)
+            meter.requests(f"of{count}", 40, 40, size=count)
             yield meter.point
 
 
@@ -305,7 +297,7 @@ CURVES: Final = {
             "openapi": Row("/openapi/v2", "ms", 1),
             "memory": Row("memory of each", "KiB"),
         },
-        (10, 100, 1000),
+        (1, 10, 100, 1000),
         _definitions,
     ),
     "namespaces": Curve(

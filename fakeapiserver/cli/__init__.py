@@ -40,6 +40,7 @@ _MODULES: Final = {
 }
 _SCAFFOLD: Final = ("init", "create", "manifests")
 _HELP: Final = ("-h", "--help")
+_SIGPIPE: Final = 13  # Windows has no signal of this name
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of the output has gone, `| head` say
-        status = 128 + signal.SIGPIPE
+        status = 128 + _SIGPIPE
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -3,7 +3,6 @@
 A server holds the lock of its state file for as long as it lives, so that its process id is never taken for another process's.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.transport.file_lock import lock_file
 from fakeapiserver.transport.files import write_file
 
 DEFAULT_NAME: Final = "default"
@@ -56,6 +56,8 @@ class Server:
     def start(self, arguments: Sequence[str]) -> int:
         """Runs `serve` with these arguments in the background and returns when it is ready: 0, or the server's own exit status,
         after its own message. Raises OSError if the server runs already or the state can't be written."""
+        if sys.platform == "win32":
+            raise OSError("--background needs a POSIX system: run `fakeapiserver serve` in a window of its own")
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._locked() as lock:
             if lock is None:
@@ -123,9 +125,9 @@ class Server:
         if not folder().is_dir():
             yield -1
             return
-        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(descriptor)
         except BlockingIOError:
             os.close(descriptor)
             yield None

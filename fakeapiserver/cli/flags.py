@@ -49,6 +49,7 @@ class Parsed(Struct):
     config: Config
     write_kubeconfig: Path | None = None
     background: bool = False
+    stop_with_stdin: bool = False
     verbosity: int = 0
     output: str = "text"
     warnings: list[str] = field(default_factory=list)
@@ -337,6 +338,7 @@ _OWN: Final = {
     "read-only": "bool",
     "seed": "int",
     "stages": "strings",
+    "stop-with-stdin": "bool",
     "stopped-at": "string",
     "sync": "string",
     "ui": "bool",
@@ -346,8 +348,6 @@ _OWN: Final = {
     "webhooks": "strings",
     "write-kubeconfig": "string",
 }
-
-
 # Flags with an effect whose values are checked where those without one are.
 _VERSIONS: Final = {"emulated-version", "min-compatibility-version"}
 _CHECKED_LATER: Final = _VERSIONS | {
@@ -437,8 +437,8 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}
         setattr(target, attribute, read_value)
-    elif name == "background":
-        parsed.background = read_boolean(value)
+    elif name in ("background", "stop-with-stdin"):
+        setattr(parsed, name.replace("-", "_"), read_boolean(value))
     elif name not in ("help", "version", "name"):
         parsed.warnings.append(f"--{name} is kube-apiserver's, but has no effect here")
 

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+import os
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fakeapiserver.cli import background, version
@@ -19,6 +21,7 @@ from fakeapiserver.cluster.processes import etcd_process
 from fakeapiserver.server.local import LocalServer
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.storage.garbage import SetAside
+from fakeapiserver.transport.files import write_file
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 from fakeapiserver.transport.kubeconfigs.temporary_folder import TemporaryFolder
 
@@ -32,6 +35,8 @@ def main(arguments: Sequence[str]) -> int:
         return complain("serve runs no command; use: fakeapiserver run -- " + " ".join(parsed.command), 2)
     try:
         check_kubeconfig(parsed)
+        if parsed.background and parsed.stop_with_stdin:
+            return complain("--background has no standard input: leave --stop-with-stdin away", 2)
         if parsed.background:
             return _serve_in_background(arguments, parsed)
         if "name" in parsed.given:
@@ -107,19 +112,30 @@ def _serve_in_background(arguments: Sequence[str], parsed: Parsed) -> int:
 
 async def _serve(parsed: Parsed) -> int:
     stop = StopSignals()
-    if parsed.write_kubeconfig is not None:
-        return await _serve_with(parsed, parsed.write_kubeconfig, stop)
+    if parsed.stop_with_stdin:
+        _stop_with_stdin(stop)
     with TemporaryFolder() as folder:
-        return await _serve_with(parsed, Path(folder.name) / "kubeconfig", stop)
 
+        def announce(server: LocalServer) -> None:
+            kubeconfig = parsed.write_kubeconfig or Path(folder.name) / "kubeconfig"
+            server.add_to_kubeconfig(kubeconfig)
+            _announce(parsed, server, kubeconfig.absolute(), Path(folder.name))
 
-async def _serve_with(parsed: Parsed, kubeconfig: Path, stop: StopSignals) -> int:
-    def announce(server: LocalServer) -> None:
-        server.add_to_kubeconfig(kubeconfig)
-        _announce(parsed, server, kubeconfig.absolute())
-
-    was_ready = await serve(parsed.config, announce, stop)
+        was_ready = await serve(parsed.config, announce, stop)
     return stop.status(1 if was_ready else 0)
+
+
+def _stop_with_stdin(stop: asyncio.Event) -> None:
+    """Sets the event at the end of standard input. A thread reads it: event loops can't wait for every kind of file."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        with suppress(OSError, RuntimeError):  # it was closed; the loop has ended
+            while os.read(0, 65536):
+                pass
+            loop.call_soon_threadsafe(stop.set)
+
+    threading.Thread(target=read, daemon=True, name="stop-with-stdin").start()
 
 
 async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: asyncio.Event) -> bool:
@@ -137,12 +153,22 @@ async def serve(config: Config, on_ready: Callable[[LocalServer], None], stop: a
     return was_ready
 
 
-def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path) -> None:
+def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path, folder: Path) -> None:
+    """Prints how clients reach the server. Programs find a token and the authority in files in the folder, as pods do."""
     if server.load_report is not None:
         print(server.load_report, file=sys.stderr, flush=True)
     webhooks, context = server.webhooks, parsed.config.context_name
     if parsed.output == "json":
-        facts: dict[str, object] = {"url": server.url, "kubeconfig": str(kubeconfig), "context": context}
+        token, authority = folder / "token", folder / "ca.crt"
+        write_file(token, server.admin_token.encode(), 0o600)
+        write_file(authority, server.ca, 0o600)
+        facts: dict[str, object] = {
+            "url": server.url,
+            "kubeconfig": str(kubeconfig),
+            "context": context,
+            "tokenFile": str(token),
+            "caFile": str(authority),
+        }
         if webhooks is not None:
             facts["webhooks"] = {"host": webhooks.host, "port": webhooks.port, "certDir": webhooks.cert_dir}
         print(json.dumps(facts), flush=True)

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fakeapiserver.transport.signals import handle_signal
+
 
 class StopSignals(asyncio.Event):
     """Set by SIGINT and SIGTERM; belongs to the running event loop. With `pass_on`, a signal goes there instead."""
@@ -14,7 +16,7 @@ class StopSignals(asyncio.Event):
         self.pass_on: Callable[[int], object] | None = None
         self._signals: list[int] = []
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
+            handle_signal(number, self._receive)
 
     def _receive(self, number: int) -> None:
         if self.pass_on is not None:

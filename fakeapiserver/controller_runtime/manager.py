@@ -37,6 +37,7 @@ from fakeapiserver.controller_runtime.http_server import Application, HTTPServer
 from fakeapiserver.controller_runtime.metrics import CONTENT_TYPE, Metrics
 from fakeapiserver.controller_runtime.scheme import Kind, gvk_for
 from fakeapiserver.controller_runtime.webhook.server import WebhookServer
+from fakeapiserver.transport.signals import default_signal, handle_signal
 
 log = logging.getLogger(__name__)
 
@@ -246,16 +247,14 @@ class Manager:
 
     async def run_until_signal(self) -> None:
         """`run` until SIGTERM or SIGINT; a second one ends the process at once."""
-        loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(self.run())
 
-        def stop(number: signal.Signals) -> None:
+        def stop(number: int) -> None:
             task.cancel()
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)
+            default_signal(number)
 
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop, number)
+            handle_signal(number, stop)
         with suppress(asyncio.CancelledError):
             await task
 

@@ -46,8 +46,11 @@ class Connection:
         """Usable, and nothing has come that this process doesn't know of yet: its end, most likely."""
         if not self.usable:
             return False
+        descriptor = self.writer.get_extra_info("socket").fileno()
+        if not hasattr(select, "poll"):  # Windows
+            return not select.select([descriptor], [], [], 0)[0]
         poll = select.poll()
-        poll.register(self.writer.get_extra_info("socket").fileno(), select.POLLIN)
+        poll.register(descriptor, select.POLLIN)
         return not poll.poll(0)
 
 

@@ -86,6 +86,7 @@ def test_a_killed_server_is_not_mistaken_for_a_running_one(run: Run) -> None:
     [
         (["serve", "--background", "--name=../x"], "--name must be letters, digits, dots, dashes and underscores"),
         (["serve", "--background", "--enable-admission-plugins=ImagePolicyWebhook"], "no config specified"),
+        (["serve", "--background", "--stop-with-stdin"], "--background has no standard input"),
         (["serve", "--name=x"], "--name is for a server in the background: add --background"),
         (["run", "--background", "--", "true"], "run has no --background"),
     ],

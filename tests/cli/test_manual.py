@@ -28,7 +28,7 @@ from fakeapiserver.server.options.config import Config
 ALWAYS = {"help"}
 ACCEPTED = {
     "serve": set(flags.flag_types()),
-    "run": set(flags.flag_types()) - {"background", "name"},
+    "run": set(flags.flag_types()) - {"background", "name", "stop-with-stdin"},
     "status": {"name", "output", *ALWAYS},
     "stop": {"name", "all", "output", *ALWAYS},
     "faults": {*faults.FLAGS, *ALWAYS},
@@ -100,7 +100,7 @@ def test_there_are_ten_first_flags(name: str) -> None:
 
 def test_flags_without_effect_are_marked() -> None:
     accepted = set(flags.flag_types()) - set(flags.HEEDED)
-    own = {"background", "help", "name", "output", "v", "version", "write-kubeconfig"}
+    own = {"background", "help", "name", "output", "stop-with-stdin", "v", "version", "write-kubeconfig"}
     assert accepted - kube_apiserver_flags.WITHOUT_EFFECT == own
     page = command_page("serve")
     for name in kube_apiserver_flags.WITHOUT_EFFECT:

@@ -9,7 +9,7 @@ from fakeapiserver.cli.manual.entry import Command, Flag
 HELP: Final = {"help": Flag("Prints this help.", "false")}
 _OUTPUT: Final = {"output": Flag("Prints text or JSON.", "text", "FORMAT", "--output=json", "outputs")}
 _SERVER: Final = Flag("The server, as serve --background --name has named it.", "default", "NAME", "--server=second")
-_SERVE_ONLY: Final = ("background", "name")  # run refuses these
+_SERVE_ONLY: Final = ("background", "name", "stop-with-stdin")  # run refuses these
 _SERVE_FIRST: Final = (
     "write-kubeconfig",
     "output",

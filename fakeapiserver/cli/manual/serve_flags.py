@@ -23,8 +23,13 @@ OWN: Final = {
         "name": Flag(
             "The name of a server in the background, where there are several.", "default", "NAME", "--name=second"
         ),
+        "stop-with-stdin": Flag(
+            "Ends the server when its standard input is closed, as a pipe is when the program that started the server ends, also by a "
+            "crash.",
+            "false",
+        ),
         "output": Flag(
-            "Prints text, or one line of JSON with url and kubeconfig, when the server is ready.",
+            "Prints text, or one line of JSON, when the server is ready: url, kubeconfig, and the files with the token and the authority.",
             "text",
             "FORMAT",
             "--output=json",

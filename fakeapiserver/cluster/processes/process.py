@@ -247,4 +247,6 @@ def own_temporary_folder() -> Iterator[None]:
 
 @cache
 def _reaper() -> _Reaper:
+    if sys.platform == "win32":
+        raise OSError("programs can be started, killed and cleaned up on POSIX systems only: start yours yourself")
     return _Reaper()

@@ -109,7 +109,7 @@ class KubeconfigFile:
             if old is not None and not os.access(file, os.W_OK):
                 raise PermissionError(0, "it is not writable")
             write_file(file, (self._mark + text).encode(), _MODE if old is None else stat.S_IMODE(old.st_mode))
-            if old is not None and old.st_uid != os.geteuid():
+            if old is not None and hasattr(os, "geteuid") and old.st_uid != os.geteuid():
                 with suppress(OSError):
                     os.chown(file, old.st_uid, old.st_gid)
         except OSError as error:

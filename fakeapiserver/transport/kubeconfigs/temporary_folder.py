@@ -3,7 +3,6 @@
 A process that is killed at once can't remove its folder; its lock ends with it.
 """
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -12,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+from fakeapiserver.transport.file_lock import lock_file
 
 PREFIX: Final = "fakeapiserver-"
 _LOCK: Final = ".lock"
@@ -30,7 +31,7 @@ class TemporaryFolder:
         beginning = Path(self.name) / _UNLOCKED
         self._lock = os.open(beginning, os.O_CREAT | os.O_RDWR, 0o600)
         with suppress(OSError):  # some file systems have no locks: such a folder isn't removed by others
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._lock)
             beginning.rename(Path(self.name) / _LOCK)
 
     def cleanup(self) -> None:
@@ -55,17 +56,22 @@ def _left_behind(parent: Path) -> Iterator[Path]:
         for entry in os.scandir(parent):
             if not entry.name.startswith(PREFIX) or not entry.is_dir(follow_symlinks=False):
                 continue
-            if entry.stat(follow_symlinks=False).st_uid == os.getuid() and _is_unlocked(Path(entry.path) / _LOCK):
+            if _is_own(entry) and _is_unlocked(Path(entry.path) / _LOCK):
                 yield Path(entry.path)
+
+
+def _is_own(entry: "os.DirEntry[str]") -> bool:
+    """Reports whether the user owns the entry. On Windows each user has a folder for temporary files of their own."""
+    return not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
 
 
 def _is_unlocked(path: Path) -> bool:
     try:
-        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        lock = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:  # it has no such file, or is being removed
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(lock)
     except OSError:
         return False
     finally:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend
+from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend, weight
+from fakeapiserver.registry.core import RESOURCES
 
 IN_LOOP = threading.current_thread().name
 
@@ -21,6 +22,24 @@ def place() -> str:
 @pytest.mark.parametrize(("size", "expected"), [(0, IN_LOOP), (LARGE - 1, IN_LOOP), (LARGE, "computation")])
 def test_large_objects_are_computed_with_in_a_thread(run: Callable[..., Any], size: int, expected: str) -> None:
     assert asyncio.run(run(place, size)) == expected
+
+
+@pytest.mark.parametrize(
+    "item", [b"0,", b"{},", b"[],", b'"",', b'"a":"",', b'{"a":1},', b'"a":"\\"",', b'{"a":{"b":null}},']
+)
+def test_many_items_count_about_as_their_bytes(item: bytes) -> None:
+    assert weight(item * (LARGE // len(item) - 1)) < LARGE
+    assert weight(item * (LARGE * 3 // 2 // len(item))) >= LARGE
+
+
+@pytest.mark.parametrize("size", [1, LARGE, 1 << 20])
+def test_the_bytes_of_a_long_text_count_little(size: int) -> None:
+    assert weight(b'{"data":{"a":"' + b"n" * size + b'"}}') < LARGE
+
+
+@pytest.mark.parametrize(("resource", "is_small"), [("configmaps", True), ("secrets", False), ("pods", False)])
+def test_only_config_maps_keep_their_texts_unparsed(resource: str, is_small: bool) -> None:
+    assert (RESOURCES[resource].weight(b'"' + b"n" * LARGE + b'"') < LARGE) == is_small
 
 
 def test_what_turns_out_to_be_expensive_begins_again_in_a_thread() -> None:

@@ -1,5 +1,6 @@
 """Attacks with the lists of the other built-in kinds, each as long as a body allows."""
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -61,6 +62,7 @@ def _validation(number: int) -> Object:
     return {"expression": f"object.metadata.name != 'n{number}'"}
 
 
+_CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
 # What follows a colon distinguishes attacks on the same kind. Path, kind, and the parts of an object beside its metadata.
 _Parts = Callable[[], Object]
 _OBJECTS: Final[dict[str, tuple[str, str, str, _Parts]]] = {
@@ -72,8 +74,34 @@ _OBJECTS: Final[dict[str, tuple[str, str, str, _Parts]]] = {
         "ConfigMap",
         lambda: {"binaryData": pairs(lambda i: (f"k{i}", "AA=="))},
     ),
+    "configmap: a text of line breaks": (_CONFIGMAPS, "v1", "ConfigMap", lambda: {"data": {"k": "\n" * (BODY // 2)}}),
+    "configmap: an invalid key of 3 MB": (
+        _CONFIGMAPS,
+        "v1",
+        "ConfigMap",
+        lambda: {"data": {"\u00e9" * (BODY // 6): ""}},
+    ),
+    "configmap: an unknown field of 3 MB": (_CONFIGMAPS, "v1", "ConfigMap", lambda: {"\u00e9" * (BODY // 6): 1}),
     "configmap: unknown fields": (_CONFIGMAPS, "v1", "ConfigMap", lambda: pairs(lambda i: (f"k{i}", ""))),
     "secret: data": (f"{_NAMESPACED}/secrets", "v1", "Secret", lambda: {"data": pairs(lambda i: (f"k{i}", "AA=="))}),
+    "secret: certificates": (
+        f"{_NAMESPACED}/secrets",
+        "v1",
+        "Secret",
+        lambda: {
+            "type": "kubernetes.io/tls",
+            "stringData": {"tls.crt": _CERTIFICATE * 15_000, "tls.key": _CERTIFICATE},
+        },
+    ),
+    "secret: registries": (
+        f"{_NAMESPACED}/secrets",
+        "v1",
+        "Secret",
+        lambda: {
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": b64encode(b'{"":[%b{}]}' % (b"{}," * (BODY // 4))).decode()},
+        },
+    ),
     "secret: stringData": (
         f"{_NAMESPACED}/secrets",
         "v1",

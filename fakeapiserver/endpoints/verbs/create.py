@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.timestamp import rfc3339
 from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.body import Body
+from fakeapiserver.endpoints.negotiation.media_types import JSON
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
@@ -19,6 +20,9 @@ from fakeapiserver.registry.generic.write_request import WriteRequest, posted
 
 # Metadata that clients can't set (upstream: WipeObjectMetaSystemFields).
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+# Bodies in JSON with the keys of an object, whole or a part.
+_OBJECTS: Final = frozenset((JSON, "application/merge-patch+json", "application/strategic-merge-patch+json"))
 
 
 async def create(request: Request, scope: RequestScope) -> Response:
@@ -64,7 +68,7 @@ async def decoded(request: Request, scope: RequestScope, options: WriteOptions) 
             )
         )
 
-    obj = await computed(decode, len(data))
+    obj = await computed(decode, _weight(request, scope))
     if request.audit is not None:
         request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
@@ -129,7 +133,15 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
         warnings=request.warnings,
         empties=request.empties,
         annotations=request.audit,
-        size=len(request.content),
+        size=_weight(request, scope),
+    )
+
+
+def _weight(request: Request, scope: RequestScope) -> int:
+    """Returns as how many bytes the body counts when it is decided where to compute with it."""
+    is_object = request.header(b"content-type").partition(";")[0] in _OBJECTS
+    return (
+        scope.store.strategy.weight(request.content) if is_object and scope.store is not None else len(request.content)
     )
 
 

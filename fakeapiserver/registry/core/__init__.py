@@ -24,7 +24,7 @@ from fakeapiserver.registry.core.volume.persistentvolumeclaim import PersistentV
 
 RESOURCES = {
     "componentstatuses": ComponentStatusStrategy(),
-    "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create")),
+    "configmaps": ConfigMapStrategy(update_meta_checks=("update", "immutable", "create"), keeps_texts=True),
     "endpoints": EndpointsStrategy(
         legacy_addresses=True, allow_create_on_update=True, update_meta_checks=("update", "create")
     ),

@@ -183,7 +183,7 @@ class Store:
         warned, newest = len(request.warnings), False
         for attempts in range(1, WRITE_ATTEMPTS + 1):
             del request.warnings[warned:]  # those of an attempt that lost its race
-            attempt = WriteAttempt(self, request, newest=newest)
+            attempt = WriteAttempt(self, request, newest=newest, size=request.size)
             try:
                 await attempt.read(create)
                 if not await attempt.transform(change):

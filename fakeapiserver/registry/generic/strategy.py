@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+from fakeapiserver import effort
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion
@@ -61,6 +62,10 @@ class Strategy(StrategyFacts, kw_only=True):
     def in_version(self, version: GroupVersion) -> "Strategy":
         """The strategy for requests of one served version, for kinds that are validated differently in some."""
         return self
+
+    def weight(self, value: bytes) -> int:
+        """Returns as how many bytes an object in JSON counts when it is decided where to compute with it (effort.py)."""
+        return effort.weight(value) if self.keeps_texts else len(value)
 
     def name_rule(self, obj: Object) -> NameFunction:
         """The rule for the object's name in the kind's own validation."""

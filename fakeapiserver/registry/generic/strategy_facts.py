@@ -39,6 +39,8 @@ class StrategyFacts(Struct, kw_only=True):
     quantity_fields: QuantityFields = NO_QUANTITIES
     # Fields in which an empty list differs from an absent one: sending one raises the generation (upstream: reflect.DeepEqual).
     generation_counts_empties: tuple[str, ...] = ()
+    # Texts within the objects are stored and not parsed, so that long ones cost little.
+    keeps_texts: bool = False
     # What decoding and defaulting make of the spec depends on the spec alone, and what they make of the rest doesn't depend on the spec.
     spec_is_decoded_alone: bool = False
     # The rules for updates distinguish an empty list or map from an absent one (where upstream compares with nil).

@@ -50,7 +50,8 @@ _NO_ALLOCATION: Final = nullcontext()
 
 class WriteAttempt(Struct):
     """An attempt: `current` is the stored object and `old` the same decoded (None: the write creates the object), `new` is the object on
-    its way into storage. `sent_type` is the apiVersion and kind that the client sent. `newest`: the current object is to be the newest."""
+    its way into storage. `sent_type` is the apiVersion and kind that the client sent. `newest`: the current object is to be the
+    newest. `size`: about how many bytes the write works with."""
 
     store: "Store"
     request: WriteRequest
@@ -59,6 +60,7 @@ class WriteAttempt(Struct):
     new: Object = field(default_factory=dict)
     sent_type: tuple[str, str] = ("", "")
     newest: bool = False
+    size: int = 0
 
     async def read(self, create: bool) -> None:
         """Reads the current object, unless the write is a POST. Raises StatusError 404, unless `create`, and 409 for another uid."""
@@ -70,6 +72,7 @@ class WriteAttempt(Struct):
         reading = store.storage.get(key) if plainly else store.storage.get_for_update(key, newest=self.newest)
         self.current = current = await reading
         if current is not None:
+            self.size = max(self.size, store.strategy.weight(current.value))
             gvk = None if request.marking is not None else request.kind.gvk
             self.old = old = await offloaded(lambda: store.decode(current.value, gvk), self.size)
             if request.uid_precondition and request.uid_precondition != metadata(old).get("uid"):
@@ -109,11 +112,6 @@ class WriteAttempt(Struct):
             return change()
 
         return await self.store.versions.settled(step, self.size)
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the write works with."""
-        return max(self.request.size, len(self.current.value) if self.current is not None else 0)
 
     def unchanged(self) -> Written:
         """The stored object as it is."""

@@ -32,7 +32,7 @@ _MODULES: Final = {
     "sweep": "sweep",
     "explore": "explore",
     "controller-manager": "controller_manager.command",
-    "nodes": "nodes",
+    "nodes": "nodes.command",
     "envtest-assets": "envtest_assets",
     "version": "version",
     "completion": "completion",

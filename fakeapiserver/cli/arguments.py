@@ -123,6 +123,11 @@ def choice(flag: str, *choices: str) -> Callable[[str], str]:
     return read
 
 
+def path(flag: str) -> Callable[[str], Path]:
+    """Reads the path of a file."""
+    return lambda value: Path(text(flag)(value))
+
+
 def paths(flag: str) -> Callable[[str], tuple[Path]]:
     """Reads a path, as a list of one: the flag may be repeated."""
     return lambda value: (Path(text(flag)(value)),)

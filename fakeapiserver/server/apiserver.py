@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -41,6 +43,7 @@ from fakeapiserver.server.options.config import CBOR_SERVING_AND_STORAGE, Config
 from fakeapiserver.server.options.flags import flags
 from fakeapiserver.server.pages.fixed_paths import FixedPaths
 from fakeapiserver.server.pages.health import ETCD_CHECKS, INFORMER_SYNC, SHUTDOWN, HealthChecks
+from fakeapiserver.server.proxies.clients import kubelet_client
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust, FrontProxy
 from fakeapiserver.server.services import new_services
 from fakeapiserver.server.upkeep import storage_versions
@@ -49,6 +52,7 @@ from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC, Snapshot
 from fakeapiserver.storage.read_only import ReadOnlyMemoryStorage
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.webhook import WebhookConnections
 
 if TYPE_CHECKING:
@@ -85,6 +89,8 @@ class APIServer:
     # What distinguishes it in its page, e.g. "state.json" or "Fork of …", if anything does.
     title = ""
     simulated_nodes: SimulatedNodes | None = None
+    # Returns the certificate for kubelets of other processes, if no flag names one.
+    kubelet_identity: Callable[[], KeyPair | None] = staticmethod(lambda: None)
     # Waits for the controllers and for whatever else runs by this server's clock; None: the controllers are all.
     rest: Callable[[], Awaitable[None]] | None = None
 
@@ -177,7 +183,7 @@ class APIServer:
         )
 
     def _new_services(self) -> Services:
-        return new_services(
+        services = new_services(
             self.config,
             self._loopback,
             self.access,
@@ -186,6 +192,7 @@ class APIServer:
             lambda: self.simulated_nodes,
             self._node_ports,
         )
+        return replace(services, kubelet_client=lambda: kubelet_client(self.config, self.kubelet_identity()))
 
     def _new_upkeep(self) -> Upkeep:
         trust = ClusterAuthenticationTrust(

@@ -193,6 +193,7 @@ class LocalServer:
             directory=self._directory,
             etcd=self._etcd,
         )
+        api.kubelet_identity = certificates.kubelet_client
         if origin is not None and origin.keys is not None:
             api.access.issuer.keys.share(origin.keys)
         if origin is not None:

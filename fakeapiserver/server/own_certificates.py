@@ -27,6 +27,10 @@ class Certificates(Struct, frozen=True):
     admin: KeyPair
     front_proxy: FrontProxy
 
+    def kubelet_client(self) -> KeyPair:
+        """Returns a new certificate that the server shows to kubelets, for the user that kubeadm gives it."""
+        return certificates.issue_client(self.authority, "kube-apiserver-kubelet-client", [MASTERS])
+
 
 def own_certificates(config: Config, authority: KeyPair | None = None) -> Certificates:
     """The certificates in --cert-dir, if that is set, else new ones that are never written to disk. `authority` issues them, if given."""

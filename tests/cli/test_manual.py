@@ -12,7 +12,7 @@ import pytest
 
 from fakeapiserver import cli
 from fakeapiserver.apis.recorded import NEWEST, read_table
-from fakeapiserver.cli import clone, envtest_assets, explore, flags, nodes, scaffold, sweep
+from fakeapiserver.cli import clone, envtest_assets, explore, flags, scaffold, sweep
 from fakeapiserver.cli.control import clock, faults, page, requests, state
 from fakeapiserver.cli.controller_manager import command as controller_manager
 from fakeapiserver.cli.manual import controller_manager_flags, kube_apiserver_flags
@@ -21,6 +21,7 @@ from fakeapiserver.cli.manual.commands import commands
 from fakeapiserver.cli.manual.overview import SUMMARIES
 from fakeapiserver.cli.manual.page import command_page, topic_page
 from fakeapiserver.cli.manual.topics import TOPICS
+from fakeapiserver.cli.nodes import command as nodes
 from fakeapiserver.cli.upgrade import diff_versions
 from fakeapiserver.nodes.node import MAX_NODES
 from fakeapiserver.server.options.config import Config

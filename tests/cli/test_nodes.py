@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +16,8 @@ from conformance.bench.servers import free_port
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.cli import nodes
 from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.nodes import command as nodes
 from fakeapiserver.client import kubeconfig, streams, synchronous, wait
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError
@@ -28,6 +30,19 @@ POD = {
     "metadata": {"name": "web", "namespace": "default"},
     "spec": {"containers": [{"name": "c", "image": "x"}]},
 }
+
+SCRAPER = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: scraper}
+rules: [{apiGroups: [""], resources: [nodes/metrics], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: scraper}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: scraper}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: scraper}]
+"""
 
 
 def test_flags() -> None:
@@ -94,12 +109,7 @@ def test_what_containers_do_is_scripted_over_http() -> None:
         _simulated(cluster, f"--control-port={port}"),
     ):
         asyncio.run(_node(cluster.kubeconfig))
-        body = json.dumps({"pull_error": "no such image"}).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/fakeapiserver/scripts", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request) as answer:
-            assert answer.status == 201
+        assert _control(port, {"pull_error": "no such image"}, cluster.token) == 201
         pod = asyncio.run(_pod(cluster.kubeconfig, "ImagePull"))
         assert "no such image" in json.dumps(pod["status"])
 
@@ -113,18 +123,56 @@ def test_the_server_asks_their_kubelets() -> None:
     ):
         asyncio.run(_pod(cluster.kubeconfig, "running"))
         script = {"log": "one\ntwo\n", "exec": {"fail": {"stderr": "no", "exit_code": 3}}}
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{control}/fakeapiserver/scripts",
-            json.dumps(script).encode(),
-            {"Content-Type": "application/json"},
-        )
-        urllib.request.urlopen(request).close()
+        assert _control(control, script, cluster.token) == 201
         assert b"".join(client.logs("web", tail_lines=1)) == b"two\n"
         assert client.run("web", ["fail"]) == streams.Completed(3, b"", b"no")
         with pytest.raises(StatusError, match="address not allowed"):
             client.request("GET", "/api/v1/nodes/node-1/proxy/healthz")
         with pytest.raises(StatusError, match="container gone is not valid for pod web"):
             b"".join(client.logs("web", container="gone"))
+
+
+def test_both_ports_ask_the_server_who_may_do_what() -> None:
+    kubelets, control = free_port(), free_port()
+    script: Object = {"log": "one"}
+    with (
+        Cluster(controllers=("node-lifecycle-controller",)) as cluster,
+        _simulated(cluster, f"--control-port={control}", f"--kubelet-port={kubelets}", "--nodes=1"),
+    ):
+        asyncio.run(_node(cluster.kubeconfig))
+        scraper, stranger = cluster.user_token("scraper"), cluster.user_token("stranger")
+        cluster.apply(SCRAPER)
+        assert _get(kubelets, "/metrics/resource", scraper)[0] == 200
+        assert _get(kubelets, "/healthz", cluster.token) == (200, "ok")
+        assert _get(kubelets, "/pods", "") == (401, "Unauthorized")
+        assert _get(kubelets, "/pods", "unknown") == (401, "Unauthorized")
+        forbidden = "Forbidden (user=scraper, verb=get, resource=nodes, subresource(s)=[pods proxy])"
+        assert _get(kubelets, "/pods", scraper) == (403, forbidden)
+        assert _get(kubelets, "/metrics/resource", stranger)[0] == 403
+        assert [_control(control, script, token) for token in ("", "unknown", stranger)] == [401, 401, 403]
+        assert _control(control, script, cluster.token, Host="example.com") == 403
+        assert _control(control, script, cluster.token, Origin="https://example.com") == 403
+
+
+def _sent(request: urllib.request.Request, token: str) -> tuple[int, str]:
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context()) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def _get(port: int, path: str, token: str) -> tuple[int, str]:
+    return _sent(urllib.request.Request(f"https://127.0.0.1:{port}{path}"), token)
+
+
+def _control(port: int, script: Object, token: str, **headers: str) -> int:
+    """Sends a script to the control, and returns the answer's status."""
+    headers = {"Content-Type": "application/json", **headers}
+    url = f"https://127.0.0.1:{port}/fakeapiserver/scripts"
+    return _sent(urllib.request.Request(url, json.dumps(script).encode(), headers), token)[0]
 
 
 async def _node(config: str) -> None:

@@ -1,4 +1,4 @@
-"""A port on loopback without credentials: who may send requests to it."""
+"""A port on loopback: whose pages may send requests to it."""
 
 import pytest
 from starlette.applications import Starlette
@@ -28,3 +28,9 @@ APP = OwnPages(Starlette(routes=[Route("/", lambda request: PlainTextResponse("o
 )
 def test_pages_of_others_are_refused(headers: dict[str, str], status: int) -> None:
     assert TestClient(APP).get("/", headers=headers).status_code == status
+
+
+def test_a_page_of_this_port_without_tls_is_another_one() -> None:
+    client = TestClient(APP, base_url="https://localhost:8080")
+    assert client.get("/", headers={"origin": "https://localhost:8080"}).status_code == 200
+    assert client.get("/", headers={"origin": "http://localhost:8080"}).status_code == 403

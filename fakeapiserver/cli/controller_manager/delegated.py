@@ -91,7 +91,7 @@ class DelegatedAuthentication:
         self._file = _bundle("client-ca-bundle", client_ca_file)
         self._header_options = request_header or RequestHeaderOptions()
         self._header_file = _bundle("request-header", self._header_options.client_ca_file)
-        tokens = (_TokenReviews(client),) if client is not None else ()
+        tokens = (TokenReviews(client),) if client is not None else ()
         self._bearer: Sequence[Authenticator] = (BearerToken(tokens, clock=clock),) if tokens else ()
         self._union: Union
         self._use({})
@@ -167,8 +167,8 @@ class _FrontProxy(Struct, frozen=True):
             return None
 
 
-class _TokenReviews(Struct, frozen=True):
-    """Tokens that the API server knows."""
+class TokenReviews(Struct, frozen=True):
+    """Knows the tokens that the API server knows."""
 
     client: DynamicClient
 
@@ -205,16 +205,20 @@ def authorizer(
     """
     authorizers: list[Authorizer] = [PrivilegedGroups(), _AllowedPaths(tuple(always_allow_paths))]
     if client is not None:
-
-        async def post(review: Mapping[str, Any]) -> Mapping[str, Any]:
-            try:
-                return await client.resource(_ACCESS_REVIEWS).create(dict(review))
-            except (StatusError, TransportError, TimeoutError) as error:
-                raise ValueError(str(error)) from error
-
-        settings = Settings(version="v1", authorized_ttl=allow_ttl, unauthorized_ttl=deny_ttl)
-        authorizers.append(Webhook(post, settings, clock))
+        authorizers.append(access_reviews(client, clock, allow_ttl, deny_ttl))
     return Authorizers(authorizers)
+
+
+def access_reviews(client: DynamicClient, clock: Clock, allow_ttl: float, deny_ttl: float) -> Authorizer:
+    """Returns an authorizer that creates a SubjectAccessReview for each request; its decisions are kept for so many seconds."""
+
+    async def post(review: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return await client.resource(_ACCESS_REVIEWS).create(dict(review))
+        except (StatusError, TransportError, TimeoutError) as error:
+            raise ValueError(str(error)) from error
+
+    return Webhook(post, Settings(version="v1", authorized_ttl=allow_ttl, unauthorized_ttl=deny_ttl), clock)
 
 
 class _AllowedPaths(Struct, frozen=True):

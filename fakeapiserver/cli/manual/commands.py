@@ -3,7 +3,13 @@
 from functools import cache
 from typing import Final
 
-from fakeapiserver.cli.manual import controller_manager_flags, diff_versions, kube_apiserver_flags, serve_flags
+from fakeapiserver.cli.manual import (
+    controller_manager_flags,
+    diff_versions,
+    kube_apiserver_flags,
+    nodes_flags,
+    serve_flags,
+)
 from fakeapiserver.cli.manual.entry import Command, Flag
 
 HELP: Final = {"help": Flag("Prints this help.", "false")}
@@ -314,38 +320,7 @@ _ELSEWHERE: Final = (
         "service account are ignored: the nodes are made on the server that you name, and on no other. The user of the kubeconfig must "
         "be allowed to write nodes, leases and pods. Nodes are ready once a controller manager runs: its node-lifecycle-controller "
         "removes the taint of new nodes.",
-        {
-            "Connection": {
-                "kubeconfig": Flag("The kubeconfig of the API server; required.", "", "FILE", "--kubeconfig=kubeconfig")
-            },
-            "Nodes": {
-                "nodes": Flag(
-                    "How many nodes are simulated: node-1, node-2, ...; 0 runs the scheduler alone.",
-                    "3",
-                    "N",
-                    "--nodes=5",
-                ),
-                "scheduler": Flag("Binds pods to nodes; false where a kube-scheduler runs.", "true"),
-                "dual-stack": Flag("Gives nodes and pods an address of each IP family.", "false"),
-            },
-            "Serving": {
-                "kubelet-port": Flag(
-                    "Answers kubectl logs, exec, attach and port-forward at this port; 0 doesn't.", "0", "PORT"
-                ),
-                "kubelet-address": Flag(
-                    "The address of the kubelets; nodes/proxy needs one that isn't loopback.",
-                    "127.0.0.1",
-                    "ADDRESS",
-                ),
-                "control-port": Flag(
-                    "Serves /fakeapiserver/nodes and /fakeapiserver/scripts at this port; 0 doesn't.", "0", "PORT"
-                ),
-            },
-            "Misc": {
-                "v": Flag("How much is logged: 0 warnings, 1 information, 4 everything.", "0", "LEVEL"),
-                **HELP,
-            },
-        },
+        {**nodes_flags.TOPICS, "Misc": {**nodes_flags.TOPICS["Misc"], **HELP}},
     ),
     Command(
         "envtest-assets",

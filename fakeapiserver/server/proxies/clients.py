@@ -6,6 +6,7 @@ from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.proxies import kubelet_client as kubelet_client_module
 from fakeapiserver.server.proxies import resource_proxy as resource_proxy_module
 from fakeapiserver.transport import certificates
+from fakeapiserver.transport.key_pair import KeyPair
 from fakeapiserver.transport.round_trip import Transport
 
 if TYPE_CHECKING:
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from fakeapiserver.server.proxies.resource_proxy import ResourceProxy
 
 
-def kubelet_client(config: Config) -> "KubeletClient":
-    """The client for kubelets in other processes. OSError and ValueError for unusable files."""
+def kubelet_client(config: Config, own: KeyPair | None = None) -> "KubeletClient":
+    """The client for kubelets in other processes; without the flags for its certificate it shows its `own`. Raises OSError and ValueError
+    for unusable files."""
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
     authority = config.kubelet_certificate_authority
     return kubelet_client_module.KubeletClient(
-        certificates.load_pair(certificate, key) if certificate is not None and key is not None else None,
+        certificates.load_pair(certificate, key) if certificate is not None and key is not None else own,
         authority.read_bytes() if authority is not None else b"",
         config.kubelet_preferred_address_types or kubelet_client_module.ADDRESS_TYPES,
     )

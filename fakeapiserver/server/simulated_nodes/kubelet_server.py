@@ -114,6 +114,14 @@ class KubeletServer:
         except StatusError as error:
             return respond.text(error.code, str(error))
 
+    def node_of(self, path: str) -> str:
+        """Returns the node whose kubelet serves a path; "" if the path names no pod: all nodes share the port."""
+        match path.strip("/").split("/"):
+            case ["containerLogs" | "exec" | "attach" | "portForward", namespace, name, *_]:
+                pod = self._pod(namespace, name)
+                return str(pod["spec"]["nodeName"]) if pod is not None else ""
+        return ""
+
     def _pods(self) -> list[Object]:
         known = (self._simulation.pod(request) for request in self._simulation.requests)
         return [pod for pod in known if pod is not None]

@@ -1,14 +1,9 @@
-"""`fakeapiserver nodes`: simulated nodes and a scheduler for any API server.
-
-Their kubelets register nodes, renew leases and let pods live; what containers do is scripted over HTTP, by the paths that
-`serve --nodes` has too: /fakeapiserver/nodes and /fakeapiserver/scripts. The port is on loopback and asks for no
-credentials; it refuses web pages of other servers.
-"""
+"""The command: its flags, and what it runs. The kubelets register nodes, renew leases and let pods live; serving.py has its ports."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +12,7 @@ from fakeapiserver.cli.arguments import (
     address,
     count,
     level,
+    path,
     port,
     read_boolean,
     read_into,
@@ -24,28 +20,18 @@ from fakeapiserver.cli.arguments import (
 )
 from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.cli.connection import load_config
+from fakeapiserver.cli.nodes.serving import Ports
 from fakeapiserver.cli.serve import configure_logging, run_loop
 from fakeapiserver.cli.stop_signals import StopSignals
 from fakeapiserver.client.config import RESTConfig
-from fakeapiserver.clock import SystemClock
 from fakeapiserver.controller_manager.clients import SimpleClientBuilder
 from fakeapiserver.controller_manager.manager import ControllerManager, Extra
-from fakeapiserver.controller_runtime.http_server import HTTPServer
 from fakeapiserver.nodes import kubelet
 from fakeapiserver.nodes.node import MAX_NODES
 from fakeapiserver.nodes.scheduler import controller as scheduler_module
 from fakeapiserver.nodes.simulation import Simulation
-from fakeapiserver.server.app import Application
-from fakeapiserver.server.control import nodes as control_nodes
-from fakeapiserver.server.control.own_pages import OwnPages
-from fakeapiserver.server.http.serving import Server
-from fakeapiserver.server.http.tls_context import server_context
-from fakeapiserver.server.simulated_nodes import kubelet_server
 from fakeapiserver.transport import certificates
-
-if TYPE_CHECKING:
-    from fakeapiserver.controller_runtime.http_server import Application as ASGIApplication
-    from fakeapiserver.server.http.serving import Server
+from fakeapiserver.transport.key_pair import KeyPair
 
 FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "kubeconfig": text("kubeconfig"),
@@ -54,6 +40,9 @@ FLAGS: Final[Mapping[str, Callable[[str], object]]] = {
     "control-port": port("control-port"),
     "kubelet-port": port("kubelet-port"),
     "kubelet-address": address("kubelet-address"),
+    "client-ca-file": path("client-ca-file"),
+    "tls-cert-file": path("tls-cert-file"),
+    "tls-private-key-file": path("tls-private-key-file"),
     "dual-stack": read_boolean,
     "v": level,
 }
@@ -68,6 +57,9 @@ class Options(Struct):
     control_port: int = 0
     kubelet_port: int = 0
     kubelet_address: str = "127.0.0.1"
+    client_ca_file: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
     dual_stack: bool = False
     v: int = 0
 
@@ -77,6 +69,8 @@ def parse(arguments: Sequence[str]) -> Options:
     options = Options()
     if others := read_into(options, arguments, FLAGS):
         raise UsageError(f"unexpected argument {others[0]!r}")
+    if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file must be given together")
     return options
 
 
@@ -101,11 +95,14 @@ async def _run(options: Options, simulation: Simulation, config: RESTConfig) -> 
         extra["kube-scheduler"] = Extra(scheduler_module.USER, scheduler_module.new)
     # every kubelet of a real cluster has a limit of its own
     manager = ControllerManager(SimpleClientBuilder(config.with_(qps=-1)), controllers=("none",), extra=extra)
-    kubelets = await _serve_kubelets(options, simulation) if options.kubelet_port else None
-    tasks = [asyncio.create_task(manager.run()), asyncio.create_task(_told(stop))]
-    if options.control_port:
-        tasks.append(_serve(options.control_port, simulation))
+    ports = Ports(config, simulation, options.client_ca_file)
+    tasks: list[asyncio.Task[None]] = []
     try:
+        if options.kubelet_port or options.control_port:
+            await ports.open(
+                options.kubelet_address, options.kubelet_port, options.control_port, _serving_pair(options)
+            )
+        tasks = [asyncio.create_task(manager.run()), asyncio.create_task(_told(stop))]
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -114,39 +111,14 @@ async def _run(options: Options, simulation: Simulation, config: RESTConfig) -> 
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if kubelets is not None:
-            await kubelets.stop()
+        await ports.close()
 
 
 async def _told(stop: asyncio.Event) -> None:
     await stop.wait()
 
 
-async def _serve_kubelets(options: Options, simulation: Simulation) -> "Server":
-    """Serves all kubelets with a self-signed certificate, which API servers accept unless --kubelet-certificate-authority is set.
-
-    Raises OSError if the port is in use.
-    """
-    address = options.kubelet_address
-    pair = certificates.issue_server(
-        certificates.create_authority("fakeapiserver-kubelets"), [address, "localhost"], "kubelet"
-    )
-    server = Server(
-        Application(kubelet_server.KubeletServer(simulation, SystemClock()).handle),
-        host=address,
-        port=options.kubelet_port,
-        tls=server_context(pair.certificate, pair.key, requests_certificates=False),
-    )
-    await server.start()
-    simulation.endpoint = (address, server.port)
-    return server
-
-
-def _serve(port: int, simulation: Simulation) -> "asyncio.Task[None]":
-    """Serves the control on loopback. Raises OSError if the port is in use."""
-    server = HTTPServer(
-        "control", cast("ASGIApplication", OwnPages(control_nodes.nodes_control(simulation))), f"127.0.0.1:{port}"
-    )
-    server.bind()
-    print(f"http://127.0.0.1:{port}/fakeapiserver/docs lists what can be scripted.", file=sys.stderr, flush=True)
-    return asyncio.create_task(server.run())
+def _serving_pair(options: Options) -> KeyPair | None:
+    if options.tls_cert_file is None or options.tls_private_key_file is None:
+        return None
+    return certificates.load_pair(options.tls_cert_file, options.tls_private_key_file)

@@ -1,0 +1,1 @@
+"""`fakeapiserver nodes`: simulated nodes and a scheduler for any API server."""

@@ -81,14 +81,8 @@ class Chain:
     def _concerned(self, key: _Key) -> Iterator[tuple[str, _Call, Histogram]]:
         step, operation, group, resource, is_subresource = key
         for plugin in self._plugins:
-            call: _Call
-            if step == "admit" and isinstance(plugin, MutationInterface):
-                call = plugin.admit
-            elif step == "validate" and isinstance(plugin, ValidationInterface):
-                call = plugin.validate
-            else:
-                continue
-            if _concerns(plugin, operation, GroupResource(group, resource), is_subresource):
+            call: _Call | None = getattr(plugin, step, None)
+            if call is not None and _concerns(plugin, operation, GroupResource(group, resource), is_subresource):
                 name = type(plugin).__name__
                 if self._records_steps:
                     call = steps.recorded(name, step, call)

@@ -4,7 +4,7 @@ Upstream: k8s.io/apiserver/pkg/admission/interfaces.go.
 """
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -202,7 +202,6 @@ class InitializationError(ValueError):
     """A configuration that can be read won't do (upstream: ValidateInitialization)."""
 
 
-@runtime_checkable
 class MutationInterface(Protocol):
     def handles(self, operation: Operation) -> bool: ...
 
@@ -210,7 +209,6 @@ class MutationInterface(Protocol):
         """May change `attributes.object` in place. StatusError refuses the write."""
 
 
-@runtime_checkable
 class ValidationInterface(Protocol):
     def handles(self, operation: Operation) -> bool: ...
 

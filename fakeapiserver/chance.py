@@ -4,8 +4,8 @@ Seeded, each value depends on the seed, on its use, and on how many values that 
 requests overlap in another order still give an object the same uid. Keys and tokens never follow from a seed.
 """
 
+import os
 import random
-import uuid
 from hashlib import blake2b
 from typing import Final
 
@@ -27,9 +27,7 @@ class Chance:
 
     def uid(self, *use: str) -> str:
         """A random UUID, version 4."""
-        if self.seed is None:
-            return str(uuid.uuid4())
-        return str(uuid.UUID(bytes=self._digest(use), version=4))
+        return _uuid(os.urandom(16) if self.seed is None else self._digest(use))
 
     def source(self, *use: str) -> random.Random:
         """A source of random numbers for one decision, or for a component that keeps it."""
@@ -43,6 +41,15 @@ class Chance:
         self._counts[use] = count + 1
         text = "\0".join((*use, str(count), str(self._epoch)))
         return blake2b(text.encode(), key=self._key, digest_size=16).digest()
+
+
+def _uuid(chance: bytes) -> str:
+    """Returns the UUID of version 4 with these 16 bytes, as `str(uuid.UUID(bytes=chance, version=4))` does in three times the time."""
+    number = bytearray(chance)
+    number[6] = number[6] & 0x0F | 0x40
+    number[8] = number[8] & 0x3F | 0x80
+    text = number.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def draw_seed() -> int:

@@ -16,7 +16,9 @@ def test_without_a_seed_values_differ() -> None:
 
 def test_a_uid_is_one_of_version_4() -> None:
     for each in (Chance(), Chance(7)):
-        assert uuid.UUID(each.uid("pods")).version == 4
+        uid = each.uid("pods")
+        parsed = uuid.UUID(uid)
+        assert (parsed.version, parsed.variant, str(parsed)) == (4, uuid.RFC_4122, uid)
 
 
 def test_values_depend_on_the_use_and_not_on_other_uses() -> None:

@@ -5,6 +5,7 @@ Upstream: k8s.io/client-go/discovery/{discovery_client,aggregated_discovery}.go,
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError
-from fakeapiserver.client.rest import JSON, RESTClient
+from fakeapiserver.client.rest import JSON, Response, RESTClient
 
 __all__ = [
     "APIGroup",
@@ -31,6 +32,7 @@ __all__ = [
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Final = f"{_AGGREGATED},{JSON}"
 _LIST_OF_GROUPS: Final = "APIGroupDiscoveryList"
+_NO_GROUPS: Final[Object] = {"kind": _LIST_OF_GROUPS, "items": []}
 
 
 class APIResource(msgspec.Struct, frozen=True):
@@ -111,11 +113,22 @@ class DiscoveryClient:
 
     async def groups(self) -> Sequence[APIGroup]:
         """StatusError, TransportError."""
-        return groups_of(await self.documents())
+        answers = await self._answers()
+        bodies = [answer.body for answer in answers if answer is not None and _is_aggregated(answer)]
+        if len(bodies) == len(answers):
+            return [group for body in bodies for group in _groups_of_body(body)]
+        return groups_of(await self._read(*answers))
 
     async def documents(self) -> Documents:
         """Reads discovery as documents. Raises StatusError, TransportError; unavailable versions are in `stale`."""
-        legacy, named = await asyncio.gather(self._ask("/api"), self._ask("/apis"))
+        return await self._read(*await self._answers())
+
+    async def _answers(self) -> tuple[Response | None, Response | None]:
+        """Returns the answers of `/api` and `/apis`, or None for a path that isn't served."""
+        return await asyncio.gather(self._ask("/api"), self._ask("/apis"))
+
+    async def _read(self, *answers: Response | None) -> Documents:
+        legacy, named = (_NO_GROUPS if answer is None else answer.json() for answer in answers)
         if legacy.get("kind") != _LIST_OF_GROUPS:
             names = [_version("", name) for name in legacy.get("versions") or ()]
             legacy = {"groups": [_group("", names)] if names else []}
@@ -139,12 +152,12 @@ class DiscoveryClient:
     def invalidate(self) -> None:
         """Does nothing: nothing is cached."""
 
-    async def _ask(self, path: str) -> Object:
+    async def _ask(self, path: str) -> Response | None:
         try:
-            return (await self._rest.request("GET", path, accept=_ACCEPT)).json()
+            return await self._rest.request("GET", path, accept=_ACCEPT)
         except StatusError as error:
             if error.code in (403, 404):
-                return {"kind": _LIST_OF_GROUPS, "items": []}
+                return None
             raise
 
     async def _documents(self, document: Object) -> Documents:
@@ -182,6 +195,17 @@ class MemoryCache:
     def invalidate(self) -> None:
         self._groups = None
         self._discovery.invalidate()
+
+
+def _is_aggregated(answer: Response) -> bool:
+    return f"as={_LIST_OF_GROUPS}" in answer.headers.get("content-type", "")
+
+
+@lru_cache(maxsize=2)
+def _groups_of_body(body: bytes) -> Sequence[APIGroup]:
+    """Returns the groups of an APIGroupDiscoveryList. The clients of a process read the same bytes from many fresh clusters."""
+    document: Object = msgspec.json.decode(body)
+    return groups_of(_split(document))
 
 
 def groups_of(documents: Documents) -> Sequence[APIGroup]:

@@ -190,24 +190,25 @@ def test_what_is_heard_while_a_server_does_not_answer_is_not_kept(tmp_path: Path
 
 
 class Answers:
-    """A server without aggregated discovery: documents by path; there is nothing else."""
+    """A server with documents by path, all of them of one content type; there is nothing else. The default type is that of servers
+    without aggregated discovery."""
 
-    def __init__(self, found: dict[str, Any]) -> None:
+    def __init__(self, found: dict[str, Any], content_type: str = "application/json") -> None:
         self._found = found
+        self._content_type = content_type
 
     async def round_trip(
         self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, certificate: KeyPair | None
     ) -> "Answer":
-        return Answer(self._found.get(target))
+        return Answer(self._found.get(target), self._content_type)
 
     def close(self) -> None:
         """Does nothing: no connection is open."""
 
 
 class Answer:
-    headers: list[tuple[bytes, bytes]] = []  # noqa: RUF012
-
-    def __init__(self, found: Any) -> None:
+    def __init__(self, found: Any, content_type: str) -> None:
+        self.headers = [(b"content-type", content_type.encode())]
         self.status = 404 if found is None else 200
         self._body = json.dumps(found).encode()
 
@@ -235,5 +236,48 @@ def test_servers_without_aggregated_discovery_are_asked_version_by_version() -> 
         assert [*groups[3].versions] == ["v2", "v1"]
         assert (groups[2].stale, groups[2].versions["v1beta1"]) == (("v1beta1",), ())
         assert groups[0].versions["v1"][0].subresources == ("log",)
+
+    asyncio.run(scenario())
+
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def aggregated(group_name: str, *kinds: str, freshness: str = "Current") -> dict[str, Any]:
+    """An APIGroupDiscoveryList of one group with the version v1."""
+    rows = [
+        {"resource": f"{kind.lower()}s", "scope": "Namespaced", "responseKind": {"version": "v1", "kind": kind}}
+        for kind in kinds
+    ]
+    versions = [{"version": "v1", "resources": rows, "freshness": freshness}]
+    return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": group_name}, "versions": versions}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        ("/api", aggregated("", "Pod", "Secret")),
+        ("/apis", aggregated("apps", "Deployment", "DaemonSet")),
+        ("/apis", aggregated("batch", "Deployment")),
+        ("/apis", aggregated("apps", "Deployment", freshness="Stale")),
+    ],
+)
+def test_clients_see_each_servers_own_groups_and_what_changes_in_them(path: str, document: dict[str, Any]) -> None:
+    """What is kept of one server's documents is never returned for others."""
+    found = {"/api": aggregated("", "Pod"), "/apis": aggregated("apps", "Deployment")}
+    client = DiscoveryClient(RESTClient(RESTConfig("http://kubernetes"), Answers(found, _AGGREGATED)))
+
+    async def agrees() -> Sequence[APIGroup]:
+        groups = await client.groups()
+        assert groups == groups_of(await client.documents())
+        return groups
+
+    async def scenario() -> None:
+        before = await agrees()
+        assert await agrees() == before
+        first, found[path] = found[path], document
+        assert await agrees() != before
+        found[path] = first
+        assert await agrees() == before
 
     asyncio.run(scenario())

@@ -1,7 +1,7 @@
 # The checks of a change, quickest first. `.ci/run` does all of it from nothing, with the slow tests and the other Python versions.
 PYTHON ?= python3
 
-.PHONY: check format lint types imports prose test
+.PHONY: check docs format lint types imports prose test
 
 check: lint types imports prose test  ## everything below
 
@@ -24,3 +24,6 @@ prose:  ## sentences that are not plain English
 
 test:
 	$(PYTHON) -m pytest -n 2
+
+docs:  ## the site, in build/site; needs `pip install -e '.[docs]'`
+	$(PYTHON) -m zensical build --strict

@@ -25,7 +25,7 @@ python -m conformance.compare.requests --oracle URL --oracle-token T --server UR
 ```
 
 Both servers must be fresh, and have the flags that the tool's docstring names. `--help` lists the options of each. After a change of
-one area, run the tool that is about it. [CONTRIBUTING](../CONTRIBUTING.md) says how to record what a tool has found as an exchange.
+one area, run the tool that is about it. CONTRIBUTING.md says how to record what a tool has found as an exchange.
 """
 
 

@@ -54,10 +54,10 @@ _WORDS: Final = {"+": "new:", "-": "gone:", "~": "changed:"}
 
 
 def _rest(text: str) -> str:
-    for separator in (" (", ": "):
-        if separator in text:
-            return separator + text.partition(separator)[2]
-    return ""
+    """Returns the rest of a line after its name: a type in parentheses, as code, since Markdown takes brackets for a link; or a sentence."""
+    if " (" in text:
+        return f" (`{text.partition(' (')[2].removesuffix(')')}`)"
+    return f": {text.partition(': ')[2]}" if ": " in text else ""
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class CustomMetric(Body):
     namespace: str = ""
     name: Name = ""
     selector: Selector = ""
-    labels: dict[str, str] = Field(default_factory=dict, description="That tell series of the metric apart")
+    labels: dict[str, str] = Field(default_factory=dict, description="The labels of this series of the metric")
 
 
 class ExternalMetric(Body):
@@ -64,7 +64,7 @@ class ExternalMetric(Body):
     metric: str
     value: Amount | None
     namespace: str = Field(default="", description="Whose autoscalers see it; empty: all namespaces'")
-    labels: dict[str, str] = Field(default_factory=dict, description="That tell series of the metric apart")
+    labels: dict[str, str] = Field(default_factory=dict, description="The labels of this series of the metric")
 
 
 def router(server: Controlled) -> APIRouter:

@@ -1,0 +1,92 @@
+"""Every block of README and of the site is tried, or says why not."""
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.site.blocks import EXECUTED, FOLLOWED, PARSED, ROOT, SHOWN, Block, blocks, blocks_of
+
+BLOCKS = [block for block in blocks() if block.page not in FOLLOWED]
+TRIED = [block for block in BLOCKS if not block.reason]
+PARSERS = {
+    "yaml": lambda text: [*yaml.safe_load_all(text)],
+    "json": json.loads,
+    "toml": tomllib.loads,
+    "ini": lambda text: configparser.ConfigParser().read_string(text),
+}
+# Packages of other people that a block imports, which an environment may lack.
+CLIENTS = ("kopf", "kr8s", "kubernetes", "kubernetes_asyncio", "lightkube")
+
+
+@pytest.mark.parametrize("block", [block for block in TRIED if block.language == "python"], ids=str)
+def test_a_python_block_runs(block: Block, tmp_path: Path) -> None:
+    """Each runs in a process of its own, in an empty folder: as a script, or as a module of tests."""
+    for client in CLIENTS:
+        if f"import {client}" in block.text or f"from {client}" in block.text:
+            pytest.importorskip(client, reason=f"{client} is not installed: pip install -e '.[clients]'")
+    script = tmp_path / "test_example.py"
+    script.write_text(block.text)
+    words = (
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--update-transcripts") if "def test_" in block.text else ()
+    )
+    run([sys.executable, *words, str(script)], tmp_path)
+
+
+@pytest.mark.parametrize("block", [block for block in TRIED if block.language == "sh"], ids=str)
+def test_a_shell_block_runs(block: Block, tmp_path: Path) -> None:
+    """In an empty folder, with the commands `python` and `fakeapiserver` of this environment, and a home of its own."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in (("python", ""), ("fakeapiserver", " -m fakeapiserver")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    (tmp_path / "work").mkdir()
+    run(["sh", "-ec", block.text], tmp_path / "work", PATH=f"{programs}:{os.environ['PATH']}", HOME=str(tmp_path))
+
+
+def run(command: list[str], folder: Path, **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("block", [block for block in TRIED if block.language in PARSED], ids=str)
+def test_a_block_of_data_is_valid(block: Block) -> None:
+    PARSERS[block.language](block.text)
+
+
+def test_a_block_of_another_language_is_part_of_an_example() -> None:
+    """Blocks in other languages are copied from examples/, whose projects have tests of their own."""
+    others = [block for block in TRIED if block.language not in EXECUTED | PARSED | SHOWN]
+    texts = [path.read_text() for path in sorted((ROOT / "examples").rglob("*")) if others and is_source(path)]
+    assert [str(block) for block in others if not any(block.text in text for text in texts)] == []
+
+
+def is_source(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size < 100_000 and not {"node_modules", "target", ".venv"} & {*path.parts}
+
+
+def test_a_reason_is_a_sentence() -> None:
+    assert [str(block) for block in BLOCKS if block.reason and len(block.reason.split()) < 3] == []
+
+
+def test_blocks_are_found() -> None:
+    page = "# Title\n```sh\ntrue\n```\ntext\n<!-- not run: it needs a network -->\n```python\nx\n```\n"
+    assert [*blocks_of("page.md", page)] == [
+        Block("page.md", 2, "sh", "true\n"),
+        Block("page.md", 7, "python", "x\n", "it needs a network"),
+    ]
+    assert len(TRIED) > 20

@@ -20,7 +20,7 @@ _HEAD: Final = """# Comparison tools
 Tools in `conformance/` that find differences between this server and a real kube-apiserver. Most send the same random requests to
 both, from a seed, and print each kind of difference once:
 
-```
+```console
 python -m conformance.compare.requests --oracle URL --oracle-token T --server URL --token T --seed 1
 ```
 

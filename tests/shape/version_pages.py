@@ -54,7 +54,7 @@ _WORDS: Final = {"+": "new:", "-": "gone:", "~": "changed:"}
 
 
 def _rest(text: str) -> str:
-    """Returns the rest of a line after its name: a type in parentheses as code, because Markdown takes brackets for links, or a sentence."""
+    """Returns the rest of a line after its name. A type in parentheses is code, since Markdown takes brackets for a link."""
     if " (" in text:
         return f" (`{text.partition(' (')[2].removesuffix(')')}`)"
     return f": {text.partition(': ')[2]}" if ": " in text else ""

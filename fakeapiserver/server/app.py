@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
+from functools import partial
 from typing import Final
 
 from fakeapiserver.apimachinery.errors import (
@@ -22,6 +23,7 @@ from fakeapiserver.apimachinery.errors import (
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.auth.interfaces import EvaluationError
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import (
     HIJACK,
@@ -108,7 +110,7 @@ class Application:
                 return _docs()
             return await self._handle(request)
         except StatusError as error:
-            return respond.refusal(request, error)
+            return await computed(partial(respond.refusal, request, error), len(error.message))
         except Answered as answered:
             return answered.response
         except EvaluationError as error:

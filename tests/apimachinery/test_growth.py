@@ -20,9 +20,12 @@ from fakeapiserver.apimachinery.schema.validate import Validator, validate_objec
 from fakeapiserver.apimachinery.serializer import json, yaml
 from fakeapiserver.auth import jose
 from fakeapiserver.effort import without_collections
+from fakeapiserver.endpoints.negotiation import accept
 from fakeapiserver.languages.cel.errors import CompileError
 from fakeapiserver.languages.cel.parser import parse as parse_cel
 from fakeapiserver.registry.core.pod.overlap_warnings import PathOverlaps, port_warnings
+from fakeapiserver.registry.core.service import allocation
+from fakeapiserver.registry.core.service.ports import NodePorts, PortOperation
 
 _SIZES: Final = (20_000, 200_000)
 # Between tenfold and a hundredfold, on a busy machine and with caches that are filled.
@@ -118,8 +121,18 @@ def _objects() -> dict[str, tuple[Work, Callable[[int], Any]]]:
             lambda paths: [*PathOverlaps().of(paths)],
             lambda n: [(f"a/{i}/b", "") for i in range(n // 10)],
         ),
+        "node ports": (_with_node_ports, lambda n: [{"port": i, "protocol": "TCP"} for i in range(n // 10)]),
+        "node ports of one port": (_with_node_ports, lambda n: [{"port": 80}] * (n // 10)),
+        "an Accept header": (accept.parse, lambda n: "".join(f"a/x;q=0.{i:06}," for i in range(n // 15))),
         "a strategic merge of scalars": (_merged_scalars, lambda n: [f"f{i % (n // 20)}" for i in range(n // 10)]),
     }
+
+
+def _with_node_ports(ports: list[dict[str, Any]]) -> object:
+    obj = {"spec": {"type": "NodePort", "ports": [dict(port) for port in ports], "clusterIP": "None"}}
+    operation = PortOperation(NodePorts(range(1, 100_000)), dry_run=True)
+    allocation._init_node_ports(operation, obj)
+    return operation
 
 
 def _merged_scalars(values: list[str]) -> object:

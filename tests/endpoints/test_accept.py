@@ -25,6 +25,32 @@ def test_clauses_best_first(header: str, expected: list[str]) -> None:
     assert [f"{clause.type}/{clause.subtype}" for clause in accept.parse(header)] == expected
 
 
+def test_many_clauses_are_sorted_in_proportion_to_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is better than those before it."""
+    comparisons, before = 0, accept._before
+
+    def counted(left: accept.Clause, right: accept.Clause) -> bool:
+        nonlocal comparisons
+        comparisons += 1
+        return before(left, right)
+
+    monkeypatch.setattr(accept, "_before", counted)
+    clauses = accept.parse(",".join(f"a/x{i};q=0.{i:04}" for i in range(1500)))
+    assert [clause.subtype for clause in clauses[:2]] == ["x1499", "x1498"]
+    assert comparisons == 0
+    accept.parse(",".join(f"a/x{i};q=0.{i:04}" for i in range(12)))
+    assert comparisons == 66
+
+
+def test_the_beginning_of_a_long_header_counts_and_is_not_remembered() -> None:
+    long = "application/yaml," + "a/b," * 250_000
+    assert negotiation.negotiate(long, custom=True).media_type == YAML
+    assert len(accept.parse(long)) == 32 * 1024 // 4 - 3
+    assert len(accept.parse("a/b," * 256)) == 256
+    with pytest.raises(StatusError):
+        negotiation.negotiate("a/b," * 10_000 + JSON, custom=True)
+
+
 @pytest.mark.parametrize(
     ("header", "media_type"),
     [

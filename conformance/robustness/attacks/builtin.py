@@ -120,6 +120,12 @@ _OBJECTS: Final[dict[str, tuple[str, str, str, _Parts]]] = {
         "Service",
         lambda: {"spec": {"ports": filled(lambda i: {"port": 80})}},
     ),
+    "service: node ports": (
+        f"{_NAMESPACED}/services?dryRun=All",
+        "v1",
+        "Service",
+        lambda: {"spec": {"type": "NodePort", "ports": filled(lambda i: {"name": f"p{i}", "port": i % 65535 + 1})}},
+    ),
     "service: externalIPs": (
         f"{_NAMESPACED}/services",
         "v1",

@@ -241,6 +241,10 @@ def _rule_definitions() -> Iterator[tuple[str, Callable[[], Object]]]:
         "a pattern that repeats",
         lambda: definition("ps", of_spec({"a": {"type": "string", "pattern": "((a{100}){100}){100}"}})),
     )
+    yield (
+        "a pattern of optional parts",
+        lambda: definition("ws", of_spec({"a": {"type": "string", "pattern": "a?" * 50_000}})),
+    )
     yield "a pattern of 1 MB", lambda: definition("qs", of_spec({"a": {"type": "string", "pattern": "a?" * 500_000}}))
     yield "wrongly typed", lambda: definition("rs", {"type": "object", "properties": pairs(lambda i: (f"p{i}", 1))})
 

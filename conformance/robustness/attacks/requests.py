@@ -70,6 +70,7 @@ _QUERIES: Final[dict[str, Callable[[], str]]] = {
 }
 _HEADERS: Final[dict[str, dict[str, str]]] = {
     "Accept of many parts": {"Accept": ",".join(f"application/x{i};q=0.1" for i in range(30_000))},
+    "Accept of parts that get better": {"Accept": ",".join(f"a/x;q=0.{i:05}" for i in range(60_000))},
     "Accept of semicolons": {"Accept": "application/json" + ";" * (_LINE // 2)},
     "Accept with a Table of 1 MB": {"Accept": "application/json;as=Table;" + "v=v1;" * 150_000},
     "a bearer token of 1 MB": {"Authorization": "Bearer " + "a." * (_LINE // 2)},

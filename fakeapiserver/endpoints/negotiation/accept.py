@@ -3,9 +3,36 @@
 Upstream: github.com/munnerz/goautoneg/autoneg.go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import Any, Final, TypeVar, cast
+
+# Bytes of an Accept header that count: the rest of a longer one is ignored.
+_LONGEST: Final = 32 * 1024
+# Bytes of the longest header that is remembered with its result.
+_LONGEST_REMEMBERED: Final = 1024
+# Upstream's sort inserts one clause after the other up to so many.
+_FEW: Final = 12
+
+Negotiate = TypeVar("Negotiate", bound=Callable[..., Any])
+
+
+def remembered(count: int) -> Callable[[Negotiate], Negotiate]:
+    """Decorates a function of an Accept header, whose results for short headers are remembered. Of a long header it gets the beginning."""
+
+    def decorate(function: Negotiate) -> Negotiate:
+        remembering = lru_cache(maxsize=count)(function)
+
+        @wraps(function)
+        def call(header: str, *arguments: Any, **named: Any) -> Any:
+            if len(header) <= _LONGEST_REMEMBERED:
+                return remembering(header, *arguments, **named)
+            return function(header[:_LONGEST], *arguments, **named)
+
+        return cast(Negotiate, call)
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +49,18 @@ class Clause:
         return (self.type == kind and self.subtype in (subtype, "*")) or self.type == self.subtype == "*"
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def parse(header: str) -> tuple[Clause, ...]:
     """Every well-formed clause, in the order upstream tries them."""
-    clauses: list[Clause] = []
-    for part in header.split(","):
-        clause = _clause(part)
-        if clause is None:
-            continue
-        # Upstream's order is not a total one, so the way it sorts decides: step by step towards the front.
-        at = len(clauses)
+    clauses = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
+    if len(clauses) > _FEW:
+        return tuple(sorted(clauses, key=_rank))
+    # Upstream's order is not a total one, so the way it sorts decides: step by step towards the front.
+    for i, clause in enumerate(clauses):
+        at = i
         while at and _before(clause, clauses[at - 1]):
             at -= 1
-        clauses.insert(at, clause)
+        clauses.insert(at, clauses.pop(i))
     return tuple(clauses)
 
 
@@ -73,3 +99,7 @@ def _before(left: Clause, right: Clause) -> bool:
         or (left.type != "*" and right.type == "*")
         or (left.subtype != "*" and right.subtype == "*")
     )
+
+
+def _rank(clause: Clause) -> tuple[float, bool, bool]:
+    return (-clause.quality, clause.type == "*", clause.subtype == "*")

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.errors import StatusError, new_not_acceptable, new_unsupported_media_type, status_error
-from fakeapiserver.endpoints.negotiation.accept import parse
+from fakeapiserver.endpoints.negotiation.accept import parse, remembered
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -45,7 +45,7 @@ class Accept(Struct, frozen=True):
 PLAIN: Final = Accept()
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def negotiate(
     header: str,
     produced: tuple[str, ...] = (),
@@ -72,7 +72,7 @@ def negotiate(
     raise new_not_acceptable(supported)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept:
     """The media type for a discovery document. StatusError 406."""
     accepted = _plain_form(header, supported)
@@ -81,13 +81,13 @@ def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> A
     return accepted
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def negotiate_aggregated(header: str) -> Accept | None:
     """Returns the clause that asks for aggregated discovery, or None."""
     return next((accepted for accepted in _accepted(header) if accepted.as_kind == "APIGroupDiscoveryList"), None)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def negotiate_status(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept | None:
     """The media type for a Status; None if the client accepts none."""
     return _plain_form(header, supported)

@@ -236,5 +236,5 @@ def test_a_dry_run_makes_up_ports_above_zero() -> None:
     ports = PortOperation(NodePorts(), dry_run=True)
     assert ports.allocate_next() == 32769
     ports = PortOperation(NodePorts(), dry_run=True)
-    ports.taken.append(-1)
+    ports.allocate(-1)
     assert ports.allocate_next() == 1

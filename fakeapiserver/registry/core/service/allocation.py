@@ -377,12 +377,13 @@ def _init_node_ports(operation: PortOperation, obj: Object) -> None:
     spec = obj["spec"]
     ports = spec.get("ports") or ()
     shared: dict[int, int] = {}
+    requested = {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
     for i, port in enumerate(ports):
         if not port.get("nodePort") and not _allocates_node_ports(spec):
             continue
         number, node_port = port.get("port", 0), port.get("nodePort", 0)
         if not shared.get(number):
-            node_port = next((p["nodePort"] for p in ports if p.get("port", 0) == number and p.get("nodePort")), 0)
+            node_port = requested.get(number, 0)
             if node_port:
                 _allocate_port(operation, obj, i, node_port)
             port["nodePort"] = shared[number] = node_port or _next_port(operation)
@@ -393,7 +394,7 @@ def _init_node_ports(operation: PortOperation, obj: Object) -> None:
 
 
 def _update_node_ports(operation: PortOperation, obj: Object, before: Object) -> None:
-    spec, held = obj["spec"], node_ports(before)
+    spec, held = obj["spec"], dict.fromkeys(node_ports(before))
     taken: set[int] = set()
     seen: set[tuple[str, int]] = set()
     for i, port in enumerate(spec.get("ports") or ()):
@@ -409,7 +410,7 @@ def _update_node_ports(operation: PortOperation, obj: Object, before: Object) ->
         if key in seen:
             raise new_bad_request(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
         seen.add(key)
-    now = node_ports(spec)
+    now = set(node_ports(spec))
     operation.given_up += [port for port in held if port not in now]
 
 

@@ -19,6 +19,8 @@ _NO_RECORD: Final = "cannot allocate resources of type servicenodeportallocation
 _MISMATCHED: Final = "the provided range does not match the current range"
 # A dry run counts on from here.
 _BEFORE_DRY_RUN: Final = 32768
+# Ports of one service that are searched from a random port on; further ones follow the last.
+_MOST_RANDOM: Final = 64
 
 
 class NodePorts:
@@ -42,6 +44,10 @@ class NodePorts:
     def bits(self, ports: Iterable[int]) -> int:
         """The record's bits for those of the ports that are in the range."""
         return sum(1 << port - self.range.start for port in {*ports} if port in self.range)
+
+    def holds(self, bits: int, port: int) -> bool:
+        """Reports whether the port is in the range and its bit is set."""
+        return port in self.range and bool(bits >> port - self.range.start & 1)
 
     def candidates(self) -> Iterator[int]:
         """The ports in the order in which they are tried for a service that asks for none."""
@@ -78,14 +84,17 @@ class PortOperation(Struct):
     ports: NodePorts
     dry_run: bool
     recorded: Recorded = Recorded()
-    taken: list[int] = field(default_factory=list)
+    taken: dict[int, None] = field(default_factory=dict)  # in order
     given_up: list[int] = field(default_factory=list)
     is_recorded: bool = False
+    highest: int = 0
+    following: Iterator[int] = iter(())
 
     async def begin(self) -> None:
         """Reads the record, and forgets what was planned before."""
         self.taken.clear()
         self.given_up.clear()
+        self.highest = 0
         self.recorded = await self.ports.record.read()
 
     def allocate(self, port: int) -> None:
@@ -97,19 +106,24 @@ class PortOperation(Struct):
                 raise AllocationError(f"provided port is not in the valid range. The range of valid ports is {valid}")
         if self._is_taken(port):
             raise AllocationError(_ALLOCATED)
-        self.taken.append(port)
+        self._add(port)
+
+    def _add(self, port: int) -> None:
+        self.taken[port] = None
+        self.highest = max(self.highest, port)
 
     def allocate_next(self) -> int:
         """Allocates any free port; a dry run invents one. Raises AllocationError."""
         if self.dry_run:
-            port = 1 + (max(0, *self.taken) if self.taken else _BEFORE_DRY_RUN)
+            port = 1 + (self.highest if self.taken else _BEFORE_DRY_RUN)
         else:
             self._check()
-            free = (port for port in self.ports.candidates() if not self._is_taken(port))
-            port = next(free, 0)
+            if len(self.taken) <= _MOST_RANDOM:
+                self.following = self.ports.candidates()
+            port = next((port for port in self.following if not self._is_taken(port)), 0)
             if not port:
                 raise FullError
-        self.taken.append(port)
+        self._add(port)
         return port
 
     def _check(self) -> None:
@@ -119,7 +133,7 @@ class PortOperation(Struct):
             raise AllocationError(_MISMATCHED)
 
     def _is_taken(self, port: int) -> bool:
-        return port in self.taken or bool(self.recorded.bits & self.ports.bits([port]))
+        return port in self.taken or self.ports.holds(self.recorded.bits, port)
 
     async def take(self) -> bool:
         """Writes the planned ports to the record. Returns False if that has changed: the plan must be made again."""

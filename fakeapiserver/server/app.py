@@ -176,6 +176,10 @@ async def _stream_alone(start: Message, response: Response, send: Send) -> None:
     task = asyncio.current_task()
     assert task is not None
     is_gone = False
+    attach, response.attach = (
+        response.attach,
+        None,
+    )  # no cycle of request, response and watch is left for the collection of garbage
 
     def leave() -> None:
         nonlocal is_gone
@@ -183,7 +187,7 @@ async def _stream_alone(start: Message, response: Response, send: Send) -> None:
         task.cancel()
 
     try:
-        await _begin(response, send, start, {"type": PUSH, "attach": response.attach, "gone": leave})
+        await _begin(response, send, start, {"type": PUSH, "attach": attach, "gone": leave})
         await _send_chunks(response, send)
     except asyncio.CancelledError:
         if not is_gone:

@@ -131,7 +131,7 @@ class EdgeProtocol(asyncio.Protocol):
                 exchange.disconnect()
         self.waiting.clear()
         self.flow.resume_writing()
-        self.parser = None
+        self.parser = self.active = self.incoming = self._upgrade = self._taken_over = None
 
     def data_received(self, data: bytes) -> None:
         """Hands the parser one head, or a part of one body, after the other: each head is known from its first byte to its last."""

@@ -162,8 +162,9 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
         self._drop()
+        protocol, self._protocol = self._protocol, asyncio.Protocol()  # no cycle is left for the collection of garbage
         if self._is_open:
-            self._protocol.connection_lost(exc)
+            protocol.connection_lost(exc)
 
     # ------------------------------------------------------------ the protocol's side
 

@@ -13,15 +13,21 @@ _NO_OPINION: Final = Decision.NO_OPINION
 
 
 class Union:
-    """Authorizers in order. With no decision the reasons of all are joined by newlines, which is what a 403 shows."""
+    """Authorizers in order. With no decision the reasons of all are joined by newlines, which is what a 403 shows.
 
-    def __init__(self, authorizers: Sequence[Authorizer], resolvers: Sequence[RuleResolver] = ()) -> None:
-        self._authorizers = tuple(authorizers)
+    `names`: the name of each authorizer, which precedes its reason, as since 1.37; without names the reasons are alone.
+    """
+
+    def __init__(
+        self, authorizers: Sequence[Authorizer], resolvers: Sequence[RuleResolver] = (), names: Sequence[str] = ()
+    ) -> None:
+        prefixes = [f"{name}: " for name in names] or [""] * len(authorizers)
+        self._authorizers = tuple(zip(authorizers, prefixes, strict=True))
         self._resolvers = tuple(resolvers)
 
     async def authorize(self, attributes: Attributes) -> tuple[Decision, str]:
         reasons, errors = list[str](), list[str]()
-        for authorizer in self._authorizers:
+        for authorizer, prefix in self._authorizers:
             try:
                 decision, reason = await authorizer.authorize(attributes)
             except EvaluationError as error:
@@ -32,7 +38,7 @@ class Union:
             if decision is not _NO_OPINION:
                 return decision, reason
             if reason:
-                reasons.append(reason)
+                reasons.append(prefix + reason)
         if errors:
             raise EvaluationError(_aggregate(errors), reason="\n".join(reasons))
         return _NO_OPINION, "\n".join(reasons)

@@ -21,6 +21,8 @@ from conformance.players.credentials import started
 # Recorded of older versions, or with states that only a recording brings a real server into.
 _LEFT_OUT: Final = ("faults",)
 _COMMON: Final = (ADDRESS, "--allow-privileged")
+# Ours authorizes nodes unless flags say otherwise, and so do the servers that areas are recorded from.
+_MODES: Final = "--authorization-mode=Node,RBAC"
 _KUBECTL: Final = "{kubectl}"
 
 
@@ -75,7 +77,9 @@ def compare(release: Release, chosen: Sequence[str], seed: int, progress: Progre
 
 @contextmanager
 def _both(release: Release, real_flags: Sequence[str], our_flags: Sequence[str]) -> Iterator[tuple[Reference, Ours]]:
-    real = Reference(release.assets, flags=[*_COMMON, *real_flags])
+    is_authorized_otherwise = any(flag.startswith("--authorization-") for flag in real_flags)
+    modes = () if is_authorized_otherwise else (_MODES,)
+    real = Reference(release.assets, flags=[*_COMMON, *modes, *real_flags])
     ours = Ours(flags=[f"--kubernetes-version={release.minor}", *_COMMON, *our_flags])
     try:
         real.start()

@@ -180,6 +180,18 @@ def test_modes(authorizers: list[Authorizer], decision: Decision) -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ((), "Everything is forbidden.\nEverything is forbidden."),
+        (("first", "second"), "first: Everything is forbidden.\nsecond: Everything is forbidden."),
+    ],
+)
+def test_authorizers_with_names_precede_their_reasons_with_them(names: Sequence[str], reason: str) -> None:
+    union = Union([AlwaysDeny(), AlwaysDeny()], names=names)
+    assert decide(union, ask(JANE, "get", "pods")) == (Decision.NO_OPINION, reason)
+
+
+@pytest.mark.parametrize(
     ("attributes", "message"),
     [
         (

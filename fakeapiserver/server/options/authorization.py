@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 _NODE_ROLE: Final = "system:node"
+_PRIVILEGED: Final = "kubernetes.io/system-privileged-group"
 _WEBHOOK_FLAGS: Final = (
     "authorization-webhook-config-file",
     "authorization-webhook-version",
@@ -160,7 +161,7 @@ class _Builder(Struct):
         modes = self.config.authorization_mode
         if not {"ABAC", "Webhook"}.isdisjoint(modes):
             return None
-        return _union([(mode, mode.lower(), self._mode(mode)) for mode in modes], self.instruments)
+        return self._union([(mode, mode.lower(), self._mode(mode)) for mode in modes])
 
     def union(self, rows: "Sequence[AuthorizerConfiguration]") -> Union:
         """ValueError and OSError."""
@@ -171,7 +172,14 @@ class _Builder(Struct):
                 authorizers.append((row.type, row.name, mode))
             except (ValueError, OSError) as error:
                 raise ValueError(f"invalid authorization config: {error}") from error
-        return _union(authorizers, self.instruments)
+        return self._union(authorizers)
+
+    def _union(self, modes: Sequence[tuple[str, str, Authorizer]]) -> Union:
+        """Types, names and authorizers, behind system:masters, who may do everything."""
+        resolvers = [mode for _, _, mode in modes if isinstance(mode, RuleResolver)]
+        counted = [Instrumented(kind, name, mode, self.instruments) for kind, name, mode in modes]
+        names = [_PRIVILEGED, *(name for _, name, _ in modes)] if self.scheme.features.at_least("v1.37") else ()
+        return Union([always.PrivilegedGroups(), *counted], resolvers, names)
 
     def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
         return _webhook(settings, name, self.clock, self.instruments)
@@ -192,13 +200,6 @@ class _Builder(Struct):
                     raise OSError("open : no such file or directory")
                 return abac.load_policy_file(self.config.authorization_policy_file)
         return always.AlwaysAllow() if mode == "AlwaysAllow" else always.AlwaysDeny()
-
-
-def _union(modes: Sequence[tuple[str, str, Authorizer]], instruments: Instruments) -> Union:
-    """Types, names and authorizers, behind system:masters, who may do everything."""
-    resolvers = [mode for _, _, mode in modes if isinstance(mode, RuleResolver)]
-    counted = [Instrumented(kind, name, mode, instruments) for kind, name, mode in modes]
-    return Union([always.PrivilegedGroups(), *counted], resolvers)
 
 
 def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments) -> Authorizer:

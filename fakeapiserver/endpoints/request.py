@@ -121,8 +121,9 @@ class WatchProgress(Struct):
 class Request(Struct):
     """A request on its way through the handler chain.
 
-    `response_headers` are set by the filters and sent with every response. `supported` are the media types of the handler, `empties` the
-    empty lists and maps of the object that is written. `audit` records the request for the audit log; None: it is not audited.
+    `response_headers` are set by the filters and sent with every response. `supported` are the media types of the handler, `general` those
+    of documents and of errors before a handler is found; `empties` are the empty lists and maps of the object that is written.
+    `audit` records the request for the audit log; None: it is not audited.
     `compresses`: a large response may be compressed. `response` is the handler's response, for the filters that it passes on its way back;
     None before that, and after an error. `fault` names the faults that struck it, for logs; `injection` is what they do while it is
     handled, None for nearly all requests. `content` is the body once it was read, `watch` the progress of a watch.
@@ -140,6 +141,7 @@ class Request(Struct):
     empties: "Empties" = field(default_factory=dict)
     response_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     supported: tuple[str, ...] = SUPPORTED
+    general: tuple[str, ...] = SUPPORTED
     audit: Audit | None = None
     compresses: bool = True
     response: "Response | None" = None

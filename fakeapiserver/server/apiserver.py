@@ -234,6 +234,7 @@ class APIServer:
             self.access.issuer,
             lambda: self.aggregator.api_services.priorities,
         )
+        features = self.table.scheme.features
         return HandlerChain(
             self.access.authentication.authenticator,
             self.access.of_requests,
@@ -246,7 +247,8 @@ class APIServer:
             self._auditor or NoAuditing() if self.recorder is None else self.recorder.requests,
             self._request_logging if self.recorder is None else self.recorder.requests,
             self.faults,
-            self.table.scheme.features.enabled("APIResponseCompression"),
+            features.enabled("APIResponseCompression"),
+            self.media_types if features.at_least("v1.37") else SUPPORTED,
         )
 
     @property

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from fakeapiserver.auth.interfaces import Authenticator, Authorizer, UserInfo
 from fakeapiserver.endpoints.dispatch import dispatch
+from fakeapiserver.endpoints.negotiation.media_types import SUPPORTED
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.streams import websocket
@@ -37,7 +38,8 @@ _WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollec
 
 class HandlerChain(Struct):
     """Calling it answers a request. Raises StatusError 401, 403, 404, 405 and what a handler raises, EvaluationError if no
-    authorizer could decide, and Answered with a response that isn't a Status (429, 504, some 404 and 500).
+    authorizer could decide, and Answered with a response that isn't a Status (429, 504, some 404 and 500). `media_types` are those of
+    documents and of errors that no handler answers.
     """
 
     authenticator: Authenticator
@@ -52,9 +54,11 @@ class HandlerChain(Struct):
     request_logging: RequestLogging
     faults: FaultInjection
     compresses: bool = True
+    media_types: tuple[str, ...] = SUPPORTED
     _impersonation: "Impersonation | None" = None
 
     async def __call__(self, request: Request) -> Response:
+        request.supported = request.general = self.media_types
         with self.request_logging.entry(request):
             request.info = await request_info_of(request)
             async with self.auditing.failure(request), deadline(request, self.request_timeout):

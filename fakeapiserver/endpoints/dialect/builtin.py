@@ -28,7 +28,6 @@ from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.negotiation.builtin_body import decode_builtin
 from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
-    SUPPORTED,
     Accept,
     body_media_type,
     check_route,
@@ -143,7 +142,7 @@ class BuiltinDialect:
         if takes_body_type(request.header(b"content-type"), allowed):
             return unknown_patch_type(allowed)
         # The router doesn't know the resource's media types.
-        request.supported = SUPPORTED
+        request.supported = request.general
         return status_error(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
     def patched(self, change: "PatchType", current: Object, scope: "RequestScope") -> Patched:

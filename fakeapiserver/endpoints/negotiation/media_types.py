@@ -82,9 +82,10 @@ def negotiate_document(header: str, supported: tuple[str, ...] = SUPPORTED) -> A
 
 
 @remembered(256)
-def negotiate_aggregated(header: str) -> Accept | None:
+def negotiate_aggregated(header: str, supported: tuple[str, ...] = SUPPORTED) -> Accept | None:
     """Returns the clause that asks for aggregated discovery, or None."""
-    return next((accepted for accepted in _accepted(header) if accepted.as_kind == "APIGroupDiscoveryList"), None)
+    asked = (accepted for accepted in _accepted(header, supported) if accepted.as_kind == "APIGroupDiscoveryList")
+    return next(asked, None)
 
 
 @remembered(256)

@@ -52,6 +52,8 @@ class OpenAPI:
     def __init__(self, table: ResourceTable, *, cbor: bool = False) -> None:
         self.table = table
         self._shown: Callable[[Document], Document] = with_cbor if cbor else lambda item: item
+        in_general = cbor and table.scheme.features.at_least("v1.37")
+        self._shown_general: Callable[[Document], Document] = with_cbor if in_general else lambda item: item
         self._enums = table.scheme.features.enabled("OpenAPIEnums")
         self._cache = DocumentCache(table)
         self._documents, self._hashes = RowCache(), RowCache()
@@ -153,9 +155,9 @@ class OpenAPI:
         """Returns the paths of a key without a resource."""
         facts, view = self.table.scheme.facts, self._view(key)
         if key in facts["openapi"]:
-            return {path: with_words(item) for path, item in facts["openapi"][key].items()}
+            return {path: self._shown_general(with_words(item)) for path, item in facts["openapi"][key].items()}
         if view is None:
-            return {f"/{key}/": _group_item(key.removeprefix("apis/"))}
+            return {f"/{key}/": self._shown_general(_group_item(key.removeprefix("apis/")))}
         custom = all(row.custom for row in view.resources)
         return {} if custom else {f"/{key}/": self._shown(discovery_item(view.gv))}
 

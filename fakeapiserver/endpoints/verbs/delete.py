@@ -1,7 +1,9 @@
 """DELETE of one object (upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go)."""
 
+from typing import Final
+
 from fakeapiserver.apimachinery import field
-from fakeapiserver.apimachinery.errors import Status, StatusError, new_invalid
+from fakeapiserver.apimachinery.errors import Status, StatusError, new_conflict, new_invalid
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints import respond
@@ -18,14 +20,20 @@ from fakeapiserver.endpoints.verbs.options import (
 from fakeapiserver.registry.generic.deletion import Deletion
 from fakeapiserver.registry.generic.write_request import WriteRequest
 
+DELETE_OPTIONS: Final = GroupKind("meta.k8s.io", "DeleteOptions")
+_READABLE: Final = (
+    "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because "
+    "the object is decodable from storage"
+)
+
 
 async def delete(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
     accept = respond.accepted(request, scope)
     options = await read_delete_options(request, scope.kind.definitions)
-    if options.ignore_read_errors and store.strategy.features.enabled("AllowUnsafeMalformedObjectDeletion"):
-        raise _no_corrupt_object(scope, options, request.info.name)
+    if ignores_read_errors(scope, options):
+        raise await _no_corrupt_object(scope, request)
     warn_of_orphans(request, scope, options)
     wanted = delete_request(request, scope, options, request.info.name)
     written = await store.deleter.delete(wanted, deletion_of(options))
@@ -38,13 +46,33 @@ async def delete(request: Request, scope: RequestScope) -> Response:
     return respond.stored_object(request, scope, written.value, 202 if waits else 200)
 
 
-def _no_corrupt_object(scope: RequestScope, options: DeleteOptions, name: str) -> StatusError:
-    """StatusError for a deletion of an unreadable object: here, objects can always be read (upstream: corrupt_obj_deleter.go)."""
-    if errors := unsafe_deletion_errors(options):
-        return new_invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", errors)
-    detail = "is exclusively used to delete corrupt object(s), try again by removing this option"
+def ignores_read_errors(scope: RequestScope, options: DeleteOptions) -> bool:
+    """Reports whether the options ask for the deletion of an unreadable object.
+
+    StatusError 422 for other options that contradict this.
+    """
+    assert scope.store is not None
+    features = scope.store.strategy.features
+    if not (options.ignore_read_errors and features.enabled("AllowUnsafeMalformedObjectDeletion")):
+        return False
+    if errors := unsafe_deletion_errors(options, takes_dry_run=features.at_least("v1.37")):
+        raise new_invalid(DELETE_OPTIONS, "", errors)
+    return True
+
+
+async def _no_corrupt_object(scope: RequestScope, request: Request) -> StatusError:
+    """The error for a deletion of an unreadable object: here, objects can always be read (upstream: corrupt_obj_deleter.go).
+
+    Raises StatusError 404.
+    """
+    store, info = scope.store, request.info
+    assert store is not None
     resource = scope.resource.gvr.group_resource
-    return new_invalid(GroupKind(*resource), name, [field.invalid(IGNORE_READ_ERRORS, True, detail)])
+    if not store.strategy.features.at_least("v1.37"):
+        detail = "is exclusively used to delete corrupt object(s), try again by removing this option"
+        return new_invalid(GroupKind(*resource), info.name, [field.invalid(IGNORE_READ_ERRORS, True, detail)])
+    await store.get(info.namespace, info.name, resource.group)
+    return new_conflict(resource, info.name, _READABLE.format(store.key(info.namespace, info.name)))
 
 
 def warn_of_orphans(request: Request, scope: RequestScope, options: DeleteOptions) -> None:

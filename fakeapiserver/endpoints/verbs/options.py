@@ -162,10 +162,10 @@ def judged_delete_options(query: Query, body: Object | None) -> tuple[DeleteOpti
     return result, _invalid("DeleteOptions", errors) if errors else None
 
 
-def unsafe_deletion_errors(options: DeleteOptions) -> ErrorList:
+def unsafe_deletion_errors(options: DeleteOptions, *, takes_dry_run: bool) -> ErrorList:
     """The errors for options that contradict ignoreStoreReadErrorWithClusterBreakingPotential (ValidateIgnoreStoreReadError)."""
     given = {
-        ".dryRun": options.dry_run or None,
+        ".dryRun": None if takes_dry_run else options.dry_run or None,
         ".propagationPolicy": options.propagation_policy,
         ".orphanDependents": options.orphan_dependents,
         ".gracePeriodSeconds": options.grace_period_seconds,

@@ -21,7 +21,6 @@ from fakeapiserver.endpoints.discovery import AggregatedDiscovery, DocumentCache
 from fakeapiserver.endpoints.negotiation.media_types import (
     CBOR,
     JSON,
-    SUPPORTED,
     Accept,
     check_body_type,
     check_route,
@@ -209,14 +208,14 @@ class FixedPaths:
 
     def _api(self, request: Request) -> Response | None:
         _check_route(request)
-        if chosen := negotiate_aggregated(request.header(b"accept")):
+        if chosen := negotiate_aggregated(request.header(b"accept"), request.general):
             return self._aggregated(request, chosen, legacy=True)
         address = self._server.address
         return self._document(request, ("api", address), lambda: discovery.api_versions(address))
 
     def _apis(self, request: Request) -> Response | None:
         # With a slash at its end the path leads to the handler behind the one that aggregates.
-        if request.path == "/apis" and (chosen := negotiate_aggregated(request.header(b"accept"))):
+        if request.path == "/apis" and (chosen := negotiate_aggregated(request.header(b"accept"), request.general)):
             return self._aggregated(request, chosen, legacy=False)
         return self._document(request, "groups", lambda: discovery.api_group_list(self._table))
 
@@ -239,7 +238,7 @@ class FixedPaths:
         built_in = version in self._table.scheme.groups.get(group, ())
         if served is None and group in self._table.scheme.groups:
             raise new_generic_not_found()
-        supported = SUPPORTED
+        supported = request.general
         if built_in:
             supported = self._server.media_types
             _check_route(request, *supported)
@@ -252,12 +251,12 @@ class FixedPaths:
         request: Request,
         key: object,
         build: Callable[[], discovery.Document | None],
-        supported: tuple[str, ...] = SUPPORTED,
+        supported: tuple[str, ...] | None = None,
     ) -> Response | None:
         body = self._documents.get(key, lambda: _encoded(build()))
         if body is None:
             return None
-        return respond.raw(request, body, negotiate_document(request.header(b"accept"), supported))
+        return respond.raw(request, body, negotiate_document(request.header(b"accept"), supported or request.general))
 
     def _aggregated(self, request: Request, chosen: Accept, *, legacy: bool) -> Response:
         body, etag = self._documents.get(("aggregated", legacy), lambda: self._aggregated_discovery.document(legacy))
@@ -287,8 +286,8 @@ def _check_route(request: Request, *produced: str) -> None:
     """StatusError 405, 406 or 415, as a route answers that speaks these types (all where none are named)."""
     if request.method != "GET":
         raise new_generic_method_not_allowed()
-    check_body_type(request.header(b"content-type"), produced or SUPPORTED)
-    check_route(request.header(b"accept"), produced or SUPPORTED)
+    check_body_type(request.header(b"content-type"), produced or request.general)
+    check_route(request.header(b"accept"), produced or request.general)
 
 
 def _encoded(document: Any) -> bytes | None:

@@ -11,7 +11,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _GO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC( m=\S+)?")
 _REVISION: Final = re.compile(
     r'(resourceVersion\\*"?:\s*\\*"|current: |in record \(|in object meta: |in the precondition \('
-    r"|resource version: \d+ \()\d+(?![\w-])"
+    r"|resource version: \d+ \(|decodable revision=)\d+(?![\w-])"
 )
 _YAML_TOKEN: Final = re.compile(r"(?m)^(  continue: ).+")
 _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")

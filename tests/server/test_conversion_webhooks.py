@@ -12,7 +12,7 @@ import pytest
 from conformance.exchange import Client
 from conformance.players.webhook import Webhook
 from fakeapiserver import Cluster
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apis.custom_schema import CustomSchema
 from fakeapiserver.registry.apiextensions.conversion import ConvertedStorage, Converter
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
@@ -257,6 +257,7 @@ def test_a_cache_tries_for_half_a_minute_to_take_an_event_in(seconds: float, cod
             running=set(),
             clock=clock,
             since=memory.revision,
+            resource=GroupResource("example.com", "widgets"),
         )
         stored = encode_custom(widget("a", "v1", 3))
         await memory.create("/w/a", stored.value, stored.offset, Index(version="v1"))

@@ -15,7 +15,7 @@ from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.apply import applier
 from fakeapiserver.endpoints.verbs.create import match_namespace, write_request
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
-from fakeapiserver.endpoints.verbs.patch_text import APPLY_CBOR_PATCH, APPLY_PATCH, check_text
+from fakeapiserver.endpoints.verbs.patch_text import APPLY_CBOR_PATCH, APPLY_PATCH, check_text, in_json
 from fakeapiserver.endpoints.verbs.patch_types import JSONPatch, MergePatch, PatchType, StrategicMergePatch
 from fakeapiserver.endpoints.verbs.update import match_name, require_name
 from fakeapiserver.registry.generic.kind import Kind
@@ -51,10 +51,11 @@ async def prepared(request: Request, scope: RequestScope, dialect: Dialect) -> t
     data = await request.body()
     applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = write_options(request.query, "PatchOptions", apply=applied)
-    if scope.store is not None and scope.store.strategy.features.at_least("v1.37"):
+    is_checked = scope.store is not None and scope.store.strategy.features.at_least("v1.37")
+    if is_checked:
         check_text(media_type, data)
     if request.audit is not None:
-        request.audit.log_request_patch(data)
+        request.audit.log_request_patch(in_json(media_type, data) if is_checked else data)
     if applied:
         return options, applier(request, scope, options, media_type, data), True
     return options, patcher(request, scope, options, media_type, data), False

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.errors import StatusError, new_internal_error
-from fakeapiserver.apimachinery.gvk import GroupVersionKind
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.chance import UNSEEDED, Chance
@@ -32,7 +32,13 @@ from fakeapiserver.registry.apiextensions.conversion_review import ConversionErr
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
-from fakeapiserver.registry.generic.interfaces import NotConverted, unready_cache
+from fakeapiserver.registry.generic.interfaces import (
+    NotConverted,
+    corrupt_list,
+    corrupt_object,
+    undecodable,
+    unready_cache,
+)
 from fakeapiserver.storage.interface import (
     EVERYTHING,
     Event,
@@ -44,6 +50,7 @@ from fakeapiserver.storage.interface import (
     StoredObject,
     Watcher,
 )
+from fakeapiserver.storage.keys import ROOT
 from fakeapiserver.storage.versioner import restamp, stamp
 from fakeapiserver.storage.watch import selected_event
 from fakeapiserver.transport.webhook import Endpoint, WebhookError
@@ -142,6 +149,11 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     running: set["asyncio.Future[StoredObject]"]
     clock: Clock
     since: int
+    resource: GroupResource
+    # Whether errors call unconverted objects corrupt, as where such objects may be deleted (AllowUnsafeMalformedObjectDeletion).
+    tells_corrupt: bool = False
+    # The kind of upstream's cache in errors; 1.37 doesn't know it.
+    cached_kind: str = "<unspecified>"
     index: Callable[[Object], Index] = lambda obj: Index()
     siblings: Sequence["ConvertedStorage"] = ()
     # By key: the revision that was converted, and the conversion, done or on its way.
@@ -191,7 +203,10 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         value = encoded.value
         obj = canonical.decode(value, self.gvk)
         metadata(obj).pop("resourceVersion", None)
-        obj = await self._convert(obj, self.stored, 0)
+        try:
+            obj = await self._convert(obj, self.stored)
+        except ConversionError as error:
+            raise NotConverted(str(error), 0) from None
         # Upstream does so whenever it is read.
         self.kinds[self.stored.version].structural.default(obj)
         return encode_custom(obj), replace(self.index(obj), version=self.stored.version)
@@ -222,7 +237,12 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     async def get(self, key: str, *, minimum_revision: int | None = None) -> StoredObject | None:
         stored = await self.inner.get(key, minimum_revision=minimum_revision)
-        return stored and await self._read(stored)
+        try:
+            return stored and await self._read(stored)
+        except NotConverted as error:
+            if not self.tells_corrupt:
+                raise
+            raise new_internal_error(corrupt_object(key.removeprefix(ROOT), error.message)) from None
 
     async def get_for_update(self, key: str, *, newest: bool = False) -> StoredObject | None:
         """Returns the object if it can be converted back as well, which upstream does to compare with the stored object."""
@@ -269,13 +289,27 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
             return None
         if self._unready_since is None:
             self._unready_since = now
-        return unready_cache(str(self.gvk), error.status["message"], now - self._unready_since)
+        return unready_cache(self.cached_kind, error.status["message"], now - self._unready_since)
 
     async def _all(self, items: Sequence[StoredObject]) -> _Items:
+        """Raises NotConverted, with all such objects if it tells of corrupt ones."""
         out: _Items = []
+        corrupt: dict[str, str] = {}
+        first: NotConverted | None = None
         for begin in range(0, len(items), _AT_ONCE):
             chunk = items[begin : begin + _AT_ONCE]
-            out += await asyncio.gather(*map(self._shown, chunk))
+            for item, shown in zip(
+                chunk, await asyncio.gather(*map(self._shown, chunk), return_exceptions=True), strict=True
+            ):
+                if isinstance(shown, StoredObject):
+                    out.append(shown)
+                elif isinstance(shown, NotConverted) and self.tells_corrupt:
+                    first = first or shown
+                    corrupt[item.key] = corrupt_object(item.key, shown.message)
+                else:
+                    raise shown
+        if first is not None:
+            raise NotConverted("", first.revision, corrupt_list(self.resource, corrupt))
         return out
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
@@ -365,23 +399,28 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         kind = self.kinds.get(item.index.version)
         if kind is None:
             api_version = f"{self.gvk.group}/{item.index.version}"
-            raise NotConverted(f"request to convert CR from an invalid group/version: {api_version}", item.mod_revision)
+            raise self._unread(f"request to convert CR from an invalid group/version: {api_version}", item)
         obj = canonical.decode(item.value, kind.gvk)
         del obj["metadata"]["resourceVersion"]
         kind.structural.prune(obj)
         kind.structural.default(obj)
         if self._is_foreign(item):
-            obj = await self._convert(obj, self.gvk, item.mod_revision)
+            try:
+                obj = await self._convert(obj, self.gvk)
+            except ConversionError as error:
+                raise self._unread(str(error), item) from None
         encoded = encode_custom(obj)
         value = stamp(encoded.value, encoded.offset, item.mod_revision)
         index = replace(self.index(obj), version=item.index.version)
         return replace(item, value=value, index=index, offset=encoded.offset)
 
-    async def _convert(self, obj: Object, gvk: GroupVersionKind, revision: int) -> Object:
-        try:
-            converted = await self.converter.convert(obj, gvk)
-        except ConversionError as error:
-            raise NotConverted(str(error), revision) from None
+    def _unread(self, why: str, item: StoredObject) -> NotConverted:
+        revision = item.mod_revision
+        return NotConverted(undecodable(why, revision) if self.tells_corrupt else why, revision)
+
+    async def _convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
+        """Raises ConversionError."""
+        converted = await self.converter.convert(obj, gvk)
         self.kinds[gvk.version].structural.prune(converted)
         return converted
 

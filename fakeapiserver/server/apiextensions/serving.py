@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fakeapiserver.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.default import presets_status
 from fakeapiserver.apis.custom_resources import resources_of
@@ -160,6 +160,7 @@ class ServedResources:
             webhook["conversionReviewVersions"],
             self._webhooks.post,
         )
+        features = self._scopes.table.scheme.features
         views = [
             conversion_module.ConvertedStorage(
                 inner=self._scopes.storage,
@@ -171,6 +172,9 @@ class ServedResources:
                 running=self._conversions,
                 clock=self._scopes.clock,
                 since=self._scopes.storage.revision,
+                resource=GroupResource(kind.gvk.group, obj["spec"]["names"]["plural"]),
+                tells_corrupt=features.enabled("AllowUnsafeMalformedObjectDeletion"),
+                cached_kind="<unspecified>" if features.at_least("v1.37") else str(kind.gvk),
             )
             for kind in served
         ]

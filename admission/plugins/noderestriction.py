@@ -193,6 +193,9 @@ class NodeRestriction(Handler):
         extended = "extendedResourceClaimStatus"
         if status.get(extended) != before.get(extended):
             raise forbidden(attributes, f"node {quoted} cannot update extended resource claim status")
+        allocatable = "nodeAllocatableResourceClaimStatuses"
+        if self.initializer.features.at_least("v1.37") and status.get(allocatable) != before.get(allocatable):
+            raise forbidden(attributes, f"node {quoted} cannot update node allocatable resource claim statuses")
 
     # -------------------------------------------------------------------- nodes
 
@@ -259,16 +262,18 @@ class NodeRestriction(Handler):
             namespace=attributes.namespace,
             name=attributes.name,
         )
-        name, start = attributes.user.name, f"audience {quoted} not found in pod spec volume"
-        decision, ending = Decision.ALLOW, f"{name} is not authorized to request tokens for this audience"
+        name, start, asked = attributes.user.name, f"audience {quoted} not found in pod spec volume, ", "this audience"
+        if self.initializer.features.at_least("v1.37"):
+            start, asked = "", f"audience {quoted}"
+        decision, ending = Decision.ALLOW, f"{name} is not authorized to request tokens for {asked}"
         if self.initializer.authorizer is not None:
             try:
                 decision, _ = await self.initializer.authorizer.authorize(wanted)
             except EvaluationError as error:
                 decision = error.decision
-                ending = f"error authorizing {name} to request tokens for this audience: {error}"
+                ending = f"error authorizing {name} to request tokens for {asked}: {error}"
         if decision is not Decision.ALLOW:
-            raise forbidden(attributes, f"{start}, {ending}")
+            raise forbidden(attributes, f"{start}{ending}")
 
     def _names_audience(self, pod: Object, audience: str, problems: list[str]) -> bool:
         """Reports whether a volume of the pod asks for tokens of this audience, itself or through its driver."""

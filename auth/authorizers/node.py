@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.object_reader import ObjectReader
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.pod_references import SECRET_REFS, secrets_and_config_maps
 from fakeapiserver.auth.interfaces import Attributes, Decision, UserInfo
 from fakeapiserver.auth.node_identifier import node_name
@@ -28,7 +29,8 @@ PODS: Final = "pods"
 VOLUMES: Final = "persistentvolumes"
 ATTACHMENTS: Final = "volumeattachments.storage.k8s.io"
 SLICES: Final = "resourceslices.resource.k8s.io"
-RESOURCES: Final = (PODS, VOLUMES, ATTACHMENTS, SLICES)
+CERTIFICATE_REQUESTS: Final = "podcertificaterequests.certificates.k8s.io"
+RESOURCES: Final = (PODS, VOLUMES, ATTACHMENTS, SLICES, CERTIFICATE_REQUESTS)
 _ALLOW: Final[_Answer] = (Decision.ALLOW, "")
 _NOTHING: Final[_Answer] = (Decision.NO_OPINION, "")
 _CHANGES: Final = ("get", "create", "update", "patch", "delete")
@@ -142,7 +144,10 @@ def _volume_edges(name: str, spec: _Object) -> Iterator[tuple[_Vertex, _Vertex]]
 class Node:
     """`rules` gives what every node may do (the cluster role system:node); it is read when the first node asks."""
 
-    def __init__(self, reader: ObjectReader, rules: Callable[[], Sequence[PolicyRule]]) -> None:
+    def __init__(
+        self, reader: ObjectReader, rules: Callable[[], Sequence[PolicyRule]], features: FeatureGates | None = None
+    ) -> None:
+        self._features = features or FeatureGates()
         self._reader = reader
         self._read_rules = rules
         self._rules: list[Rule] | None = None
@@ -238,7 +243,12 @@ class Node:
     def _csi_node(self, node: str, attributes: Attributes) -> _Answer:
         if attributes.verb not in _CHANGES:
             return _no("can only get, create, update, patch, or delete a CSINode")
-        if attributes.subresource:
+        if attributes.subresource == "status" and self._features.at_least("v1.37"):
+            if not self._features.enabled("CSIVolumeHealth"):
+                return _no("CSINode status access requires CSIVolumeHealth feature")
+            if attributes.verb not in ("get", "update", "patch"):
+                return _no("can only get, update, or patch CSINode status")
+        elif attributes.subresource:
             return _no("cannot authorize CSINode subresources")
         if attributes.verb != "create" and attributes.name != node:
             return _no("can only access CSINode with the same name as the requesting node")
@@ -260,7 +270,20 @@ class Node:
         return _no(f"only the following verbs are allowed for a ResourceSlice: {verbs}")
 
     def _pod_certificate_request(self, node: str, attributes: Attributes) -> _Answer:
-        return _no()  # the feature is off by default
+        if not self._features.enabled("PodCertificateRequest"):
+            return _no()
+        if attributes.subresource:
+            return _no("nodes may not access the status subresource of PodCertificateRequests")
+        match attributes.verb:
+            case "create":
+                return _ALLOW
+            case "get":
+                return self._related(node, attributes)
+            case "list" | "watch":
+                if _selects(attributes, "spec.nodeName", node):
+                    return _ALLOW
+                return _no("can only list/watch podcertificaterequests with nodeName field selector")
+        return _no(f"nodes may not {attributes.verb} podcertificaterequests")
 
     def _node(self, node: str, attributes: Attributes) -> _Answer:
         match attributes.subresource, attributes.verb:

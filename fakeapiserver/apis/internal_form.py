@@ -114,6 +114,13 @@ def claim_form(claim: Object) -> Object:
     }
 
 
+def template_claim_form(claim: Object) -> Object:
+    """A template of a claim, as messages show it since 1.37."""
+    form, status = claim_form(claim), claim.get("status") or {}
+    seen = {"Capacity": status.get("capacity"), "Conditions": status.get("conditions"), "HealthStatus": None}
+    return {**form, "Status": {**form["Status"], **seen}}
+
+
 def _value(part: Any, kind: str, rows: Mapping[str, list[list[str]]]) -> Any:
     if isinstance(part, RawText):
         return msgspec.Raw(marshalled(part.text).encode()) if part.text else part

@@ -8,6 +8,7 @@ from typing import Any, Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
+from fakeapiserver.apis.internal_form import template_claim_form
 from fakeapiserver.apis.quantity_fields import CLAIM, IN_STATEFUL_SET, QuantityFields, same
 from fakeapiserver.registry.apps.deployment import go_strategy
 from fakeapiserver.registry.apps.int_or_percent import at_most_all_errors, int_or_percent_errors, number_of
@@ -124,7 +125,8 @@ def _immutability_errors(spec: Object, old: Object) -> ErrorList:
     errors = immutable_selector_errors(spec.get("selector"), old.get("selector"), SPEC.child("selector"))
     claims, before = (part.get("volumeClaimTemplates") for part in (spec, old))
     if not same(claims, before, {"*": CLAIM}):
-        errors.append(field.invalid(SPEC.child("volumeClaimTemplates"), claims, IMMUTABLE))
+        shown = None if claims is None else [template_claim_form(claim) for claim in claims]
+        errors.append(field.invalid(SPEC.child("volumeClaimTemplates"), shown, IMMUTABLE))
     for name in ("serviceName", "podManagementPolicy"):
         errors += immutable_errors(spec.get(name, ""), old.get(name, ""), SPEC.child(name))
     return errors

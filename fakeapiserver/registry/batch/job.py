@@ -11,13 +11,14 @@ from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.batch.job_status_validation import job_status_update_errors
-from fakeapiserver.registry.batch.job_validation import job_errors, job_update_errors
+from fakeapiserver.registry.batch.job_validation import host_name_errors, job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.pod.options import WithPods
 from fakeapiserver.registry.core.pod.template import default_pod_template
 from fakeapiserver.registry.generic.label_selector import format_label_selector
 from fakeapiserver.registry.generic.printing import human_duration
 from fakeapiserver.registry.generic.strategy import Cells
+from fakeapiserver.registry.generic.strategy_facts import MetaCheck
 from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
@@ -88,7 +89,12 @@ class JobStrategy(WithPods, kw_only=True):
         options = self.pod_options.beside(old["spec"]["template"])
         directives = self.features.enabled("MutableSchedulingDirectivesForSuspendedJobs")
         resources = self.features.enabled("MutablePodResourcesForSuspendedJobs")
-        return job_update_errors(obj, old, options, mutable_directives=directives, mutable_resources=resources)
+        errors = job_update_errors(obj, old, options, mutable_directives=directives, mutable_resources=resources)
+        return errors + (host_name_errors(obj) if self.features.at_least("v1.37") else [])
+
+    def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
+        """Since 1.37 a changed job isn't checked as a new one."""
+        return ("update",) if not subresource and self.features.at_least("v1.37") else super().meta_checks(subresource)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return job_status_update_errors(obj, old)

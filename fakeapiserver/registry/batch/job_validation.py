@@ -59,13 +59,19 @@ def job_errors(obj: Object, options: PodOptions = DEFAULT_OPTIONS, *, prefixed: 
     """The errors in a job by itself; `prefixed`: generated labels include those with prefixes."""
     spec = obj["spec"]
     errors = _generated_selector_errors(obj, prefixed) + _with_selector_errors(spec, options)
-    if spec["completionMode"] == "Indexed" and spec.get("completions", 0) > 0:
-        name = str(metadata(obj).get("name", ""))
-        host = f"{name}-{spec['completions'] - 1}"
-        if names.is_dns1123_label(host):
-            detail = f"will not able to create pod with invalid DNS label: {host}"
-            errors.append(field.invalid("metadata.name", name, detail))
-    return errors
+    return errors + host_name_errors(obj)
+
+
+def host_name_errors(obj: Object) -> ErrorList:
+    """The error of an indexed job whose last pod would have an invalid host name."""
+    spec = obj["spec"]
+    if spec["completionMode"] != "Indexed" or spec.get("completions", 0) <= 0:
+        return []
+    name = str(metadata(obj).get("name", ""))
+    host = f"{name}-{spec['completions'] - 1}"
+    if not names.is_dns1123_label(host):
+        return []
+    return [field.invalid("metadata.name", name, f"will not able to create pod with invalid DNS label: {host}")]
 
 
 def job_update_errors(

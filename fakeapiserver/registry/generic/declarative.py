@@ -27,6 +27,16 @@ _CASELESS_RULE: Final = names.regex_error(
     "Example.com",
 )
 _MAX_LONG: Final = 253
+_MAX_DOMAIN: Final = 63
+MAX_IDENTIFIER: Final = 32
+_NO_DOMAIN: Final = "a fully qualified name must be a domain and a name separated by a slash"
+_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_IS_C_IDENTIFIER: Final = re.compile(_C_IDENTIFIER)
+_C_IDENTIFIER_RULE: Final = names.regex_error(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+    _C_IDENTIFIER,
+    *("my_name", "MY_NAME", "MyName"),
+)
 # Shown in place of the value, whatever it was.
 NOTHING: Final = msgspec.Raw(b"null")
 
@@ -54,6 +64,38 @@ def extended_resource_name(value: str) -> list[str]:
     if value.startswith("requests."):
         problems.append('must not have "requests." prefix')
     return problems + names.is_qualified_name(f"requests.{value}")
+
+
+def pool_name_errors(name: str, path: Path) -> ErrorList:
+    """The errors in the name of a pool of devices: long names between slashes."""
+    errors = [field.too_long(path, _MAX_LONG)] if len(name.encode()) > _MAX_LONG else []
+    for i, part in enumerate(name.split("/")):
+        problems = long_name(part) if part else ["must not be empty"]
+        errors += [field.invalid(path, part or name, f"segment {i}: {problem}") for problem in problems]
+    return errors
+
+
+def qualified_name_errors(name: str, path: Path) -> ErrorList:
+    """The errors in a device attribute's name with its domain; names with two slashes are not looked at."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        return [*identifier_errors(name, path), field.invalid(path, name, _NO_DOMAIN)]
+    if "/" in identifier:
+        return []
+    errors = [] if domain else [field.invalid(path, "", "prefix must not be empty")]
+    if domain:
+        errors += [field.too_long(path, _MAX_DOMAIN)] if len(domain.encode()) > _MAX_DOMAIN else []
+        errors += [field.invalid(path, domain, f"prefix: {problem}") for problem in long_name(domain)]
+    if not identifier:
+        return [*errors, field.invalid(path, "", "name must not be empty")]
+    return errors + identifier_errors(identifier, path)
+
+
+def identifier_errors(identifier: str, path: Path) -> ErrorList:
+    errors = [field.too_long(path, MAX_IDENTIFIER)] if len(identifier.encode()) > MAX_IDENTIFIER else []
+    if _IS_C_IDENTIFIER.fullmatch(identifier):
+        return errors
+    return [*errors, field.invalid(path, identifier, _C_IDENTIFIER_RULE)]
 
 
 def required_text_errors(obj: Object, name: str, check: Check, path: Path) -> ErrorList:

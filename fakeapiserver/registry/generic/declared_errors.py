@@ -8,7 +8,7 @@ Upstream: k8s.io/apiserver/pkg/registry/rest/validate.go, k8s.io/apimachinery/pk
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cmp_to_key
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,11 @@ from fakeapiserver.registry.generic.declarative import (
     NOTHING,
     Check,
     extended_resource_name,
+    long_name,
     long_name_caseless,
+    pool_name_errors,
+    qualified_name_errors,
+    short_name,
     union_errors,
 )
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
@@ -51,7 +55,14 @@ _OF_OTHERS: Final = re.compile("|".join(pattern.pattern for pattern in _MESSAGES
 # What rules say of a text, where the handwritten ones say something else.
 _CHECKS: Final[Mapping[str, Check]] = {
     "ExtendedResourceName": extended_resource_name,
+    "LongName": long_name,
     "LongNameCaseless": long_name_caseless,
+    "ShortName": short_name,
+}
+# The errors that rules report of a text, whatever the handwritten ones are.
+_TEXTS: Final[Mapping[str, Callable[[str, Path], ErrorList]]] = {
+    "ResourceFullyQualifiedName": qualified_name_errors,
+    "ResourcePoolName": pool_name_errors,
 }
 # The handwritten message for a union -> its members.
 _UNIONS: Final = {
@@ -64,6 +75,8 @@ _STEPS: Final = re.compile(r"[^.\[\]]+")
 _PARTS: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 # Rules that are checked together with changes; other rules of a field come later.
 _BEFORE_CHANGES: Final = ("Immutable", "UpdatePointer", "MaxItems")
+# Kinds whose changes are refused by handwritten rules only.
+_CHANGED_BY_HAND: Final = ("ResourceClaimTemplate",)
 _WITHOUT_DETAIL: Final = ("FieldValueForbidden", "FieldValueRequired")
 
 
@@ -72,7 +85,11 @@ class _Rule(NamedTuple):
     name: str
 
     def reports(self, error: Error) -> bool:
-        if error.reason != _REASONS.get(self.name, "FieldValueInvalid") or not self.path.fullmatch(error.field):
+        if not self.path.fullmatch(error.field):
+            return False
+        if self.name in _TEXTS:
+            return error.reason in ("FieldValueInvalid", "FieldValueTooLong")
+        if error.reason != _REASONS.get(self.name, "FieldValueInvalid"):
             return False
         if error.reason != "FieldValueInvalid":
             return True
@@ -86,8 +103,9 @@ def with_declared(errors: ErrorList, obj: Object, version: str) -> ErrorList:
     if table is None:
         return errors
     rules = table.get(_key(obj), ())
-    # what is below a changed field isn't looked at
-    changed = [error.field for error in errors if error.detail == IMMUTABLE]
+    # what is below a changed field isn't looked at, where a rule says so
+    says_so = obj.get("kind") not in _CHANGED_BY_HAND
+    changed = [error.field for error in errors if error.detail == IMMUTABLE] if says_so else []
     by_hand: dict[str, Error] = {}
     declared: list[tuple[int, Error]] = []
     for error in errors:
@@ -126,7 +144,18 @@ def _as_declared(error: Error, rule: _Rule, obj: Object) -> ErrorList:
         return _union_errors(error, _value_at(obj, error.field) or {})
     if rule.name in _CHECKS and isinstance(error.value, str):
         return [replace(error, detail=problem) for problem in _CHECKS[rule.name](error.value)]
+    if rule.name == "ZeroOrOneOfUnion":
+        return [_decisions_error(error)]
+    if rule.name in _TEXTS:
+        return _TEXTS[rule.name](str(_value_at(obj, error.field)), Path(error.field))
     return [replace(error, detail="") if error.reason in _WITHOUT_DETAIL else error]
+
+
+def _decisions_error(error: Error) -> Error:
+    """The error of a request for a certificate that is both approved and denied."""
+    members = [f'conditions[{{"type": "{name}"}}]' for name in ("Approved", "Denied")]
+    listed = ", ".join(f"`{member}`" for member in members)
+    return replace(error, value=f"{{{', '.join(members)}}}", detail=f"must specify at most one of: {listed}")
 
 
 def _union_errors(error: Error, union: Object) -> ErrorList:

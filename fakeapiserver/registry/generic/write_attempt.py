@@ -5,7 +5,7 @@ A step that differs between create, update and DELETE asks whether there is an o
 Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/rest/{create,update}.go.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
@@ -92,10 +92,10 @@ class WriteAttempt(Struct):
             return request.marking.plan.acts
         if current is None:
             self.new = await self._changed(lambda: change(None))
-            # Until 1.36, an object that a PUT or an apply creates loses its selfLink only on its way into storage.
-            posted = not request.name or store.strategy.features.at_least("v1.37")
-            for name in _NEVER_POSTED if posted else () if request.dry_run else ("selfLink",):
-                self.new["metadata"].pop(name, None)
+            if not request.name:
+                self._drop(_NEVER_POSTED)
+            elif not request.dry_run or store.strategy.features.at_least("v1.37"):
+                self._drop(("selfLink",))  # until 1.36 on its way into storage, and nothing else
         else:
             # The change gets its own copy, because its result shares containers with its argument.
             self.new = await self._changed(
@@ -190,6 +190,8 @@ class WriteAttempt(Struct):
             if request.kind.custom and not request.subresource:
                 _check_type(self.new, self.sent_type, request.kind.gvk)
             return
+        if store.strategy.features.at_least("v1.37"):
+            self._drop(_NEVER_POSTED)  # whose manager owns them all the same if a PUT or an apply has sent them
         now = rfc3339(store.clock.now())
         fill_system_fields(
             metadata(self.new),
@@ -201,6 +203,10 @@ class WriteAttempt(Struct):
         )
         self._dedup_owners()
         ensure_namespace(metadata(self.new), request.namespace)
+
+    def _drop(self, names: Sequence[str]) -> None:
+        for name in names:
+            metadata(self.new).pop(name, None)
 
     def _dedup_owners(self) -> None:
         if warning := dedup_owner_references(metadata(self.new), " after mutating admission happens"):

@@ -46,12 +46,13 @@ _NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" i
 
 class DeviceFeatures(Struct, frozen=True):
     """The features of claims: shared devices (DRAConsumableCapacity), attributes that are lists (DRAListTypeAttributes), effects of
-    taints; `both`: both of two exclusive fields are validated (until 1.34)."""
+    taints; `both`: both of two exclusive fields are validated (until 1.34), and `declares`: if their rules are declared (since 1.37)."""
 
     shared: bool = True
     lists: bool = False
     both: bool = False
     effects: Sequence[str] = EFFECTS
+    declares: bool = False
 
 
 DEFAULT_FEATURES: Final = DeviceFeatures()
@@ -63,6 +64,7 @@ def device_features(features: FeatureGates) -> DeviceFeatures:
         features.enabled("DRAListTypeAttributes"),
         not features.at_least("v1.35"),
         effects_of(features),
+        features.at_least("v1.37"),
     )
 
 
@@ -165,9 +167,11 @@ def _constraint_errors(
     constraint: Object, path: Path, requests: Collection[str], features: DeviceFeatures
 ) -> ErrorList:
     errors = references_errors(constraint, path, requests)
-    for name in ("matchAttribute", "distinctAttribute"):
-        if (attribute := constraint.get(name)) is not None:
-            return errors + fully_qualified_errors(attribute, path.child(name))
+    given = [name for name in ("matchAttribute", "distinctAttribute") if constraint.get(name) is not None]
+    for name in given if features.declares else given[:1]:
+        errors += fully_qualified_errors(constraint[name], path.child(name))
+    if given:
+        return errors
     if not features.shared:
         return [*errors, field.required(path.child("matchAttribute"))]
     return [*errors, field.required(path, _NO_ATTRIBUTE)]

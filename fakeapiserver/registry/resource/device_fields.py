@@ -3,7 +3,6 @@
 Upstream: pkg/apis/resource/validation/validation.go.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.generic.declarative import identifier_errors
 
 Check = Callable[[Any, Path], ErrorList]
 SPEC: Final = Path("spec")
@@ -23,7 +23,6 @@ MAX_CONFIGS: Final = 32
 MAX_PARAMETERS: Final = 10 * 1024
 _MAX_DRIVER: Final = 63
 _MAX_POOL: Final = 253
-MAX_IDENTIFIER: Final = 32
 _MAX_BINDING_CONDITIONS: Final = 4
 _SHORTEST_KEY: Final = 16
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
@@ -32,15 +31,6 @@ EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 def effects_of(features: FeatureGates) -> Sequence[str]:
     """The effects of taints; the effect None is new in 1.35."""
     return EFFECTS if features.at_least("v1.35") else EFFECTS[:2]
-
-
-_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
-_IS_C_IDENTIFIER: Final = re.compile(_C_IDENTIFIER)
-_C_IDENTIFIER_RULE: Final = names.regex_error(
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-    _C_IDENTIFIER,
-    *("my_name", "MY_NAME", "MyName"),
-)
 
 
 def taint_errors(
@@ -105,13 +95,13 @@ def qualified_errors(name: str, path: Path) -> ErrorList:
     """The errors in an identifier, maybe with a domain; upstream accepts any text with two slashes."""
     domain, slash, identifier = name.partition("/")
     if not slash:
-        return _identifier_errors(name, path)
+        return identifier_errors(name, path)
     if "/" in identifier:
         return []
     errors = driver_errors(domain, path) if domain else [field.invalid(path, "", "the domain must not be empty")]
     if not identifier:
         return [*errors, field.invalid(path, "", "the name must not be empty")]
-    return errors + _identifier_errors(identifier, path)
+    return errors + identifier_errors(identifier, path)
 
 
 def fully_qualified_errors(name: str, path: Path) -> ErrorList:
@@ -120,11 +110,6 @@ def fully_qualified_errors(name: str, path: Path) -> ErrorList:
         detail = Message("a fully qualified name must be a domain and a name separated by a slash", "domain.required")
         errors.append(field.invalid(path, field.json_text(name), detail))
     return errors
-
-
-def _identifier_errors(name: str, path: Path) -> ErrorList:
-    errors = [field.too_long(path, MAX_IDENTIFIER)] if len(name.encode()) > MAX_IDENTIFIER else []
-    return errors if _IS_C_IDENTIFIER.fullmatch(name) else [*errors, field.invalid(path, name, _C_IDENTIFIER_RULE)]
 
 
 def list_errors(items: Sequence[Any] | None, limit: int, check: Check, path: Path) -> ErrorList:

@@ -194,7 +194,7 @@ class _Builder(Struct):
             case "RBAC":
                 return self.rbac
             case "Node":
-                return Node(self.objects, partial(_node_rules, self.scheme))
+                return Node(self.objects, partial(_node_rules, self.scheme), self.scheme.features)
             case "ABAC":
                 if self.config.authorization_policy_file is None:
                     raise OSError("open : no such file or directory")

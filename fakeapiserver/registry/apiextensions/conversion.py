@@ -151,7 +151,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
     since: int
     resource: GroupResource
     # Whether errors call unconverted objects corrupt, as where such objects may be deleted (AllowUnsafeMalformedObjectDeletion).
-    tells_corrupt: bool = False
+    calls_corrupt: bool = False
     # The kind of upstream's cache in errors; 1.37 doesn't know it.
     cached_kind: str = "<unspecified>"
     index: Callable[[Object], Index] = lambda obj: Index()
@@ -240,7 +240,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         try:
             return stored and await self._read(stored)
         except NotConverted as error:
-            if not self.tells_corrupt:
+            if not self.calls_corrupt:
                 raise
             raise new_internal_error(corrupt_object(key.removeprefix(ROOT), error.message)) from None
 
@@ -292,7 +292,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return unready_cache(self.cached_kind, error.status["message"], now - self._unready_since)
 
     async def _all(self, items: Sequence[StoredObject]) -> _Items:
-        """Raises NotConverted, with all such objects if it tells of corrupt ones."""
+        """Raises NotConverted, with all such objects if `calls_corrupt`."""
         out: _Items = []
         corrupt: dict[str, str] = {}
         first: NotConverted | None = None
@@ -303,7 +303,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
             ):
                 if isinstance(shown, StoredObject):
                     out.append(shown)
-                elif isinstance(shown, NotConverted) and self.tells_corrupt:
+                elif isinstance(shown, NotConverted) and self.calls_corrupt:
                     first = first or shown
                     corrupt[item.key] = corrupt_object(item.key, shown.message)
                 else:
@@ -416,7 +416,7 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
 
     def _unread(self, why: str, item: StoredObject) -> NotConverted:
         revision = item.mod_revision
-        return NotConverted(undecodable(why, revision) if self.tells_corrupt else why, revision)
+        return NotConverted(undecodable(why, revision) if self.calls_corrupt else why, revision)
 
     async def _convert(self, obj: Object, gvk: GroupVersionKind) -> Object:
         """Raises ConversionError."""

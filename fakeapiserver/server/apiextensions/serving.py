@@ -173,7 +173,7 @@ class ServedResources:
                 clock=self._scopes.clock,
                 since=self._scopes.storage.revision,
                 resource=GroupResource(kind.gvk.group, obj["spec"]["names"]["plural"]),
-                tells_corrupt=features.enabled("AllowUnsafeMalformedObjectDeletion"),
+                calls_corrupt=features.enabled("AllowUnsafeMalformedObjectDeletion"),
                 cached_kind="<unspecified>" if features.at_least("v1.37") else str(kind.gvk),
             )
             for kind in served

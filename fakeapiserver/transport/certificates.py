@@ -30,6 +30,7 @@ SERVER_NAMES = (
     "10.0.0.1",
 )
 LIFETIME = timedelta(days=3650)
+_BEGIN = datetime.fromtimestamp(0, UTC)  # clocks may be behind: a client's, and the server's own, which tests set
 
 
 def create_authority(common_name: str = "fakeapiserver-ca") -> KeyPair:
@@ -105,16 +106,14 @@ def _key_usage(**used: bool) -> Any:
 
 
 def _builder(subject: Any, issuer: Any, key: Any, lifetime: timedelta = LIFETIME) -> Any:
-    now = datetime.now(UTC)
-    end = now + lifetime
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(min(now, end) - timedelta(hours=1))  # a client's clock may be behind
-        .not_valid_after(end)
+        .not_valid_before(_BEGIN)
+        .not_valid_after(datetime.now(UTC) + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.client import kubeconfig, synchronous
 
 SCENARIO = """
 import sys
@@ -134,6 +135,13 @@ def test_the_time_of_a_stopped_clock() -> None:
         cluster.clock.stop()
         stopped = cluster.clock.now()
         assert cluster.clock.now() == stopped
+
+
+def test_certificates_hold_at_any_time_of_the_clock() -> None:
+    with Cluster(stopped_at="2001-01-01T00:00:00Z", controllers=()) as cluster:
+        config = kubeconfig.load(cluster.user("jane", groups=["system:masters"]))
+        with synchronous.connect(config) as jane:
+            assert jane.resource("namespaces").get("default")["metadata"]["name"] == "default"
 
 
 @pytest.mark.parametrize(

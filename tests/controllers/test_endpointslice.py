@@ -251,3 +251,31 @@ def test_zones_get_endpoints_by_their_share_of_cpus() -> None:
 
 def service_with_topology() -> Object:
     return {"metadata": {"name": "web", "annotations": {"service.kubernetes.io/topology-mode": "Auto"}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "subresource"),
+    [
+        ({"metadata": {"labels": {"topology.kubernetes.io/zone": "b"}}}, ""),
+        ({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, "status"),
+        (None, ""),
+    ],
+    ids=["gets a zone", "is not ready", "is deleted"],
+)
+def test_a_node_without_zone_prevents_hints_until_it_changes(change: Object | None, subresource: str) -> None:
+    async def scenario(cluster: Harness) -> None:
+        await create_node(cluster, "without", cpu="4")
+        await create_node(cluster, "here", zone="a", cpu="4")
+        await create_node(cluster, "there", zone="b", cpu="4")
+        for i in range(6):
+            await create_pods(cluster, {**pod(f"p{i}", node="here"), "status": running(f"10.1.0.{i + 1}")})
+        created = {**service_with_topology(), "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+        await cluster.create(SERVICES, created)
+        assert not any("hints" in each for each in await endpoints(cluster))
+        nodes = cluster.of(NODES, "")
+        await (nodes.delete("without") if change is None else nodes.patch("without", change, subresource))
+        await cluster.settle()
+        await create_pods(cluster, {**pod("p6", node="here"), "status": running("10.1.0.7")})
+        assert {each["hints"]["forZones"][0]["name"] for each in await endpoints(cluster)} == {"a", "b"}
+
+    run(scenario)

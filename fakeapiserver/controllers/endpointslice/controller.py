@@ -129,7 +129,7 @@ class _Topology:
 
     async def reconcile(self, request: Request) -> None:
         topology = self._endpoint_slices.topology
-        topology.set_nodes(self._endpoint_slices.nodes.indexer.list())
+        topology.set_nodes(self._endpoint_slices.nodes.indexer)
         for service in topology.overloaded_services():
             self._services.add(service)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.quantity import amount
+from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.component_helpers.endpoints.endpoint_slices import slice_copy
 from fakeapiserver.component_helpers.objects import labels_of
 from fakeapiserver.controller_runtime.reconcile import Request
@@ -59,21 +60,23 @@ class TopologyCache:
 
     def __init__(self) -> None:
         self._ratios: Mapping[str, float] | None = None
+        # A node because of which there are no shares, so that not all nodes are looked at whenever one changes.
+        self._preventing = ""
         self._endpoints: dict[Request, dict[str, dict[str, int]]] = {}
         self._populated: set[Request] = set()
 
-    def set_nodes(self, nodes: Iterable[Object]) -> None:
+    def set_nodes(self, nodes: Indexer) -> None:
         """Computes the zones' shares; without the zone and CPU of each ready node, and two zones, no shares exist."""
+        if (node := nodes.get_by_key(self._preventing)) is not None and _counts(node) and _share(node) is None:
+            return
         by_zone: dict[str, Fraction] = {}
-        self._ratios = None
-        for node in nodes:
-            labels = labels_of(node)
-            if any(name in labels for name in _CONTROL_PLANES) or not is_node_ready(node):
-                continue
-            zone = labels.get(ZONE)
-            cpu = amount((node["status"].get("allocatable") or {}).get("cpu", "0"))
-            if not zone or not cpu:
+        self._ratios, self._preventing = None, ""
+        for node in filter(_counts, nodes.list()):
+            share = _share(node)
+            if share is None:
+                self._preventing = node["metadata"]["name"]
                 return
+            zone, cpu = share
             by_zone[zone] = by_zone.get(zone, Fraction(0)) + cpu
         if len(by_zone) >= 2:
             total = _milli(sum(by_zone.values(), Fraction(0)))
@@ -194,6 +197,17 @@ def is_node_ready(node: Object) -> bool:
         if condition["type"] == "Ready":
             return bool(condition["status"] == "True")
     return False
+
+
+def _counts(node: Object) -> bool:
+    """Reports whether the node is ready and runs workloads."""
+    return not any(name in labels_of(node) for name in _CONTROL_PLANES) and is_node_ready(node)
+
+
+def _share(node: Object) -> tuple[str, Fraction] | None:
+    """Returns the node's zone and CPU, or None if one of them is missing."""
+    zone, cpu = labels_of(node).get(ZONE), amount((node["status"].get("allocatable") or {}).get("cpu", "0"))
+    return (zone, cpu) if zone and cpu else None
 
 
 def _milli(cpu: Fraction) -> float:

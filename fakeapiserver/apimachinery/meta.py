@@ -21,9 +21,19 @@ def same(a: Any, b: Any, *, exact: bool = False) -> bool:
     1.0 isn't 1 either. Otherwise an integer is compared with a float as one.
     """
     if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and all(key in b and same(value, b[key], exact=exact) for key, value in a.items())
+        if len(a) != len(b):
+            return False
+        for key, value in a.items():  # noqa: SIM110  # a generator would be another frame of each level
+            if key not in b or not same(value, b[key], exact=exact):
+                return False
+        return True
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(same(left, right, exact=exact) for left, right in zip(a, b, strict=True))
+        if len(a) != len(b):
+            return False
+        for left, right in zip(a, b, strict=True):  # noqa: SIM110
+            if not same(left, right, exact=exact):
+                return False
+        return True
     if a.__class__ is not b.__class__:
         if exact or bool in (a.__class__, b.__class__):
             return False

@@ -47,7 +47,10 @@ def fits(node: Node, value: Any) -> bool:
         if not node.atomic_list and not _has_elements(node, value):
             return False
         fitting = _FITTING[items.scalar]
-        return all(type(item) in fitting or fits(items, item) for item in value)
+        for item in value:  # noqa: SIM110  # a generator would be another frame of each level
+            if not (type(item) in fitting or fits(items, item)):
+                return False
+        return True
     return kind in _FITTING[node.scalar] or not _mismatch(node, value)
 
 

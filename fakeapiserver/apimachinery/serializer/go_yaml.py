@@ -4,9 +4,10 @@ Upstream: go.yaml.in/yaml/v2/decode.go, sigs.k8s.io/yaml/yaml.go (the conversion
 """
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import yaml
 
@@ -27,6 +28,19 @@ _MAX_FLOAT32: Final = 3.4028235677973366e38
 _ALIAS_RANGE: Final = (400_000, 4_000_000)
 _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
 _SCALAR, _MAPPING, _SEQUENCE, _ALIAS = range(4)
+_BAD_TAG: Final = "did not find expected whitespace or line break"
+# Bytes of the largest text that is read by the older grammar, which a parser in Python takes a second for.
+_LARGEST_OLDER: Final = 64 * 1024
+# What libyaml refuses and its older versions may not.
+_NEWER_PROBLEMS: Final = (_BAD_TAG, "found unexpected ':'")
+_FLOW_INDICATORS: Final = frozenset(",[]{}")
+# The words of the parser in Python, and libyaml's.
+_GO_WORDS: Final = (
+    (re.compile(r"found unknown escape character .*"), "found unknown escape character"),
+    (re.compile(r"expected (',' or '.'), but got .*"), r"did not find expected \1"),
+    (re.compile(r"expected the node content, but found .*"), "did not find expected node content"),
+    (re.compile(r"expected ' ', but found .*"), _BAD_TAG),
+)
 
 
 class _Node:
@@ -42,20 +56,64 @@ class _Node:
         self.children: list[_Node] = []
 
 
+class _OlderGrammar(Exception):
+    """The text has something that Go's library, a port of an older libyaml, reads in another way."""
+
+
+class _OlderParser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):
+    """Reads the older grammar: `\\/` is no escape, `?` ends a plain scalar in a flow, `:` in front of a bracket or a comma doesn't, and a
+    tag goes on behind a comma."""
+
+    ESCAPE_REPLACEMENTS: ClassVar = {  # type: ignore[misc]
+        key: text for key, text in yaml.scanner.Scanner.ESCAPE_REPLACEMENTS.items() if key != "/"
+    }
+
+    def __init__(self, data: bytes) -> None:
+        self._is_in_plain = False
+        self._seen = (0, "")
+        yaml.reader.Reader.__init__(self, data)
+        yaml.scanner.Scanner.__init__(self)
+        yaml.parser.Parser.__init__(self)
+
+    def scan_plain(self) -> Any:
+        self._is_in_plain = True
+        try:
+            return super().scan_plain()
+        finally:
+            self._is_in_plain = False
+
+    def peek(self, index: int = 0) -> str:
+        character: str = super().peek(index)
+        is_behind_colon = self._seen == (index - 1, ":")
+        self._seen = (index, character)
+        return "_" if self._is_in_plain and is_behind_colon and character in _FLOW_INDICATORS else character
+
+
 def compose(data: bytes) -> _Node | None:
     """Returns the tree of the first document, or None. Raises YAMLError."""
     try:
-        parser = _events(data)
-        for event in parser:
-            if isinstance(event, yaml.DocumentStartEvent):
-                return _Composer(parser).compose()
+        try:
+            return _first_document(_Parser(data or b"\n"), data)
+        except _OlderGrammar:
+            return _first_document(_OlderParser(data), b"")
+        except yaml.scanner.ScannerError as error:
+            if error.problem not in _NEWER_PROBLEMS or len(data) > _LARGEST_OLDER:
+                raise
+            return _first_document(_OlderParser(data), b"")
     except yaml.YAMLError as error:
         raise YAMLError(f"yaml: {_words(error)}") from None
+
+
+def _first_document(parser: Any, data: bytes) -> _Node | None:
+    """Raises _OlderGrammar if `data` is short and may have something of the older grammar."""
+    events = _events(parser)
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            return _Composer(events, data if len(data) <= _LARGEST_OLDER else b"").compose()
     return None
 
 
-def _events(data: bytes) -> Iterator[Any]:
-    parser = _Parser(data or b"\n")
+def _events(parser: Any) -> Iterator[Any]:
     while event := parser.get_event():
         yield event
 
@@ -71,15 +129,21 @@ def _words(error: yaml.YAMLError) -> str:
         line = mark.line + isinstance(error, yaml.scanner.ScannerError)
     elif context:
         line = context.line
-    return (f"line {line}: " if line else "") + (error.problem or "unknown problem parsing YAML content")
+    problem = error.problem or "unknown problem parsing YAML content"
+    for pattern, words in _GO_WORDS:
+        problem = pattern.sub(words, problem)
+    return (f"line {line}: " if line else "") + problem
 
 
 class _Composer:
     """Events to nodes, on a stack of its own: a document may be deeper than Python's."""
 
-    def __init__(self, events: Iterator[Any]) -> None:
+    def __init__(self, events: Iterator[Any], data: bytes) -> None:
         self._events = events
         self._anchors: dict[str, _Node] = {}
+        self._may_be_older = bool(data)
+        self._has_escaped_slash = b"\\/" in data
+        self._flows = 0  # open flow collections
 
     def compose(self) -> _Node:
         root = _Node(_SEQUENCE, 0)
@@ -92,6 +156,7 @@ class _Composer:
                 node = self._container(event)
                 open_nodes[-1].children.append(node)
                 open_nodes.append(node)
+                self._flows += self._flows > 0 or bool(event.flow_style)
                 if len(open_nodes) > _MAX_DEPTH:
                     line = event.start_mark.line
                     raise YAMLError(_TOO_DEEP.replace(" ", f" line {line + 1}: ", 1) if line else _TOO_DEEP)
@@ -101,6 +166,7 @@ class _Composer:
                 break
             else:
                 open_nodes.pop()
+                self._flows -= self._flows > 0
         return root.children[0]
 
     def _scalar(self, event: Any) -> _Node:
@@ -110,7 +176,15 @@ class _Composer:
         node.implicit = event.implicit[0]
         if event.anchor:
             self._anchors[event.anchor] = node
+        if self._may_be_older and (self._flows or self._has_escaped_slash) and self._is_read_otherwise(event):
+            raise _OlderGrammar
         return node
+
+    def _is_read_otherwise(self, event: Any) -> bool:
+        """Reports whether an older libyaml might read a scalar in another way."""
+        if event.style == '"':
+            return self._has_escaped_slash
+        return self._flows > 0 and not event.style and ("?" in event.value or bool(event.tag and not event.value))
 
     def _container(self, event: Any) -> _Node:
         node = _Node(_MAPPING if type(event) is yaml.MappingStartEvent else _SEQUENCE, event.start_mark.line)

@@ -126,7 +126,7 @@ class Validator(Struct, frozen=True):
         return self.strategy.validate_update(new, old)
 
 
-def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties") -> ErrorList:
+def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Empties", kind: Kind) -> ErrorList:
     """The errors in the words of the server's version, with the values that were sent."""
     if not strategy.features.enabled("StrictIPCIDRValidation") and strategy.takes_loose_addresses(obj):
         errors = [error for error in errors if error.detail not in STRICT_ONLY]
@@ -134,7 +134,7 @@ def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Em
         sent = {_text(steps): empty for steps, empty in empties.items()}
         errors = [_with_empty(error, sent) for error in errors]
     if strategy.declares_rules:
-        errors = with_declared(errors, obj, strategy.features.version)
+        errors = with_declared(errors, kind.arrange(obj), strategy.features.version) if errors else errors
     return reworded_errors(errors, strategy.features.version)
 
 

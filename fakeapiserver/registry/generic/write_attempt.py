@@ -252,7 +252,7 @@ class WriteAttempt(Struct):
     def _refuse(self, errors: ErrorList) -> None:
         """Raises StatusError 422, unless none of the errors counts."""
         store, new = self.store, self.new
-        if reported := as_reported(errors, store.strategy, new, self.request.empties):
+        if reported := as_reported(errors, store.strategy, new, self.request.empties, self.request.kind):
             raise new_invalid(GroupKind(store.kind.group, new["kind"]), str(metadata(new).get("name", "")), reported)
 
     def _warnings(self) -> list[str]:

@@ -19,6 +19,7 @@ _SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 _BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 _NEITHER: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 _UNKNOWN: Final = "must match the name of an entry in `spec.resourceClaims`"
+_NOT_OF_NODE: Final = "must be a node allocatable resource name"
 _NO_CONTAINER: Final = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
 _NO_REQUEST: Final = (
     "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
@@ -101,27 +102,62 @@ def extended_claim_status_errors(status: Object | None, spec: Object, path: Path
     return errors + name_errors(name, names.is_dns1123_subdomain, path.child("resourceClaimName"))
 
 
-def node_allocatable_status_errors(status: Object, claims: Sequence[Object], path: Path) -> ErrorList:
+def node_allocatable_status_errors(status: Object, claims: Sequence[Object], path: Path, version: str) -> ErrorList:
     """The errors in the node resources that claims take. A claim is the pod's, or was created for the pod from a template."""
     known = [claim.get("resourceClaimName") for claim in (*claims, *(status.get("resourceClaimStatuses") or ()))]
     errors: ErrorList = []
+    seen: set[str] = set()
     for i, row in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
         at, name = path.index(i), row.get("resourceClaimName", "")
+        if name not in known and (name or version < "v1.37"):
+            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
         if not name:
             errors.append(field.required(at.child("resourceClaimName"), "must not be empty"))
-        if name not in known:
-            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
-        errors += [
-            field.required(at.child(required_name), "must not be empty")
-            for required_name in ("containers", "resources")
-            if not row.get(required_name)
-        ]
-        for resource, amount in sorted((row.get("resources") or {}).items()):
-            resource_path = at.child("resources").key(resource)
-            if "/" in resource and "kubernetes.io/" not in resource:
-                errors.append(
-                    field.invalid(resource_path, field.json_text(resource), "must be a node allocatable resource name")
-                )
-            if quantity(str(amount)) < 0:
-                errors.append(field.invalid(resource_path, amount, "must be non-negative"))
+        if version < "v1.37":
+            errors += _resources_errors(row, at)
+            continue
+        if name in seen:
+            errors.append(field.duplicate(at, row))
+        seen.add(name)
+        for kind, amounts in (("mapping", ("quantity",)), ("overhead", ("perPod", "perContainer"))) if name else ():
+            errors += _allocations_errors(row.get(kind) or (), amounts, at.child(kind))
     return errors
+
+
+def _allocations_errors(rows: Sequence[Object], amounts: Sequence[str], path: Path) -> ErrorList:
+    """The errors in resources of a node with their amounts; of several amounts at least one must be there."""
+    errors: ErrorList = []
+    for i, row in enumerate(rows):
+        at, resource = path.index(i), row.get("name", "")
+        if not resource:
+            errors.append(field.required(at.child("name")))
+        if not _is_of_node(resource):
+            errors.append(field.invalid(at.child("name"), resource, _NOT_OF_NODE))
+        given = [name for name in amounts if row.get(name) is not None]
+        if not given and len(amounts) == 1:
+            errors.append(field.required(at.child(amounts[0])))
+        elif not given:
+            errors.append(field.invalid(at, "", f"at least one of {' or '.join(amounts)} must be set"))
+        negative = [name for name in given if quantity(str(row[name])) < 0]
+        errors += [field.invalid(at.child(name), str(row[name]), "must be non-negative") for name in negative]
+    return errors
+
+
+def _resources_errors(row: Object, path: Path) -> ErrorList:
+    """The errors in the resources of a claim, until 1.36."""
+    errors = [
+        field.required(path.child(name), "must not be empty")
+        for name in ("containers", "resources")
+        if not row.get(name)
+    ]
+    for resource, amount in sorted((row.get("resources") or {}).items()):
+        resource_path = path.child("resources").key(resource)
+        if not _is_of_node(resource):
+            errors.append(field.invalid(resource_path, field.json_text(resource), _NOT_OF_NODE))
+        if quantity(str(amount)) < 0:
+            errors.append(field.invalid(resource_path, amount, "must be non-negative"))
+    return errors
+
+
+def _is_of_node(resource: str) -> bool:
+    return "/" not in resource or "kubernetes.io/" in resource

@@ -61,7 +61,9 @@ def status_update_errors(status: Object, old: Object, spec: Object, options: Pod
     )
     extended = status.get("extendedResourceClaimStatus")
     errors += extended_claim_status_errors(extended, spec, _STATUS.child("extendedResourceClaimStatus"))
-    errors += node_allocatable_status_errors(status, claims, _STATUS.child("nodeAllocatableResourceClaimStatuses"))
+    errors += node_allocatable_status_errors(
+        status, claims, _STATUS.child("nodeAllocatableResourceClaimStatuses"), options.version
+    )
     errors += _addresses_errors(status.get("podIPs") or (), old.get("podIPs") or (), _STATUS.child("podIPs"))
     if host_ips := status.get("hostIPs"):
         first, path = host_ips[0].get("ip", ""), _STATUS.child("hostIPs")

@@ -18,7 +18,8 @@ def prune(merged: Object, managed: Managed, applier: ManagerId, last: Owned | No
         return merged
     version = last.api_version
     schema = versions.schema_of(version)
-    if version == managed[applier].api_version and not difference(last.fields, managed[applier].fields):
+    is_one_version = all(owned.api_version == version for owned in managed.values())  # else conversions may change it
+    if is_one_version and not difference(last.fields, managed[applier].fields):
         return merged
     try:
         failure = "failed to prune fields: failed to convert merged object to last applied version: "

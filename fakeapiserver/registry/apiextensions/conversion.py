@@ -58,6 +58,8 @@ from fakeapiserver.transport.webhook import Endpoint, WebhookError
 # The timeout of webhooks in seconds (upstream uses client-go's default).
 _TIMEOUT: Final = 30
 _AT_ONCE: Final = 16
+# How many objects that can't be converted the error of a list names.
+_CORRUPT_SHOWN: Final = 100
 # How many converted events are kept for watchers that haven't read them yet.
 _KEPT_EVENTS: Final = 256
 # Seconds for which a cache tries again to take an event in, and stays as it is meanwhile.
@@ -264,8 +266,9 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
             else:
                 listed = await self._selected(prefix, query, query.predicate)
         except NotConverted as error:
-            error.unready = self._unready(error)
-            raise
+            shown = await self._corrupt_list(prefix, query, error) if self.calls_corrupt else error
+            shown.unready = self._unready(shown)
+            raise shown from None
         self._unready_since = None
         return listed
 
@@ -292,25 +295,27 @@ class ConvertedStorage(Struct, kw_only=True, eq=False):
         return unready_cache(self.cached_kind, error.status["message"], now - self._unready_since)
 
     async def _all(self, items: Sequence[StoredObject]) -> _Items:
-        """Raises NotConverted, with all such objects if `calls_corrupt`."""
         out: _Items = []
-        corrupt: dict[str, str] = {}
-        first: NotConverted | None = None
         for begin in range(0, len(items), _AT_ONCE):
             chunk = items[begin : begin + _AT_ONCE]
-            for item, shown in zip(
-                chunk, await asyncio.gather(*map(self._shown, chunk), return_exceptions=True), strict=True
-            ):
-                if isinstance(shown, StoredObject):
-                    out.append(shown)
-                elif isinstance(shown, NotConverted) and self.calls_corrupt:
-                    first = first or shown
-                    corrupt[item.key] = corrupt_object(item.key, shown.message)
-                else:
-                    raise shown
-        if first is not None:
-            raise NotConverted("", first.revision, corrupt_list(self.resource, corrupt))
+            out += await asyncio.gather(*map(self._shown, chunk))
         return out
+
+    async def _corrupt_list(self, prefix: str, query: ListQuery, first: NotConverted) -> NotConverted:
+        """Returns the error of a list, which upstream then reads from the storage: there, all objects are converted again until as many
+        as the limit are."""
+        stored = await self.inner.list(prefix, replace(query, limit=0, predicate=None))
+        corrupt: dict[str, str] = {}
+        converted = 0
+        for item in stored.items:
+            try:
+                await self._read(item)
+                converted += 1
+            except NotConverted as error:
+                corrupt[item.key] = corrupt_object(item.key, error.message)
+            if converted == query.limit > 0 or len(corrupt) == _CORRUPT_SHOWN:
+                break
+        return NotConverted("", first.revision, corrupt_list(self.resource, corrupt)) if corrupt else first
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> Watcher:
         return _ConvertedWatcher(self, self.inner.watch(prefix, revision=revision, predicate=None), predicate)

@@ -64,6 +64,11 @@ _TEXTS: Final[Mapping[str, Callable[[str, Path], ErrorList]]] = {
     "ResourceFullyQualifiedName": qualified_name_errors,
     "ResourcePoolName": pool_name_errors,
 }
+# What rules say in place of a handwritten text.
+_WORDED: Final[Mapping[str, Callable[[str], str]]] = {
+    "MaxLength": lambda detail: detail.replace("bytes", "characters"),
+    "UUID": lambda detail: "must be a lowercase UUID in 8-4-4-4-12 format",
+}
 # The handwritten message for a union -> its members.
 _UNIONS: Final = {
     "exactly one value must be specified": (
@@ -144,6 +149,8 @@ def _as_declared(error: Error, rule: _Rule, obj: Object) -> ErrorList:
         return _union_errors(error, _value_at(obj, error.field) or {})
     if rule.name in _CHECKS and isinstance(error.value, str):
         return [replace(error, detail=problem) for problem in _CHECKS[rule.name](error.value)]
+    if rule.name in _WORDED:
+        return [replace(error, detail=_WORDED[rule.name](error.detail))]
     if rule.name == "ZeroOrOneOfUnion":
         return [_decisions_error(error)]
     if rule.name in _TEXTS:

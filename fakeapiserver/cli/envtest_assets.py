@@ -217,7 +217,10 @@ def write(folder: Path, *, detached: bool = False, version: str = NEWEST) -> str
     # exec: the program must be the very process that gets the signals. $PPID is taken before Python starts, which takes a while.
     parent = "0" if detached else '"$PPID"'
     program = shlex.quote(_KUBE_APISERVER.format(root=str(_root())))
-    stand_in = shlex.quote(str(Path(__file__).with_name("etcd_stand_in.py")))
+    if getattr(sys, "frozen", False):  # the single file's modules are files for as long as it runs only
+        stand_in = "-m fakeapiserver.cli.etcd_stand_in"
+    else:
+        stand_in = shlex.quote(str(Path(__file__).with_name("etcd_stand_in.py")))
     _script(folder / "kube-apiserver", f'{python} -E -P -c {program} {parent} {version} "$@"')
     _script(folder / "etcd", f'{python} -I -S {stand_in} {parent} "$@"')
     setup = shlex.quote(_SETUP_ENVTEST.format(root=str(_root())))

@@ -1,0 +1,8 @@
+"""Tells PyInstaller what the package loads by name, and keeps its sources: some run as scripts."""
+
+from PyInstaller.utils.hooks import collect_data_files, collect_submodules, copy_metadata
+
+# pydantic_core is imported inside of a function of C, where PyInstaller doesn't look
+hiddenimports = [*collect_submodules("fakeapiserver"), *collect_submodules("pydantic_core")]
+datas = collect_data_files("fakeapiserver") + copy_metadata("fakeapiserver")
+module_collection_mode = "pyz+py"

@@ -1,4 +1,4 @@
-"""Tells PyInstaller what the package loads by name, and keeps its sources: some run as scripts."""
+"""PyInstaller's hook for the package: the modules and files that it loads by name, and its sources, some of which run as scripts."""
 
 from PyInstaller.utils.hooks import collect_data_files, collect_submodules, copy_metadata
 

@@ -123,6 +123,9 @@ class ListResult(Struct, frozen=True):
 Predicate = Callable[[StoredObject], bool]
 
 
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
 class WithLabels:
     """A predicate that selects the objects with these labels. A storage may find them by an index instead of calling it."""
 
@@ -145,6 +148,11 @@ class ListQuery(Struct, frozen=True, kw_only=True):
     limit: int = 0
     predicate: Predicate | None = None
     minimum_revision: int | None = None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that all selected objects have, as far as that is known."""
+        return self.predicate.labels if isinstance(self.predicate, WithLabels) else _NO_LABELS
 
 
 EVERYTHING: Final = ListQuery()

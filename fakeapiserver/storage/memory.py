@@ -6,6 +6,7 @@ commit and its publication, so no lock is needed and no watcher can miss, repeat
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from fakeapiserver.chance import UNSEEDED, Chance
 from fakeapiserver.storage.interface import (
     EVERYTHING,
+    Compacted,
     Index,
     ListQuery,
     ListResult,
@@ -20,7 +22,6 @@ from fakeapiserver.storage.interface import (
     RequestTooLarge,
     ResourceVersionTooLarge,
     StoredObject,
-    WithLabels,
 )
 from fakeapiserver.storage.mvcc import MVCC, Change, Snapshot
 from fakeapiserver.storage.watch import BufferedWatcher, ChangeObserver, Hub
@@ -115,15 +116,17 @@ class MemoryStorage:
     async def _range(self, prefix: str, query: ListQuery) -> ListResult:
         """The list as it is now. Of very many objects, those that are selected are found in several turns of the event loop."""
         predicate = query.predicate
-        if predicate is None or query.limit:
+        if query.limit:
             return self._mvcc.range(prefix, query)
-        if isinstance(predicate, WithLabels) and not query.revision and not query.start:
-            for _ in self._mvcc.index_labels(prefix, predicate.labels):
+        if predicate is None:
+            return await self._everything(prefix, query)
+        if query.labels and not query.revision and not query.start:
+            for _ in self._mvcc.index_labels(prefix, query.labels):
                 await asyncio.sleep(0)
-            labelled = self._mvcc.with_labels(prefix, predicate.labels)
+            labelled = self._mvcc.with_labels(prefix, query.labels)
             if labelled is not None:
                 return ListResult(list(filter(predicate, labelled)), self._mvcc.revision)
-        everything = self._mvcc.range(prefix, replace(query, predicate=None))
+        everything = await self._everything(prefix, query)
         selected: list[StoredObject] = []
         start, count, clock = 0, _SELECTED_AT_FIRST, asyncio.get_running_loop().time
         began = clock()
@@ -137,6 +140,17 @@ class MemoryStorage:
             else:
                 count *= 2
         return ListResult(selected, everything.revision)
+
+    async def _everything(self, prefix: str, query: ListQuery) -> ListResult:
+        """The list without a predicate, or what an index has of it. Very many objects are gathered in several turns of the event loop, as
+        they are in the first one."""
+        items, revision = list[StoredObject](), self._mvcc.revision
+        if not query.revision or query.revision == revision:
+            with suppress(Compacted):
+                for _ in self._mvcc.gather(query, prefix, items):
+                    await asyncio.sleep(0)
+                return ListResult(items, revision)
+        return self._mvcc.range(prefix, replace(query, predicate=None))
 
     def watch(self, prefix: str, *, revision: int | None = None, predicate: Predicate | None = None) -> BufferedWatcher:
         return self._hub.watch(prefix, revision, predicate)

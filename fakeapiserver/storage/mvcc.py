@@ -15,14 +15,15 @@ A worked example, history behind three writes and one compaction:
 Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/cacher/watch_cache.go.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
+from fakeapiserver.storage.bucket import Bucket
 from fakeapiserver.storage.interface import (
     EVERYTHING,
     Compacted,
@@ -41,10 +42,10 @@ from fakeapiserver.storage.versioner import restamp, stamp
 # Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
 MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
-# Names of labels by which the objects of a resource are indexed, and objects that are put into an index at once.
-_INDEXED_LABELS: Final = 4
-_INDEXED_AT_ONCE: Final = 5000
-_NO_KEYS: Final[set[str]] = set()
+# Objects of a list that are gathered at once: some milliseconds.
+_GATHERED_AT_ONCE: Final = 20_000
+# In the place of an object that was deleted meanwhile.
+_GONE: Final = StoredObject("", b"", 0, 0, Index(), 0)
 # The prefixes of resources are few, unlike keys, and their generations are asked for dozens of times in each write.
 _resource_of_prefix: Final = lru_cache(maxsize=4096)(resource_of)
 
@@ -92,87 +93,6 @@ def expected(stored: StoredObject | None, key: str, revision: int | None) -> Sto
     if revision is not None and stored.mod_revision != revision:
         raise ResourceVersionConflict(stored)
     return stored
-
-
-class Bucket(Struct):
-    """The objects of one resource. Keys are sorted when a list needs them, so that many creates in a row cost little.
-
-    `labelled` has the keys by name and value of a label, for names that lists have selected by; whole for those in `indexed`.
-    """
-
-    objects: dict[str, StoredObject] = field(default_factory=dict)
-    keys: list[str] = field(default_factory=list)
-    unsorted: list[str] = field(default_factory=list)
-    generation: int = 0
-    labelled: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    indexed: set[str] = field(default_factory=set)
-
-    def put(self, obj: StoredObject) -> None:
-        if obj.key not in self.objects:
-            self.unsorted.append(obj.key)
-        elif self.labelled:
-            self._unlabel(self.objects[obj.key])
-        self.objects[obj.key] = obj
-        for name in self.labelled:
-            self._label(name, obj)
-
-    def _label(self, name: str, obj: StoredObject) -> None:
-        value = obj.index.labels.get(name)
-        if value is not None:
-            self.labelled[name].setdefault(value, set()).add(obj.key)
-
-    def _unlabel(self, obj: StoredObject) -> None:
-        for name, values in self.labelled.items():
-            value = obj.index.labels.get(name, "")
-            if value in values:
-                values[value].discard(obj.key)
-                if not values[value]:
-                    del values[value]
-
-    def index(self, name: str) -> Iterator[None]:
-        """Begins to index the label, unless there are enough indexes. Yields in between, when others may write."""
-        if name in self.labelled or len(self.labelled) >= _INDEXED_LABELS:
-            return
-        self.labelled[name] = {}
-        try:
-            for number, key in enumerate([*self.objects], 1):
-                if key in self.objects:
-                    self._label(name, self.objects[key])
-                if number % _INDEXED_AT_ONCE == 0:
-                    yield
-            self.indexed.add(name)
-        finally:
-            if name not in self.indexed:
-                del self.labelled[name]
-
-    def with_labels(self, labels: Mapping[str, str]) -> set[str] | None:
-        """The keys of objects among which are all with these labels; None without an index, and if these aren't much fewer than all."""
-        found = [self.labelled[name].get(value, _NO_KEYS) for name, value in labels.items() if name in self.indexed]
-        fewest = min(found, key=len, default=None)
-        return fewest if fewest is not None and len(fewest) * 4 <= len(self.objects) else None
-
-    def remove(self, key: str) -> None:
-        self._unlabel(self.objects.pop(key))
-        self.sort()
-        del self.keys[bisect_right(self.keys, key) - 1]
-
-    def sort(self) -> None:
-        if len(self.unsorted) == 1:
-            insort(self.keys, self.unsorted[0])
-        elif self.unsorted:
-            self.keys += self.unsorted
-            self.keys.sort()
-        self.unsorted.clear()
-
-    def places(self, prefix: str, start: str) -> range:
-        """The places in `keys` of the keys that begin with `prefix` and are not before `start`."""
-        self.sort()
-        return range(bisect_left(self.keys, max(start, prefix)), bisect_right(self.keys, prefix + "\U0010ffff"))
-
-    def below(self, prefix: str, start: str) -> list[str]:
-        """The keys that begin with `prefix` and are not before `start`, in order."""
-        places = self.places(prefix, start)
-        return self.keys[places.start : places.stop]
 
 
 class Snapshot(Struct, frozen=True):
@@ -279,6 +199,29 @@ class MVCC:
             keys, objects, revision = bucket.below(prefix, start), bucket.objects, self.revision
         return page(keys, objects, revision, query)
 
+    def gather(self, query: ListQuery, prefix: str, items: list[StoredObject]) -> Iterator[None]:
+        """Fills `items` with the objects that `range` returns for the present, or if the query selects by labels that are indexed, with
+        those among them that the index has. Yields in between, when others may write. Raises Compacted if the history has forgotten
+        what they have written."""
+        revision, bucket, labels = self.revision, self._bucket(prefix), query.labels
+        objects, keys, gathered = bucket.objects, bucket.below(prefix, query.start), list[str]()
+        labelled = bucket.with_labels(labels) if labels else None
+        among = None if labelled is None else {*labelled}
+        for at in range(0, len(keys), _GATHERED_AT_ONCE):
+            if at:
+                yield
+            some = keys[at : at + _GATHERED_AT_ONCE]
+            if among is not None:
+                some = [key for key in some if key in among]
+            gathered += some
+            is_unchanged = self.revision == revision
+            items += [objects[key] for key in some] if is_unchanged else [objects.get(key, _GONE) for key in some]
+        if self.revision != revision:
+            for key, state in self._undone(prefix, revision).items():
+                place = bisect_left(gathered, key)
+                if state is not None and place < len(gathered) and gathered[place] == key:
+                    items[place] = state
+
     def index_labels(self, prefix: str, labels: Mapping[str, str]) -> Iterator[None]:
         """Indexes the resource's objects by these labels. Yields in between, when others may write."""
         bucket = self._bucket(prefix)
@@ -286,10 +229,13 @@ class MVCC:
             yield from bucket.index(name)
 
     def with_labels(self, prefix: str, labels: Mapping[str, str]) -> list[StoredObject] | None:
-        """Objects below the prefix, in the order of their keys, among which are all with these labels; None if an index doesn't help."""
+        """Objects below the prefix, in the order of their keys, among which are all with these labels; None if an index doesn't help,
+        and if it finds more than may be sorted at once."""
         bucket = self._bucket(prefix)
         keys = bucket.with_labels(labels)
-        return None if keys is None else [bucket.objects[key] for key in sorted(keys) if key.startswith(prefix)]
+        if keys is None or len(keys) > _GATHERED_AT_ONCE:
+            return None
+        return [bucket.objects[key] for key in sorted(keys) if key.startswith(prefix)]
 
     def _page(self, prefix: str, query: ListQuery) -> ListResult:
         """A page without a predicate. Only as many keys are looked at as it has, so that all pages of a list are linear together."""

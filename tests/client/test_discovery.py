@@ -263,7 +263,7 @@ def aggregated(group_name: str, *kinds: str, freshness: str = "Current") -> dict
     ],
 )
 def test_clients_see_each_servers_own_groups_and_what_changes_in_them(path: str, document: dict[str, Any]) -> None:
-    """What is kept of one server's documents is never returned for others."""
+    """A server's documents, which are kept, are never returned for another server."""
     found = {"/api": aggregated("", "Pod"), "/apis": aggregated("apps", "Deployment")}
     client = DiscoveryClient(RESTClient(RESTConfig("http://kubernetes"), Answers(found, _AGGREGATED)))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from fakeapiserver.storage import mvcc
+from fakeapiserver.storage import bucket
 from fakeapiserver.storage.interface import (
     Compacted,
     Index,
@@ -146,7 +146,7 @@ def labelled(core: MVCC, **labels: str) -> list[str] | None:
 
 def test_an_index_of_labels_follows_every_kind_of_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is written while an index is made, or later, it names the objects that have the label, and no more than a quarter of all."""
-    monkeypatch.setattr(mvcc, "_INDEXED_AT_ONCE", 7)
+    monkeypatch.setattr(bucket, "_INDEXED_AT_ONCE", 7)
     core, chance = MVCC(), random.Random(1)
     values = ["a", "b", "c", ""]
 
@@ -198,7 +198,7 @@ def test_an_index_of_labels_follows_every_kind_of_write(monkeypatch: pytest.Monk
 
 
 def test_indexes_are_few_and_an_unfinished_one_is_unused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mvcc, "_INDEXED_AT_ONCE", 1)
+    monkeypatch.setattr(bucket, "_INDEXED_AT_ONCE", 1)
     core = MVCC()
     for number in range(10):
         core.create(f"{PODS}default/{number}", VALUE, OFFSET, Index(labels={str(name): "x" for name in range(number)}))
@@ -239,9 +239,9 @@ def test_a_page_copies_no_more_keys_than_it_has(writes: int) -> None:
     for number in range(writes):
         state.create(f"/registry/pods/default/p00{number}x", b'{"metadata":{"name":"x"}}', 13, Index())
         state.delete(f"/registry/pods/default/p050{number}", None)
-    bucket = state._buckets["pods"]
-    bucket.sort()
-    keys = bucket.keys = CountedKeys(bucket.keys)
+    pods = state._buckets["pods"]
+    pods.sort()
+    keys = pods.keys = CountedKeys(pods.keys)
     found: list[str] = []
     start = ""
     while True:

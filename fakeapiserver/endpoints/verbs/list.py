@@ -21,7 +21,14 @@ from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
 from fakeapiserver.registry.generic.interfaces import NotConverted, unready_cache
 from fakeapiserver.storage import continue_token
-from fakeapiserver.storage.interface import Compacted, ListQuery, ListResult, ResourceVersionTooLarge, Unreadable
+from fakeapiserver.storage.interface import (
+    Compacted,
+    ListQuery,
+    ListResult,
+    ResourceVersionTooLarge,
+    StoredObject,
+    Unreadable,
+)
 
 # The Go packages of groups that aren't called by the group's first word.
 _PACKAGES: Final[Mapping[str, str]] = {
@@ -34,6 +41,7 @@ _PACKAGES: Final[Mapping[str, str]] = {
 _LARGE: Final = 1 << 20
 _PIECE: Final = 1 << 18
 _HASHED_AT_ONCE: Final = 1000
+_MEASURED_AT_ONCE: Final = 50_000
 _EXPIRED = "The provided continue parameter is too old to display a consistent list result. "
 
 
@@ -106,7 +114,7 @@ async def answer(
         return respond.answer(request, body, PROTOBUF)
     if accept.media_type == CBOR:
         return respond.answer(request, scope.cbor.list(_listing(scope, result, meta)), CBOR)
-    size = sum(len(item.value) for item in result.items)
+    size = await _size(result.items)
     is_plain = accept.media_type == JSON and not respond.pretty(request, accept)
     if is_plain and request.audit is None and request.injection is None:
         if respond.compresses(request, size):
@@ -116,6 +124,16 @@ async def answer(
         if size >= _LARGE:
             return respond.in_pieces(_pieces(scope, result, meta), size, JSON)
     return respond.raw(request, _listing(scope, result, meta), accept)
+
+
+async def _size(items: list[StoredObject]) -> int:
+    """Returns the bytes of objects."""
+    size = 0
+    for start in range(0, len(items), _MEASURED_AT_ONCE):
+        if start:
+            await asyncio.sleep(0)
+        size += sum([len(item.value) for item in items[start : start + _MEASURED_AT_ONCE]])
+    return size
 
 
 async def _digest(scope: RequestScope, result: ListResult) -> tuple[int, int, int]:

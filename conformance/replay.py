@@ -19,7 +19,7 @@ from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
 from conformance.compare.key_order import answer_disorder
 from conformance.exchange import HERE, Client, difference, recorded, run, scenarios
-from conformance.players.credentials import Credentials, needs_credentials, started
+from conformance.players.credentials import Credentials, needs_credentials, started, with_version
 from conformance.players.server_states import injects_faults
 
 
@@ -64,7 +64,7 @@ def replay_fresh(areas: Sequence[str] = ()) -> dict[str, Score]:
     scores: dict[str, Score] = {}
     for area in dict.fromkeys(area for area, _ in scenarios(areas)):
         with started(area) as (flags, credentials):
-            server = Ours(flags=flags)
+            server = Ours(flags=with_version(flags))
             server.start()
             try:
                 scores |= replay(Client(server.url, TOKEN, credentials), [area])

@@ -17,12 +17,12 @@ from typing import Final
 
 from conformance.bench.servers import TOKEN
 from conformance.exchange import Client, scenarios
-from conformance.players.credentials import started
+from conformance.players.credentials import RECORDED, started
 from conformance.players.shared_etcd import ASSETS, OURS, REAL, Alternating, SharedEtcd, kinds
 from conformance.replay import Score, replay, table
 
 # Areas of which a server's own state is a part: older versions that the real program isn't, faults of one server, its audit log.
-_LEFT_OUT: Final = ("faults", "audit", "v1.33", "v1.33-gates-off", "v1.34", "v1.35")
+_LEFT_OUT: Final = ("faults", "audit", "v1.33", "v1.33-gates-off", "v1.34", "v1.35", "v1.37")
 
 
 def areas(chosen: Sequence[str]) -> list[str]:
@@ -34,7 +34,7 @@ def areas(chosen: Sequence[str]) -> list[str]:
 def replayed(area: str, options: argparse.Namespace) -> Score:
     """Replays one area with servers of its own."""
     with started(area) as (flags, credentials):
-        shared = SharedEtcd(options.servers, options.assets, [*flags, *options.flags])
+        shared = SharedEtcd(options.servers, options.assets, [*flags, *options.flags], [RECORDED])
         try:
             shared.start()
             clients = [Client(server.url, TOKEN, credentials) for server in shared.servers]

@@ -42,6 +42,7 @@ from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client
 from conformance.players.controller_runs import Run
+from conformance.players.credentials import with_version
 from conformance.players.metrics_server import MetricsServer
 from conformance.players.pairs import FOR_SCRIPTS, GATES, Pair
 from conformance.rows import Sources, shortened
@@ -137,7 +138,7 @@ def difference(want: Any, got: Any, at: str) -> str:
 def replay_fresh(names: Sequence[str] = ()) -> tuple[int, int, list[str]]:
     """`replay` against a server of its own, with all its controllers."""
     flags = {flag for path in scripts(names) for flag in FLAGS.get(path.parent.name, ())}
-    server = Ours(flags=["--controllers=*", "--disable-admission-plugins=ServiceAccount", *sorted(flags)])
+    server = Ours(flags=with_version(["--controllers=*", "--disable-admission-plugins=ServiceAccount", *sorted(flags)]))
     server.start()
     try:
         client = Client(server.url, TOKEN)

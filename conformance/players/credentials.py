@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -40,6 +40,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from jwt.algorithms import get_default_algorithms
 
 HERE: Final = Path(__file__).parents[1]
+# The version that areas and scripts are recorded from, unless an area's flags name another; a flag of this package's servers.
+RECORDED: Final = "--kubernetes-version=1.36"
 _TIME: Final = re.compile(r"now([+-]\d+)")
 # name of a key's file -> the algorithm that it is used with
 KEYS: Final = {
@@ -128,6 +130,12 @@ def _flags(area: str) -> list[str]:
     """Returns the area's flags in areas.json."""
     flags: dict[str, list[str]] = json.loads((HERE / "areas.json").read_text())
     return flags.get(area, [])
+
+
+def with_version(flags: Sequence[str]) -> list[str]:
+    """The flags for a server of this package that replays recordings: with their version, unless the flags name another."""
+    name, _, _ = RECORDED.partition("=")
+    return [*flags] if any(flag.startswith(f"{name}=") for flag in flags) else [*flags, RECORDED]
 
 
 def needs_credentials(area: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance import exchange, replay
-from conformance.players.credentials import started
+from conformance.players.credentials import started, with_version
 from fakeapiserver.cli.flags import parse
 from fakeapiserver.cluster import Cluster
 
@@ -32,7 +32,7 @@ def client(tmp_path: Path, area: str) -> Iterator[exchange.Client]:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('conformance,admin,1,"system:masters"\n')
     with started(area) as (flags, credentials):
-        config = parse([f"--token-auth-file={tokens}", "--controllers=none", *flags]).config
+        config = parse([f"--token-auth-file={tokens}", "--controllers=none", *with_version(flags)]).config
         with Cluster.from_config(config) as cluster:
             yield exchange.Client(cluster.url, "conformance", credentials)
 

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import exchange
 from conformance.bench.servers import make_keys
-from conformance.players.credentials import started
+from conformance.players.credentials import started, with_version
 from conformance.players.shared_etcd import Alternating
 from conformance.replay import replay
 from fakeapiserver.cli.flags import parse
@@ -46,7 +46,7 @@ def test_two_servers_on_one_etcd_answer_as_one(tmp_path: Path, area: str, media_
             f"--service-account-key-file={tmp_path / 'sa.pub'}",
             "--controllers=none",
         ]
-        configs = [parse([*own, *flags]).config for _ in range(2)]
+        configs = [parse([*own, *with_version(flags)]).config for _ in range(2)]
         clusters = [stack.enter_context(Cluster.from_config(config)) for config in configs]
         clients = [exchange.Client(cluster.url, _TOKEN, credentials) for cluster in clusters]
         client = Alternating(clusters[0].url, _TOKEN, credentials, clients=clients)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 VERSIONS: Final = Path(__file__).parent / "versions"
 # The default, and the only place that names the newest version: its folder and this constant are all that a new version needs.
-NEWEST: Final = "v1.36"
+NEWEST: Final = "v1.37"
 
 
 @cache

@@ -39,7 +39,7 @@ from fakeapiserver.cli.arguments import (
     text,
 )
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.server.options.config import FEATURE_GATES, NEWER_FEATURE_GATES, OLDER_FEATURE_GATES, SYNCS, Config
+from fakeapiserver.server.options.config import FEATURE_GATES, OLDER_FEATURE_GATES, SYNCS, Config
 
 
 class Parsed(Struct):
@@ -432,7 +432,7 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
             parsed.warnings += [
                 f"--feature-gates: {gate} has no effect here"
                 for gate in read_value
-                if gate not in (*FEATURE_GATES, *NEWER_FEATURE_GATES, *OLDER_FEATURE_GATES)
+                if gate not in (*FEATURE_GATES, *OLDER_FEATURE_GATES)
             ]
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}

@@ -127,6 +127,7 @@ REFUSED: list[tuple[str, str, Json, Json | None, str]] = [
     ),
 ]
 ON = {"GenericWorkload": True, "ClusterTrustBundle": True}
+OFF = dict.fromkeys(ON, False)
 
 
 @pytest.mark.parametrize(("plugin", "resource", "obj", "old", "reason"), REFUSED)
@@ -135,7 +136,7 @@ def test_refused_where_the_feature_is_on(plugin: str, resource: str, obj: Json, 
         run(plugin, resource, obj, old=old, gates=ON)
     assert error.value.code == 403
     assert error.value.message == f'{resource} "{obj["metadata"]["name"]}" is forbidden: {reason}'
-    run(plugin, resource, obj, old=old, gates={})
+    run(plugin, resource, obj, old=old, gates=OFF)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Objects as Go's internal types print them."""
 
-from fakeapiserver.apis.internal_form import internal_form
+from fakeapiserver.apis.internal_form import in_version, internal_form
 from fakeapiserver.apis.spec_difference import difference
 
 
@@ -17,12 +17,14 @@ def test_every_field_has_gos_name_and_place() -> None:
 
 def test_what_is_embedded_stands_in_its_place() -> None:
     found = internal_form({"name": "v", "emptyDir": {}}, "Volume")
-    assert found["EmptyDir"] == {"Medium": "", "SizeLimit": None}
+    assert found["EmptyDir"] == {"Medium": "", "SizeLimit": None, "Mode": None}
     assert {value for name, value in found.items() if name not in ("Name", "EmptyDir")} == {None}
 
 
-def test_the_hosts_namespaces_belong_to_the_security_context() -> None:
-    found = internal_form({"hostNetwork": True, "securityContext": {"fsGroup": 1}}, "PodSpec")
+def test_the_hosts_namespaces_belong_to_the_security_context_until_1_36() -> None:
+    newest = internal_form({"hostNetwork": True, "securityContext": {"fsGroup": 1}}, "PodSpec")
+    assert (newest["HostNetwork"], newest["SecurityContext"]["FSGroup"]) == (True, 1)
+    found = in_version(newest, "v1.36")
     assert (found["SecurityContext"]["HostNetwork"], found["SecurityContext"]["FSGroup"]) == (True, 1)
     assert "HostNetwork" not in found
 

@@ -101,7 +101,7 @@ class TestCommand:
             (["-p", "path"], "{folder}\n"),
             (["-p=path"], "{folder}\n"),
             (["--print=env"], "export KUBEBUILDER_ASSETS={folder}\n"),
-            (["-p", "overview"], "Version: 1.36.3\nOS/Arch: {platform}\nPath: {folder}\n"),
+            (["-p", "overview"], "Version: 1.37.2\nOS/Arch: {platform}\nPath: {folder}\n"),
         ],
     )
     def test_prints_what_setup_envtest_prints(self, arguments: list[str], shown: str, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ class TestCommand:
             ("1.35.4", "1.35"),
             ("v1.35.0", "1.35"),
             ("1.35.x!", "1.35"),
-            ("latest", "1.36"),
-            ("latest!", "1.36"),
+            ("latest", "1.37"),
+            ("latest!", "1.37"),
         ],
     )
     def test_selectors_choose_a_minor_version(self, selector: str, minor: str) -> None:
@@ -350,7 +350,7 @@ class TestKubeAPIServer:
 
     def test_prints_its_version(self, assets: Path) -> None:
         done = subprocess.run([assets / "kube-apiserver", "--version"], capture_output=True, text=True, check=True)
-        assert done.stdout == "Kubernetes v1.36.3\n"
+        assert done.stdout == "Kubernetes v1.37.2\n"
 
     def test_knows_users_by_their_certificate(self, launcher: Launcher, tmp_path: Path) -> None:
         server = launcher.kube_apiserver()

@@ -36,7 +36,7 @@ _SAME_VERSION = "cannot be set to true if the emulation version is the same as t
 _NO_PEERS = "--feature-gates=UnknownVersionInteroperabilityProxy=false"
 
 
-# What kube-apiserver 1.36.3 said.
+# What kube-apiserver 1.36.3 said, and 1.37.2 of emulated versions.
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
@@ -65,20 +65,20 @@ _NO_PEERS = "--feature-gates=UnknownVersionInteroperabilityProxy=false"
             ["--encryption-provider-config-automatic-reload=true"],
             "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config",
         ),
-        (["--emulated-version=1.37"], "emulation version 1.37 is not between [1.33, 1.36.0]"),
+        (["--emulated-version=1.38"], "emulation version 1.38 is not between [1.34, 1.37.0]"),
         (
             ["--emulated-version=1.30"],
-            "[emulation version 1.30 is not between [1.33, 1.36.0], "
-            "minCompatibilityVersion version 1.33 is not between [1.33, 1.30]]",
+            "[emulation version 1.30 is not between [1.34, 1.37.0], "
+            "minCompatibilityVersion version 1.34 is not between [1.34, 1.30]]",
         ),
         (["--emulated-version=x"], 'could not parse "x" as version'),
         (["--emulated-version=kube=1.35,kube=1.34"], "duplicate version flag, kube=1.35 and kube=1.34"),
         (["--emulated-version=foo=1.35"], "component not registered: foo"),
         (["--emulated-version=1.35.2"], "patch version not allowed, got: kube=1.35.2"),
-        (["--min-compatibility-version=1.20"], "minCompatibilityVersion version 1.20 is not between [1.33, 1.36]"),
+        (["--min-compatibility-version=1.20"], "minCompatibilityVersion version 1.20 is not between [1.34, 1.37]"),
         (
-            ["--emulated-version=1.34", "--min-compatibility-version=1.35"],
-            "minCompatibilityVersion version 1.35 is not between [1.33, 1.34]",
+            ["--emulated-version=1.35", "--min-compatibility-version=1.36"],
+            "minCompatibilityVersion version 1.36 is not between [1.34, 1.35]",
         ),
         (
             ["--runtime-config-emulation-forward-compatible=true"],

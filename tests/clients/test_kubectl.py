@@ -139,7 +139,7 @@ def test_server_side_apply_conflicts_and_force(shop: Kubectl) -> None:
         (["auth", "can-i", "create", "pods"], "yes"),
         (["auth", "can-i", "--list"], "*.*"),
         (["auth", "whoami"], "kubernetes-admin"),
-        (["version"], "Server Version: v1.36.3"),
+        (["version"], "Server Version: v1.37.2"),
         (["get", "--raw", "/readyz?verbose"], "readyz check passed"),
         (["diff", "-f", "all.yaml"], ""),
         (["wait", "--for=jsonpath={.data.a}=1", "cm/conf", "-n", "shop", "--timeout=60s"], "condition met"),

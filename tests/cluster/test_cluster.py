@@ -91,7 +91,7 @@ def test_runs_in_an_event_loop_without_a_thread() -> None:
         async with Cluster() as cluster:
             assert threading.active_count() <= before
             found = await asyncio.to_thread(get, cluster, "/version")
-            assert found["gitVersion"] == "v1.36.3"
+            assert found["gitVersion"] == "v1.37.2"
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         assert left == []
 

@@ -54,7 +54,7 @@ BOLTS = definition(
 
 @pytest.fixture
 def table() -> ResourceTable:
-    return ResourceTable(scheme.load())
+    return ResourceTable(scheme.load("v1.36"))
 
 
 @pytest.fixture

@@ -87,12 +87,12 @@ def without_prose(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def plain() -> OpenAPI:
-    return OpenAPI(ResourceTable(scheme.load()))
+    return OpenAPI(ResourceTable(scheme.load("v1.36")))
 
 
 @pytest.fixture
 def custom() -> OpenAPI:
-    table = ResourceTable(scheme.load())
+    table = ResourceTable(scheme.load("v1.36"))
     table.insert(*resources_of(WIDGETS), *resources_of(BOLTS))
     return OpenAPI(table)
 
@@ -138,7 +138,7 @@ def test_values_of_enumerations_depend_on_the_gate(switches: dict[str, bool]) ->
     openapi = OpenAPI(table)
     found = json.dumps([openapi.build("api/v1"), v2.document(table, openapi)])
     assert ('"enum": ["Always", "IfNotPresent", "Never"]' in found, '"enum": [' in found) == (not switches,) * 2
-    assert (openapi.index() == OpenAPI(ResourceTable(scheme.load())).index()) == (not switches)
+    assert (openapi.index() == OpenAPI(ResourceTable(scheme.load("v1.36"))).index()) == (not switches)
 
 
 def test_index_addresses_each_document_by_its_hash(plain: OpenAPI) -> None:

@@ -5,19 +5,23 @@ recorded_groups.json: a body with what was stored and the cells that its table s
 
 import copy
 import json
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import fakeapiserver
+from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.schema.builtin import compile_builtin
 from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.apis.feature_gates import feature_gates
+from fakeapiserver.apis.recorded import VERSIONS
+from fakeapiserver.apis.scheme import load
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.registry.strategies import package_of
+from fakeapiserver.registry.strategies import strategy_for
 
-DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
+VERSION = "v1.36"
+DEFINITIONS = json.loads((VERSIONS / VERSION / "schemas.json").read_bytes())
 CASES = json.loads((Path(__file__).parent / "recorded_groups.json").read_bytes())
 CREATED = [case for case in CASES if "stored" in case]
 REFUSED = [case for case in CASES if "causes" in case]
@@ -26,8 +30,12 @@ UID = "59ca43f1-b21c-497a-9134-d7c01a4ba816"
 
 
 def strategy(case: dict[str, Any]) -> Strategy:
-    row: Strategy = import_module(f"fakeapiserver.registry.{package_of(case['group'])}").RESOURCES[case["resource"]]
-    return row
+    return strategy_of(GroupVersionResource(case["group"], case["version"], case["resource"]))
+
+
+@cache
+def strategy_of(resource: GroupVersionResource) -> Strategy:
+    return strategy_for(load(VERSION).resources[resource], feature_gates(VERSION, {}))
 
 
 def definition(case: dict[str, Any]) -> tuple[str, str]:

@@ -175,7 +175,7 @@ def test_the_state_is_downloaded(opened, tmp_path):
     with page.expect_download() as download:
         page.get_by_role("link", name="Save the state").click()
     download.value.save_as(tmp_path / "state.json")
-    assert b'"kubernetes":"v1.36"' in (tmp_path / "state.json").read_bytes()
+    assert b'"kubernetes":"v1.37"' in (tmp_path / "state.json").read_bytes()
 
 
 def test_settle_says_that_everything_is_at_rest(opened):

@@ -17,21 +17,29 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import fakeapiserver
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.schema.builtin import BuiltinType, compile_builtin
 from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.apis.feature_gates import feature_gates
+from fakeapiserver.apis.recorded import VERSIONS
+from fakeapiserver.apis.scheme import load
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.registry.core import RESOURCES
 from fakeapiserver.registry.core.service.allocation import Operation, allocate_for_create, allocate_for_update
 from fakeapiserver.registry.core.service.ips import ClusterIPs
 from fakeapiserver.registry.core.service.port_record import Recorded
 from fakeapiserver.registry.core.service.ports import NodePorts, PortOperation, held_ports
 from fakeapiserver.registry.generic.strategy import Strategy
+from fakeapiserver.registry.strategies import strategy_for
 
 HERE = Path(__file__).parent
-DEFINITIONS = json.loads((Path(fakeapiserver.__file__).parent / "apis/versions/v1.36/schemas.json").read_bytes())
+VERSION = "v1.36"
+DEFINITIONS = json.loads((VERSIONS / VERSION / "schemas.json").read_bytes())
+RESOURCES = {
+    gvr.resource: strategy_for(resource, feature_gates(VERSION, {}))
+    for gvr, resource in load(VERSION).resources.items()
+    if gvr.group == ""
+}
 CREATED = json.loads((HERE / "core_created.json").read_bytes())
 REFUSED = json.loads((HERE / "core_refused.json").read_bytes())
 UPDATES = json.loads((HERE / "core_updates.json").read_bytes())

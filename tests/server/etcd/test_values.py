@@ -6,6 +6,7 @@ import json
 import pytest
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.cluster.processes.etcd_process import EtcdProcess
 from fakeapiserver.registry.core.service.port_record import Recorded
 from fakeapiserver.server.apiserver import APIServer
@@ -20,9 +21,9 @@ JSON = "application/json"
 MAGIC = b"k8s\x00"
 
 
-def values(media_type: str = "application/vnd.kubernetes.protobuf") -> ServerValues:
+def values(media_type: str = "application/vnd.kubernetes.protobuf", version: str = NEWEST) -> ServerValues:
     made = ServerValues(media_type)
-    made.scopes = APIServer(Config()).scopes
+    made.scopes = APIServer(Config(kubernetes_version=version)).scopes
     return made
 
 
@@ -61,7 +62,7 @@ def test_objects_are_written_in_a_version_that_is_not_served_and_read_in_all(med
         "metadata": {"name": "p", "uid": "u"},
         "spec": {"reinvocationPolicy": "Never"},
     }
-    there, key = values(media_type), "/registry/mutatingadmissionpolicies/p"
+    there, key = values(media_type, "v1.36"), "/registry/mutatingadmissionpolicies/p"
     decoded = there.decode(key, json.dumps(policy).encode())
     assert decoded is not None
     data = there.encode(key, decoded.value, decoded.index)

@@ -79,7 +79,7 @@ def test_status_pages(client: Client) -> None:
     assert "\nauthorization-mode [Node,RBAC]\n" in text(client, "/flagz")[1]
     as_statusz = "application/json;as=Statusz;g=config.k8s.io;v=v1beta1"
     answer = client.send({"method": "GET", "path": "/statusz", "accept": as_statusz}, [])
-    assert answer["body"]["binaryVersion"] == "1.36.3"
+    assert answer["body"]["binaryVersion"] == "1.37.2"
 
 
 def samples(page: str, name: str) -> dict[str, float]:
@@ -117,10 +117,10 @@ def test_requests_are_counted_under_upstreams_names(client: Client) -> None:
 def test_what_dashboards_read_of_the_process(client: Client) -> None:
     _, page = text(client, "/metrics")
     assert list(samples(page, "version_info")) == [
-        'binary="1.36.3",component="kube",emulation="1.36",min_compat="1.35"'
+        'binary="1.37.2",component="kube",emulation="1.37",min_compat="1.36"'
     ]
     (build,) = samples(page, "kubernetes_build_info")
-    assert 'git_version="v1.36.3"' in build
+    assert 'git_version="v1.37.2"' in build
     for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"):
         assert page.count(f"\n{name} ") == 1
 
@@ -174,7 +174,7 @@ def test_a_server_has_asked_itself_whether_it_is_ready_before_anybody_else_does(
 )
 def test_checks_follow_gates(gate: str, by_default: bool, hooks: int) -> None:
     usual = len(checks_of("readyz", DEFAULT_GATES))
-    flipped = FeatureGates("v1.36", {gate: not by_default})
+    flipped = FeatureGates(switched={gate: not by_default})
     assert len(checks_of("readyz", flipped)) == usual + (-hooks if by_default else hooks)
 
 

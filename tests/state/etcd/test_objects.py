@@ -101,7 +101,7 @@ UNTAKEN: dict[bytes, tuple[bytes, str]] = {
     ),
     b"/registry/flowschemas/a": (
         protobuf.envelope(UNKNOWN["apiVersion"], UNKNOWN["kind"], []),
-        "is a FlowSchema of flowcontrol.apiserver.k8s.io/v1beta1, which Kubernetes v1.36 doesn't have",
+        "is a FlowSchema of flowcontrol.apiserver.k8s.io/v1beta1, which Kubernetes v1.37 doesn't have",
     ),
     b"/registry/pods/shop/a": (
         protobuf.envelope("v1", "Pod", [b"\x0a\x7f"]),

@@ -22,6 +22,9 @@ _NOT_AN_AUDIENCE: Final = "go-jose/go-jose/jwt: expected string or array value t
 _NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9_\r\n-]")
 _SPACE: Final = re.compile(r"\s+")
 _INT64: Final = 1 << 63
+# Members of a JSON web key: texts, and bytes in base64.
+_TEXT_FIELDS: Final = ("use", "kty", "kid", "crv", "alg")
+_BYTES_FIELDS: Final = ("k", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi", "x5t", "x5t#S256")
 
 
 class MalformedError(ValueError):
@@ -163,6 +166,32 @@ def _check_key(jwk: Any) -> None:
         raise ValueError(f"go-jose/go-jose: unknown json web key type '{kind}'")
     if kind == "oct" or jwk.get("d") is not None:
         raise MalformedError("go-jose/go-jose: invalid embedded jwk, must be public key")
+
+
+def check_published_key(jwk: Any) -> None:
+    """Raises ValueError for a key in an issuer's set that go-jose can't read: then it takes no key of the set."""
+    if not isinstance(jwk, dict | None):
+        raise ValueError(f"json: cannot unmarshal {json_kind(jwk)} into Go value of type jose.rawJSONWebKey")
+    jwk = jwk or {}
+    for name in (*_TEXT_FIELDS, *_BYTES_FIELDS):
+        value = jwk.get(name)
+        if not isinstance(value, str | None):
+            raise ValueError(f"json: cannot unmarshal {json_kind(value)} into Go struct field rawJSONWebKey.{name}")
+        if value and name in _BYTES_FIELDS:
+            _bytes(value)
+    _check_chain(jwk.get("x5c"))
+    kind, required = jwk.get("kty") or "", ["n", "e"]
+    if kind == "EC":
+        curve = jwk.get("crv") or ""
+        if curve not in ("P-256", "P-384", "P-521"):
+            raise ValueError(f"go-jose/go-jose: unsupported elliptic curve '{curve}'")
+        _check_point(jwk, curve)
+    elif kind == "RSA":
+        required += ["p", "q"] if jwk.get("d") is not None else []
+        if any(jwk.get(name) is None for name in required):
+            raise ValueError(f"go-jose/go-jose: invalid RSA key, missing {'/'.join(required)} values")
+    elif kind not in ("oct", "OKP"):
+        raise ValueError(f"go-jose/go-jose: unknown json web key type '{kind}'")
 
 
 def _check_point(jwk: Mapping[str, Any], curve: str) -> None:

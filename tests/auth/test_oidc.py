@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,84 @@ def test_a_new_key_is_found_when_a_token_needs_it(credentials: Credentials) -> N
         asyncio.run(rotated())
     finally:
         published.write_text(before)
+
+
+@contextmanager
+def published(credentials: Credentials, change: Callable[[Any], list[Any]]) -> Iterator[None]:
+    """Publishes other keys within the block: what `change` makes of the first."""
+    path = credentials.folder / "jwks.json"
+    before = path.read_text()
+    path.write_text(json.dumps({"keys": change(json.loads(before)["keys"][0])}))
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"alg": "RS256"},
+        {"alg": "RS384"},
+        {"alg": "PS256"},
+        {"alg": "ES256"},
+        {"alg": "HS256"},
+        {"alg": "none"},
+        {"alg": "RSA-OAEP", "use": "enc", "key_ops": ["encrypt"]},
+        {"use": "sig"},
+        {"use": "enc"},
+        {"use": "other"},
+        {"use": None},
+        {"key_ops": ["verify"]},
+        {"key_ops": ["sign"]},
+        {"key_ops": ["encrypt"]},
+        {"key_ops": []},
+        {"key_ops": "encrypt"},
+        {"key_ops": 1},
+    ],
+)
+def test_what_a_key_is_for_does_not_matter(credentials: Credentials, members: dict[str, Any]) -> None:
+    """kube-apiserver 1.36.3 accepts all of these."""
+    with published(credentials, lambda key: [{name: key[name] for name in ("kty", "n", "e", "kid")} | members]):
+        assert user(jwt(credentials), token(credentials)) is not None
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"use": 1},
+        {"alg": 1},
+        {"kid": 1},
+        {"kty": 1},
+        {"kty": "X"},
+        {"kty": None},
+        {"kty": "EC"},
+        {"n": 1},
+        {"n": "AA=="},
+        {"n": None},
+        {"e": "!!"},
+        {"d": "AAAA"},
+        {"crv": 1},
+        {"x5c": 1},
+        {"x5c": ["a"]},
+        {"x5t": 1},
+        "text",
+        1,
+        None,
+    ],
+)
+def test_a_malformed_key_makes_its_set_useless(credentials: Credentials, members: Any) -> None:
+    """kube-apiserver 1.36.3 answers 401 to a token of the other key."""
+
+    def other(key: dict[str, Any]) -> Any:
+        return {**key, "kid": "other", **members} if isinstance(members, dict) else members
+
+    with (
+        published(credentials, lambda key: [key, other(key)]),
+        pytest.raises(RefusedError, match="failed to decode keys"),
+    ):
+        user(jwt(credentials), token(credentials))
 
 
 def test_discovery_may_be_elsewhere(credentials: Credentials) -> None:

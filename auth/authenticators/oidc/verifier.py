@@ -109,7 +109,13 @@ class RemoteKeys:
             text = response.body.decode("utf-8", "replace")
             raise ProviderError(f"oidc: get keys failed: {response.status} {text}")
         document = _json(response, "oidc: failed to decode keys: ")
-        self._keys = [(kid, key) for jwk in document.get("keys") or () for kid, key in _key(jwk)]
+        published = document.get("keys") or ()
+        try:
+            for jwk in published:
+                jose.check_published_key(jwk)
+        except (TypeError, ValueError) as error:
+            raise ProviderError(f"oidc: failed to decode keys: {error}") from None
+        self._keys = [(kid, key) for jwk in published for kid, key in _key(jwk)]
         self._expiry = self._clock.now() + _seconds_to_keep(response)
 
 

@@ -42,6 +42,8 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?]*)")
 _AUTHORITY: Final = re.compile(rb"(?:[^@]*@)?(?:\[[^\[\]]*\]|[^\[\]:]*|[^\[\]]*(?=:))(?::[0-9]*)?")
+# In the host of a URL: escapes of ASCII, but for a percent sign, and what is no escape.
+_BAD_HOST_ESCAPE: Final = re.compile(rb"%(?!25|[89A-Fa-f][0-9A-Fa-f])")
 _LINE: Final = re.compile(rb"([A-Za-z0-9!#$%&'*+\-.^_`|~]+) ([^ \r\n]+) HTTP/([0-9])\.([0-9])\r?\n")
 _BAD_LINE: Final = re.compile(rb"(?!" + _LINE.pattern + rb")[^\n]*\n")
 _FOLD: Final = re.compile(rb"\r?\n[ \t]+")
@@ -154,6 +156,8 @@ def split_target(target: bytes) -> tuple[bytes, bytes]:
     if target[:1] != b"/" and target != b"*":
         absolute = _ABSOLUTE.match(target)
         if absolute is None or not _AUTHORITY.fullmatch(absolute[1]):
+            raise BAD_REQUEST
+        if _BAD_HOST_ESCAPE.search(absolute[1].rpartition(b"@")[2]):
             raise BAD_REQUEST
         target = target[absolute.end() :]
     path, _, query = target.partition(b"?")

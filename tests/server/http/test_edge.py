@@ -78,6 +78,8 @@ REFUSED = [
     ("a first header that goes on", b"GET / HTTP/1.1\r\n " + HOST + b"\r\n", b"400 Bad Request"),
     ("a user in Host", b"GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", b"400 Bad Request: malformed Host header"),
     ("a URL with a bad port", b"GET http://[::1]:x/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("a URL with a broken escape", b"GET http://%zz/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
+    ("a URL with an escaped letter", b"GET http://%41/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
     ("a URL with a port in words", b"GET http://a:x/ HTTP/1.1\r\n" + HOST + b"\r\n", b"400 Bad Request"),
     ("HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),
     ("HTTP/2.0 line", b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", b"505 HTTP Version Not Supported: unsupported protocol version"),

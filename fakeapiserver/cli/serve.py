@@ -122,6 +122,8 @@ async def _serve(parsed: Parsed) -> int:
             _announce(parsed, server, kubeconfig.absolute(), Path(folder.name))
 
         was_ready = await serve(parsed.config, announce, stop)
+    if not was_ready and not stop.status():
+        return complain("standard input ended before the server was ready: --stop-with-stdin needs an open one", 1)
     return stop.status(1 if was_ready else 0)
 
 

@@ -301,7 +301,7 @@ class Manager:
         """RuntimeError: it led, and doesn't any more."""
         options = self.options
         namespace = options.leader_election_namespace or (
-            _NAMESPACE.read_text().strip() if _NAMESPACE.exists() else self.config.namespace
+            _NAMESPACE.read_text(encoding="utf-8").strip() if _NAMESPACE.exists() else self.config.namespace
         )
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         gauge = self.metrics.leader.labels(options.leader_election_id)

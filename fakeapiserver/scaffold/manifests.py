@@ -79,14 +79,14 @@ def write(folder: Path) -> Sequence[Path]:
         target = folder / path
         if path in wanted:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(wanted[path])
+            target.write_text(wanted[path], encoding="utf-8")
         else:
             target.unlink()
     return changed
 
 
 def _is(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text() == text
+    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def _classes(folder: Path, package: str) -> Sequence[type[Any]]:

@@ -101,7 +101,7 @@ class Project:
     def read(cls, folder: Path) -> "Project":
         """ValueError with one sentence when `folder` holds no project."""
         try:
-            document: dict[str, Any] = yaml.safe_load((folder / FILE).read_text())
+            document: dict[str, Any] = yaml.safe_load((folder / FILE).read_text(encoding="utf-8"))
             resources = [ProjectResource(**row) for row in document.get("resources") or ()]
             return cls(document["domain"], document["projectName"], resources)
         except FileNotFoundError:

@@ -78,20 +78,20 @@ class Changes:
         changed = [path for path, text in self._texts.items() if not _holds(self._folder / path, text)]
         for path in changed:
             (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (self._folder / path).write_text(self._texts[path])
+            (self._folder / path).write_text(self._texts[path], encoding="utf-8")
         return changed
 
     def _read(self, path: Path) -> str:
         if path in self._texts:
             return self._texts[path]
         try:
-            return (self._folder / path).read_text()
+            return (self._folder / path).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise ValueError(f"there is no {path} any more") from None
 
 
 def _holds(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text() == text
+    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def _named(part: str, names: Values) -> str:
@@ -107,5 +107,5 @@ def _templates(folder: Traversable, path: Path) -> list[tuple[Path, str]]:
         if item.is_dir():
             templates += _templates(item, path / item.name)
         else:
-            templates.append((path / item.name.removesuffix(_SUFFIX), item.read_text()))
+            templates.append((path / item.name.removesuffix(_SUFFIX), item.read_text(encoding="utf-8")))
     return templates

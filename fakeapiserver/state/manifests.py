@@ -69,6 +69,8 @@ def write(folder: Path, objects: Iterable[Object]) -> list[Path]:
         if path in paths:  # kinds of two groups may have the same name
             path = path.with_name(f"{kind}.{group}-{_UNSAFE.sub('_', meta['name'])}.yaml")
         path.touch(0o600 if kind == "secret" else 0o644)
-        path.write_text(yaml.safe_dump(json.loads(json.dumps(obj)), sort_keys=False, allow_unicode=True))
+        path.write_text(
+            yaml.safe_dump(json.loads(json.dumps(obj)), sort_keys=False, allow_unicode=True), encoding="utf-8"
+        )
         paths.append(path)
     return paths

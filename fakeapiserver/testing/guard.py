@@ -36,7 +36,7 @@ class Guard:
         self._folder = Path(tempfile.mkdtemp(prefix="fakeapiserver-guard-"))
         self._port = _closed_port()
         kubeconfig = self._folder / "kubeconfig"
-        kubeconfig.write_text(_leads_nowhere(self._port.getsockname()[1]))
+        kubeconfig.write_text(_leads_nowhere(self._port.getsockname()[1]), encoding="utf-8")
         point_at(str(kubeconfig))
 
     def end(self) -> None:

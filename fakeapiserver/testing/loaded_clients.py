@@ -38,7 +38,7 @@ def set_defaults(known: Mapping[str, Any]) -> None:
 def redirect_defaults(kubeconfig: str) -> None:
     """Redirects the default configurations that are set to the cluster of a kubeconfig, which is JSON. Configurations that a test loads
     from it are redirected the next time, too."""
-    _servers.add(json.loads(Path(kubeconfig).read_text())["clusters"][0]["cluster"]["server"])
+    _servers.add(json.loads(Path(kubeconfig).read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"])
     for name, configuration in _configurations().items():
         if configuration._default is not None and _leads_away(configuration._default.host):
             configuration._default = _load(name, kubeconfig)
@@ -159,7 +159,7 @@ def _servers_of_the_user() -> Iterator[str]:
 
     for path in [*os.environ.get("KUBECONFIG", "").split(os.pathsep), "~/.kube/config"]:
         try:
-            config = yaml.safe_load(Path(path).expanduser().read_text())
+            config = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
             yield from (entry["cluster"]["server"].rstrip("/") for entry in config["clusters"])
         except (OSError, ValueError, TypeError, LookupError, AttributeError, yaml.YAMLError):
             continue  # none there, or no kubeconfig

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-# Windows has no fcntl, no users' numbers, no forks, no process groups, no select.poll, and no event loop that handles signals.
+# Windows has no fcntl, no users' numbers, no forks, no process groups, no select.poll, and no event loop that handles signals. Its files
+# are in the encoding of the region unless the program names one.
 WINDOWS = """
-import asyncio, fcntl, os, select, signal, ssl, subprocess, sys, types, uvicorn, fastapi, cryptography.x509, websockets.server
+import asyncio, fcntl, os, select, signal, ssl, subprocess, sys, types, warnings, uvicorn, fastapi, cryptography.x509, websockets.server
 for name in ("fcntl", "grp", "pwd", "resource", "uvloop"):
     sys.modules[name] = None
 for module, names in (
@@ -31,12 +32,13 @@ def locking(descriptor, mode, count, flock=fcntl.flock):
         raise PermissionError(*error.args)
 sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=locking)
 sys.platform = "win32"
+warnings.filterwarnings("error", category=EncodingWarning, module="fakeapiserver")
 """
 SERVE = "from fakeapiserver.cli import main; sys.exit(main())"
 
 
 def started(program: str, *arguments: str) -> "subprocess.Popen[str]":
-    words = [sys.executable, "-c", WINDOWS + program, *arguments]
+    words = [sys.executable, "-X", "warn_default_encoding", "-c", WINDOWS + program, *arguments]
     return subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     )
@@ -69,10 +71,11 @@ with Cluster(nodes=1) as cluster:
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
                    "spec": {"containers": [{"name": "web", "image": "nginx"}]}})
     cluster.wait("pod/web", "Ready")
-    cluster.write_kubeconfig(sys.argv[1])
+    cluster.write_kubeconfig(sys.argv[1] + "/kubeconfig")
+    cluster.export(sys.argv[1] + "/manifests")
     print(cluster.get("pod/web")["status"]["phase"])
 """
-    with started(program, str(tmp_path / "kubeconfig")) as process:
+    with started(program, str(tmp_path)) as process:
         output, errors = process.communicate(timeout=60)
     assert (output, errors, process.returncode) == ("Running\n", "", 0)
 

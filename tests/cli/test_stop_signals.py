@@ -54,6 +54,13 @@ def test_a_signal_while_the_server_starts(command: list[str], number: signal.Sig
     assert not list(folder.iterdir())
 
 
+def test_a_server_without_standard_input_does_not_start() -> None:
+    words = [sys.executable, "-m", "fakeapiserver", "serve", "--stop-with-stdin"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    message = "fakeapiserver: standard input ended before the server was ready: --stop-with-stdin needs an open one\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
+
+
 @pytest.mark.parametrize(
     ("signals", "was_ready", "status"),
     [

@@ -82,9 +82,15 @@ def test_the_action_installs_a_path(job: Job) -> None:
     """The dependencies are those of this process: they aren't fetched again."""
     packages = Path(yaml.__file__).parents[1]
     environment = {"PIP_NO_DEPS": "1", "PYTHONPATH": str(packages)}
+    checkout = job.folder / "checkout"  # a build leaves files behind
+    checkout.mkdir()
+    for name in ("fakeapiserver", "auth", "admission"):
+        shutil.copytree(ROOT / name, checkout / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
     step = {**ACTION["runs"]["steps"][0]}
-    step["env"] |= environment
-    job.run(step, _inputs(version=str(ROOT), python=sys.executable), job.folder)
+    step["env"] = step["env"] | environment
+    job.run(step, _inputs(version=str(checkout), python=sys.executable), job.folder)
     [folder] = (job.folder / "GITHUB_PATH").read_text().split()
     version = output_of([f"{folder}/fakeapiserver", "version"], job.folder, {**os.environ, **environment})
     assert "Kubernetes" in version

@@ -406,6 +406,6 @@ def _pod_namespace(folder: Path) -> str:
     if name := os.environ.get("POD_NAMESPACE"):
         return name
     try:
-        return (folder / "namespace").read_text().strip() or "default"
+        return (folder / "namespace").read_text(encoding="utf-8").strip() or "default"
     except (OSError, ValueError):
         return "default"

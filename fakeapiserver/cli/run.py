@@ -20,8 +20,8 @@ def main(arguments: Sequence[str]) -> int:
     parsed = read_flags(arguments, "run")
     if isinstance(parsed, int):
         return parsed
-    if parsed.background or "name" in parsed.given:
-        return complain("run has no --background and no --name: it ends with its command; use serve", 2)
+    if parsed.background or parsed.stop_with_stdin or "name" in parsed.given:
+        return complain("run has no --background, --name and --stop-with-stdin: it ends with its command; use serve", 2)
     if not parsed.command:
         return complain("run needs a command: fakeapiserver run [FLAG ...] -- COMMAND [ARGUMENT ...]", 2)
     try:

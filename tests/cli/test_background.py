@@ -89,6 +89,7 @@ def test_a_killed_server_is_not_mistaken_for_a_running_one(run: Run) -> None:
         (["serve", "--background", "--stop-with-stdin"], "--background has no standard input"),
         (["serve", "--name=x"], "--name is for a server in the background: add --background"),
         (["run", "--background", "--", "true"], "run has no --background"),
+        (["run", "--stop-with-stdin", "--", "true"], "it ends with its command"),
     ],
 )
 def test_what_cannot_start_says_so_itself(run: Run, tmp_path: Path, words: list[str], message: str) -> None:

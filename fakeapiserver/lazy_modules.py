@@ -109,6 +109,9 @@ LAZY: Final = {
         "fakeapiserver.server.proxies.kubelet_client",
         "fakeapiserver.server.proxies.resource_proxy",
     ),
+    "Managers and the command serve ports of their own where an option asks for it; uvicorn loads 12 modules of its command line.": (
+        "fakeapiserver.controller_runtime.uvicorn_server",
+    ),
     "Faults are injected when a test adds some.": (
         "fakeapiserver.faults.files",
         "fakeapiserver.faults.injector",

@@ -1,16 +1,12 @@
 """A small ASGI application behind a port of its own: metrics, health, webhooks (upstream: controller-runtime/pkg/manager/server.go)."""
 
 import asyncio
-import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from typing import Any
 
-import uvicorn
-
-log = logging.getLogger(__name__)
+from fakeapiserver.controller_runtime import uvicorn_server
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -54,18 +50,7 @@ class HTTPServer:
         """Runs until it is cancelled. Cancelled a second time, it closes its port and resets its connections at once."""
         if self._socket is None:
             self.bind()
-        config = uvicorn.Config(
-            self._application,
-            interface="asgi3",
-            lifespan="off",
-            proxy_headers=False,
-            log_config=None,
-            log_level=logging.WARNING,
-            access_log=False,
-        )
-        config.load()
-        config.ssl = self.tls
-        server = _Server(config)
+        server = uvicorn_server.Server(self._application, self.tls)
         serving = asyncio.ensure_future(server.serve(sockets=[self._socket] if self._socket else None))
         try:
             await asyncio.shield(serving)
@@ -76,24 +61,6 @@ class HTTPServer:
             finally:
                 server.abort()
             raise
-
-
-class _Server(uvicorn.Server):
-    def install_signal_handlers(self) -> None:
-        """Signals are the program's."""
-
-    def abort(self) -> None:
-        """Closes the port, and resets the connections that are left."""
-        for each in getattr(self, "servers", ()):
-            each.close()
-        for connection in [*self.server_state.connections]:
-            transport = getattr(connection, "transport", None)
-            if transport is not None:
-                transport.abort()
-
-    def capture_signals(self) -> Any:
-        """The same."""
-        return nullcontext()
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:

@@ -9,7 +9,7 @@ Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/registry/
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from msgspec import Struct
@@ -58,21 +58,14 @@ _MOST_LABELS: Final = 1024
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
-# Labels that many objects have, as the pods of one owner do: each index refers to the same mapping.
-_labels: Final[dict[tuple[tuple[str, str], ...], Mapping[str, str]]] = {}
-
-
 def shared_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
     """Returns a mapping with these labels in this order, which equal ones share and which must not be changed."""
-    if not labels:
-        return _NO_LABELS
-    key = (*labels.items(),)
-    found = _labels.get(key)
-    if found is None:
-        if len(_labels) >= _MOST_LABELS:
-            _labels.clear()
-        found = _labels[key] = dict(key)
-    return found
+    return _shared((*labels.items(),)) if labels else _NO_LABELS
+
+
+@lru_cache(maxsize=_MOST_LABELS)
+def _shared(labels: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return dict(labels)
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):

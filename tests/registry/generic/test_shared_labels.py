@@ -30,4 +30,4 @@ def test_a_later_change_of_the_object_changes_no_index() -> None:
 def test_there_are_not_more_than_a_bound() -> None:
     for number in range(2 * store._MOST_LABELS):
         assert shared_labels({"number": str(number)}) == {"number": str(number)}
-    assert len(store._labels) <= store._MOST_LABELS
+    assert store._shared.cache_info().currsize == store._MOST_LABELS

@@ -24,7 +24,7 @@ def test_pods_move_away_from_a_lost_node(fake_cluster: Cluster) -> None:
     api = kr8s.api(kubeconfig=fake_cluster.kubeconfig)
     web = Deployment(WEB, api=api)
     web.create()
-    web.wait("condition=Available", timeout=30)
+    web.wait("condition=Available", timeout=60)
     fake_cluster.clock.stop()
 
     fake_cluster.nodes.stop("node-1")

@@ -35,7 +35,7 @@ class DeploymentTest {
         .withNewSpec().addNewContainer().withName("web").withImage("nginx").endContainer().endSpec().endTemplate().endSpec().build();
     try (KubernetesClient client = new KubernetesClientBuilder().build()) {
       client.apps().deployments().inNamespace("default").resource(web).create();
-      client.apps().deployments().inNamespace("default").withName("web").waitUntilReady(30, TimeUnit.SECONDS);
+      client.apps().deployments().inNamespace("default").withName("web").waitUntilReady(60, TimeUnit.SECONDS);
       List<Pod> pods = client.pods().inNamespace("default").withLabel("app", "web").list().getItems();
       assertEquals(List.of("Running", "Running", "Running"), pods.stream().map(pod -> pod.getStatus().getPhase()).toList());
     }

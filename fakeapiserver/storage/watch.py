@@ -25,8 +25,10 @@ MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
 # Bytes that all watchers together buffer while their readers are busy, as those of slow clients are.
 MAX_UNREAD_BYTES: Final = 64 * 1024 * 1024
 # Watchers with a sink are served in rounds. In a turn of the event loop they get at least this many seconds, and this share of the time
-# since they were last served, so that neither they nor requests wait for long; the time is looked at after so many watchers.
+# since they were last served, but no more than the most, so that neither they nor requests wait for long; the time is looked at after so
+# many watchers.
 _LEAST_SERVICE: Final = 0.0002
+_MOST_SERVICE: Final = 0.005
 _SERVICE: Final = 0.25
 _SERVED_AT_ONCE: Final = 8
 # A round takes a third of the time from its beginning to the next one's, so that changes which follow each other leave together. The next
@@ -338,7 +340,7 @@ class Hub:
         requests have theirs in between, and their writes are delivered together with these.
         """
         now = begin = perf_counter()
-        end = now + max(_LEAST_SERVICE, (now - self._served) * _SERVICE)
+        end = now + min(max(_LEAST_SERVICE, (now - self._served) * _SERVICE), _MOST_SERVICE)
         ready = self.ready
         if not self._round:
             self._round, self._begun = len(ready), now

@@ -300,6 +300,30 @@ def test_many_watchers_are_served_in_turns_and_get_everything_in_order() -> None
     asyncio.run(scenario())
 
 
+def test_watchers_get_no_long_turn_after_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def later() -> float:
+        nonlocal now
+        now += 0.001
+        return now
+
+    async def scenario() -> None:
+        nonlocal now
+        monkeypatch.setattr(watch, "perf_counter", later)
+        storage = Storage()
+        clients = [Client(storage.hub.watch(PODS, None, None)) for _ in range(200)]
+        await asyncio.sleep(0)
+        storage.create("a")
+        now += 1.0
+        await asyncio.sleep(0)
+        assert 0 < sum(bool(client.got) for client in clients) <= 6 * watch._SERVED_AT_ONCE
+        storage.hub.end_all()
+        await asyncio.gather(*(client.task for client in clients))
+
+    asyncio.run(scenario())
+
+
 def test_busy_readers_are_bounded_in_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound the history is their buffer."""
     monkeypatch.setattr(watch, "MAX_UNREAD_BYTES", 1000)

@@ -28,7 +28,8 @@ from fakeapiserver.transport.files import write_file
 # The package's folder goes onto the path only to import it from the right place, so that it hides nothing of Python's own.
 _KUBE_APISERVER: Final = (
     "import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); import fakeapiserver; del sys.path[0]; "
-    "from fakeapiserver.cli.kube_apiserver import main; sys.exit(main(sys.argv[3:], int(sys.argv[1]), sys.argv[2]))"
+    "from fakeapiserver.cli import end_program; from fakeapiserver.cli.kube_apiserver import main; "
+    "end_program(main(sys.argv[3:], int(sys.argv[1]), sys.argv[2]))"
 )
 _SETUP_ENVTEST: Final = (
     "import sys; sys.path.insert(0, {root!r}); import fakeapiserver; del sys.path[0]; "

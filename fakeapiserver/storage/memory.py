@@ -5,7 +5,7 @@ commit and its publication, so no lock is needed and no watcher can miss, repeat
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -33,7 +33,7 @@ _TRANSACTION_BYTES: Final = 32
 # Objects that a selector looks at in one turn of the event loop: some milliseconds.
 _SELECTED_AT_FIRST: Final = 8
 # Seconds after which others have their turn.
-_TURN: Final = 0.01
+_TURN: Final = 0.005
 
 
 def check_size(key: str, value: bytes) -> None:
@@ -118,28 +118,19 @@ class MemoryStorage:
         predicate = query.predicate
         if query.limit:
             return self._mvcc.range(prefix, query)
-        if predicate is None:
-            return await self._everything(prefix, query)
+        found = None
         if query.labels and not query.revision and not query.start:
-            for _ in self._mvcc.index_labels(prefix, query.labels):
-                await asyncio.sleep(0)
-            labelled = self._mvcc.with_labels(prefix, query.labels)
-            if labelled is not None:
-                return ListResult(list(filter(predicate, labelled)), self._mvcc.revision)
-        everything = await self._everything(prefix, query)
-        selected: list[StoredObject] = []
-        start, count, clock = 0, _SELECTED_AT_FIRST, asyncio.get_running_loop().time
-        began = clock()
-        while start < len(everything.items):
-            selected += filter(predicate, everything.items[start : start + count])
-            start, passed = start + count, clock() - began
-            if passed > _TURN:
-                await asyncio.sleep(0)
-                began = clock()
-                count = max(count // 2, 1)
-            else:
-                count *= 2
-        return ListResult(selected, everything.revision)
+            found = await self._labelled(prefix, query.labels)
+        if found is None:
+            found = await self._everything(prefix, query)
+        return found if predicate is None else ListResult(await _selected(found.items, predicate), found.revision)
+
+    async def _labelled(self, prefix: str, labels: Mapping[str, str]) -> ListResult | None:
+        """Objects among which are all with these labels, if an index helps to find them."""
+        for _ in self._mvcc.index_labels(prefix, labels):
+            await asyncio.sleep(0)
+        labelled = self._mvcc.with_labels(prefix, labels)
+        return None if labelled is None else ListResult(labelled, self._mvcc.revision)
 
     async def _everything(self, prefix: str, query: ListQuery) -> ListResult:
         """The list without a predicate, or what an index has of it. Very many objects are gathered in several turns of the event loop, as
@@ -219,3 +210,20 @@ class MemoryStorage:
 
     async def finish(self) -> None:
         """Called after the last write. Here there is nothing to finish."""
+
+
+async def _selected(items: list[StoredObject], predicate: Predicate) -> list[StoredObject]:
+    """Returns the objects that the predicate selects. Others have their turns in between."""
+    selected: list[StoredObject] = []
+    start, count, clock = 0, _SELECTED_AT_FIRST, asyncio.get_running_loop().time
+    began = clock()
+    while start < len(items):
+        selected += filter(predicate, items[start : start + count])
+        start, passed = start + count, clock() - began
+        if passed > _TURN:
+            await asyncio.sleep(0)
+            began = clock()
+            count = max(count // 2, 1)
+        else:
+            count *= 2
+    return selected

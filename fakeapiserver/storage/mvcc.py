@@ -42,8 +42,9 @@ from fakeapiserver.storage.versioner import restamp, stamp
 # Bounds of the history; upstream's ring holds up to 102,400 events of each resource.
 MAX_HISTORY_EVENTS: Final = 100_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
-# Objects of a list that are gathered at once: some milliseconds.
+# Objects of a list that are gathered at once, and keys that are sorted at once: some milliseconds.
 _GATHERED_AT_ONCE: Final = 20_000
+_SORTED_AT_ONCE: Final = 5_000
 # In the place of an object that was deleted meanwhile.
 _GONE: Final = StoredObject("", b"", 0, 0, Index(), 0)
 # The prefixes of resources are few, unlike keys, and their generations are asked for dozens of times in each write.
@@ -233,7 +234,7 @@ class MVCC:
         and if it finds more than may be sorted at once."""
         bucket = self._bucket(prefix)
         keys = bucket.with_labels(labels)
-        if keys is None or len(keys) > _GATHERED_AT_ONCE:
+        if keys is None or len(keys) > _SORTED_AT_ONCE:
             return None
         return [bucket.objects[key] for key in sorted(keys) if key.startswith(prefix)]
 

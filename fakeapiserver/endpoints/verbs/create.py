@@ -7,7 +7,7 @@ from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.effort import computed
+from fakeapiserver.effort import LARGE, computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.negotiation.media_types import JSON
@@ -139,10 +139,10 @@ def write_request(request: Request, scope: RequestScope, options: WriteOptions, 
 
 def _weight(request: Request, scope: RequestScope) -> int:
     """Returns as how many bytes the body counts when it is decided where to compute with it."""
-    is_object = request.header(b"content-type").partition(";")[0] in _OBJECTS
-    return (
-        scope.store.strategy.weight(request.content) if is_object and scope.store is not None else len(request.content)
-    )
+    size = len(request.content)
+    if size < LARGE or scope.store is None or request.header(b"content-type").partition(";")[0] not in _OBJECTS:
+        return size
+    return scope.store.strategy.weight(request.content)
 
 
 def manager_of(user_agent: str) -> str:

@@ -35,8 +35,8 @@ def test_many_clauses_are_sorted_in_proportion_to_their_number(monkeypatch: pyte
         return before(left, right)
 
     monkeypatch.setattr(accept, "_before", counted)
-    clauses = accept.parse(",".join(f"a/x{i};q=0.{i:04}" for i in range(1500)))
-    assert [clause.subtype for clause in clauses[:2]] == ["x1499", "x1498"]
+    clauses = accept.parse(",".join(f"a/x{i};q=0.{i:04}" for i in range(500)))
+    assert [clause.subtype for clause in clauses[:2]] == ["x499", "x498"]
     assert comparisons == 0
     accept.parse(",".join(f"a/x{i};q=0.{i:04}" for i in range(12)))
     assert comparisons == 66
@@ -45,10 +45,10 @@ def test_many_clauses_are_sorted_in_proportion_to_their_number(monkeypatch: pyte
 def test_the_beginning_of_a_long_header_counts_and_is_not_remembered() -> None:
     long = "application/yaml," + "a/b," * 250_000
     assert negotiation.negotiate(long, custom=True).media_type == YAML
-    assert len(accept.parse(long)) == 32 * 1024 // 4 - 3
+    assert len(accept.parse(long)) == 8 * 1024 // 4 - 3
     assert len(accept.parse("a/b," * 256)) == 256
     with pytest.raises(StatusError):
-        negotiation.negotiate("a/b," * 10_000 + JSON, custom=True)
+        negotiation.negotiate("a/b," * 2100 + JSON, custom=True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from typing import Any, Final, TypeVar, cast
 
 # Bytes of an Accept header that count: the rest of a longer one is ignored.
-_LONGEST: Final = 32 * 1024
+_LONGEST: Final = 8 * 1024
 # Bytes of the longest header that is remembered with its result.
 _LONGEST_REMEMBERED: Final = 1024
 # Upstream's sort inserts one clause after the other up to so many.

@@ -25,7 +25,13 @@ from fakeapiserver.apis.feature_gates import feature_gates
 from fakeapiserver.apis.recorded import VERSIONS
 from fakeapiserver.apis.scheme import load
 from fakeapiserver.clock import SystemClock
-from fakeapiserver.registry.core.service.allocation import Operation, allocate_for_create, allocate_for_update
+from fakeapiserver.registry.core.service.allocation import (
+    Operation,
+    plan_addresses,
+    plan_new_addresses,
+    plan_new_ports,
+    plan_ports,
+)
 from fakeapiserver.registry.core.service.ips import ClusterIPs
 from fakeapiserver.registry.core.service.port_record import Recorded
 from fakeapiserver.registry.core.service.ports import NodePorts, PortOperation, held_ports
@@ -99,7 +105,9 @@ def prepared(resource: str, body: dict[str, Any], meta: dict[str, Any]) -> dict[
     rules.default(obj, "v1")
     obj["metadata"] |= meta
     if resource == "services":
-        allocate_for_create(operation(), obj)
+        allocation = operation()
+        plan_new_addresses(allocation, obj)
+        plan_new_ports(allocation.ports, obj)
     rules.prepare_for_create(obj)
     return obj
 
@@ -176,7 +184,9 @@ def test_updates_as_the_server_does(case: dict[str, Any]) -> None:
             errors = []
         else:
             if resource == "services":
-                allocate_for_update(operation(*held_ports(old)), new, old)
+                allocation = operation(*held_ports(old))
+                plan_addresses(allocation, new, old)
+                plan_ports(allocation.ports, new, old)
             rules.prepare_for_update(new, old)
             errors = rules.validate_immutable(new, old) + rules.validate_update(new, old)
     except StatusError as refused:

@@ -5,7 +5,8 @@ Upstream: pkg/registry/core/service/storage/{alloc.go,storage.go}. Refusals are 
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +19,7 @@ from fakeapiserver.apimachinery.ip_addresses import canonical_ip
 from fakeapiserver.apimachinery.meta import Object, metadata, name
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.chance import UNSEEDED, Chance
+from fakeapiserver.effort import offloaded
 from fakeapiserver.registry.core.service.ips import (
     IP_ADDRESSES,
     AllocationError,
@@ -44,6 +46,8 @@ _OTHER: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
 _PORT_TYPES: Final = ("NodePort", "LoadBalancer")
 _IP_KINDS: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _SINGLE: Final = "SingleStack"
+# Bytes of a port, about.
+_PORT_SIZE: Final = 40
 _ALLOCATED: Final = "provided IP is already allocated"
 
 
@@ -69,12 +73,14 @@ class ServiceAllocation:
     def creating(self, obj: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
         """Surrounds the creation of a service and fills in its spec. Raises StatusError."""
         operation = self.operation(dry_run)
-        return self._carried_out(operation, obj, lambda: allocate_for_create(operation, obj))
+        plan = _Plan(partial(plan_new_addresses, operation, obj), partial(plan_new_ports, operation.ports, obj))
+        return self._carried_out(operation, obj, plan)
 
     def updating(self, obj: Object, old: Object, dry_run: bool) -> AbstractAsyncContextManager[None]:
         """Surrounds an update, as `creating`."""
         operation = self.operation(dry_run)
-        return self._carried_out(operation, obj, lambda: allocate_for_update(operation, obj, old))
+        plan = _Plan(partial(plan_addresses, operation, obj, old), partial(plan_ports, operation.ports, obj, old))
+        return self._carried_out(operation, obj, plan)
 
     async def release(self, obj: Object) -> None:
         """Releases the addresses and ports of a deleted service."""
@@ -90,7 +96,7 @@ class ServiceAllocation:
         return Operation(self._families, self._ips, PortOperation(self._ports, dry_run))
 
     @asynccontextmanager
-    async def _carried_out(self, operation: Operation, obj: Object, plan: Callable[[], None]) -> AsyncIterator[None]:
+    async def _carried_out(self, operation: Operation, obj: Object, plan: "_Plan") -> AsyncIterator[None]:
         created: list[str] = []
         spec = msgspec.json.encode(obj["spec"])
         try:
@@ -106,12 +112,13 @@ class ServiceAllocation:
         if not operation.dry_run:
             await self._release(operation.given_up)
 
-    async def _attempted(self, operation: Operation, obj: Object, plan: Callable[[], None], created: list[str]) -> bool:
+    async def _attempted(self, operation: Operation, obj: Object, plan: "_Plan", created: list[str]) -> bool:
         """Allocates what the plan needs. Returns False if another server was faster: the plan must be made again."""
         if self._catch_up is not None:
             await self._catch_up()
         await operation.begin(with_ports=obj["spec"]["type"] in _PORT_TYPES)
-        plan()
+        plan.addresses()
+        await offloaded(plan.ports, _PORT_SIZE * len(obj["spec"].get("ports") or ()))
         if not await operation.ports.take():
             return False
         for ip in operation.taken:
@@ -146,21 +153,33 @@ class ServiceAllocation:
                     await self._writer.remove(IP_ADDRESSES, "", canonical_ip(ip))
 
 
-def allocate_for_create(operation: Operation, obj: Object) -> None:
-    """Fills in a new service's families, addresses and ports, in place."""
+class _Plan(NamedTuple):
+    """The two steps of a plan, in their order. `ports` works on the objects of its own write alone."""
+
+    addresses: Callable[[], None]
+    ports: Callable[[], None]
+
+
+def plan_new_addresses(operation: Operation, obj: Object) -> None:
+    """Fills in a new service's families and addresses, in place. Raises StatusError."""
     spec = obj["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     if spec["type"] != "ExternalName":
         _init_families(operation.families, obj, None)
         _allocate_addresses(operation, obj)
+
+
+def plan_new_ports(operation: PortOperation, obj: Object) -> None:
+    """Fills in a new service's ports, in place. Raises StatusError."""
+    spec = obj["spec"]
     if spec["type"] in _PORT_TYPES:
-        _init_node_ports(operation.ports, obj)
+        _init_node_ports(operation, obj)
     if needs_health_check(spec):
-        _allocate_health_check(operation.ports, spec)
+        _allocate_health_check(operation, spec)
 
 
-def allocate_for_update(operation: Operation, obj: Object, old: Object) -> None:
+def plan_addresses(operation: Operation, obj: Object, old: Object) -> None:
     """Allocates as for a create; fields that the client left out keep their values."""
     spec, before = obj["spec"], old.get("spec") or {}
     _keep_allocated(spec, before)
@@ -169,14 +188,19 @@ def allocate_for_update(operation: Operation, obj: Object, old: Object) -> None:
         if spec["type"] != "ExternalName":
             _init_families(operation.families, obj, before)
         _update_addresses(operation, obj, before)
+
+
+def plan_ports(operation: PortOperation, obj: Object, old: Object) -> None:
+    """Allocates as for a create, behind `plan_addresses`."""
+    spec, before = obj["spec"], old.get("spec") or {}
     if before["type"] in _PORT_TYPES and spec["type"] in ("ExternalName", "ClusterIP"):
-        operation.ports.given_up += node_ports(before)
+        operation.given_up += node_ports(before)
     if spec["type"] in _PORT_TYPES:
-        _update_node_ports(operation.ports, obj, before)
+        _update_node_ports(operation, obj, before)
     if needs_health_check(spec) and not needs_health_check(before):
-        _allocate_health_check(operation.ports, spec)
+        _allocate_health_check(operation, spec)
     elif needs_health_check(before) and not needs_health_check(spec):
-        operation.ports.given_up.append(before.get("healthCheckNodePort", 0))
+        operation.given_up.append(before.get("healthCheckNodePort", 0))
 
 
 def _allocates_node_ports(spec: Object) -> bool:

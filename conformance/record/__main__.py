@@ -16,6 +16,9 @@ from conformance.players.server_states import RealStates
 # Areas whose answers to the same requests are nearly the same.
 SIMILAR: Final = {
     "v1.37": ("discovery", "kinds", "v1.35"),
+    "v1.37-changes": ("kinds", "conversion", "deletes", "writes", "auth", "patches"),
+    "v1.37-alwaysdeny": ("alwaysdeny",),
+    "v1.37-cbor": ("cbor",),
     "v1.35": ("discovery", "kinds"),
     "v1.34": ("v1.35",),
     "v1.33": ("v1.34",),

@@ -32,6 +32,8 @@ _NODES: Final = GroupResource("", "nodes")
 _PODS: Final = GroupResource("", "pods")
 _SERVICES: Final = GroupResource("", "services")
 _ENDPOINTS: Final = GroupResource("", "endpoints")
+_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
+_SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _SCHEMES: Final = ("", "http", "https")
 _NOT_ALLOWED: Final = "address not allowed"
 
@@ -90,19 +92,52 @@ async def service_proxy(request: Request, scope: RequestScope, scopes: RequestSc
         if not named:
             raise new_service_unavailable(f"no service port {number} found for service {go_quote(asked.name)}")
         port = named[0]
-    endpoints = await _stored(_ENDPOINTS, info.namespace, asked.name, scopes)
-    if endpoints is None:
-        raise new_not_found(_SERVICES, asked.name)
-    subsets = endpoints.get("subsets") or []
-    if not subsets:
-        raise new_service_unavailable(f"no endpoints available for service {go_quote(asked.name)}")
-    for address, number in _candidates(subsets, port):
+    if scopes.table.scheme.features.at_least("v1.37"):
+        candidates = await _slice_candidates(info.namespace, asked.name, port, scopes)
+    else:
+        candidates = await _subset_candidates(info.namespace, asked.name, port, scopes)
+    for address, number in candidates:
         if (pod := await _pod_at(address, info.namespace, scopes)) is not None:
             location = Location(asked.scheme or "http", address["ip"], number, path)
             return await scopes.proxy.serve(request, _through_script(location, pod, scopes))
     # Until 1.36 upstream names the scheme and the port as well.
     shown = asked.name if scopes.table.scheme.features.at_least("v1.37") else info.name
     raise new_service_unavailable(f"no endpoints available for service {go_quote(shown)}")
+
+
+async def _subset_candidates(
+    namespace: str, service: str, port: str, scopes: RequestScopes
+) -> Iterator[tuple[Object, int]]:
+    """The addresses of a service's Endpoints, as until 1.36. Raises StatusError 404 and 503."""
+    endpoints = await _stored(_ENDPOINTS, namespace, service, scopes)
+    if endpoints is None:
+        raise new_not_found(_SERVICES, service)
+    subsets = endpoints.get("subsets") or []
+    if not subsets:
+        raise new_service_unavailable(f"no endpoints available for service {go_quote(service)}")
+    return _candidates(subsets, port)
+
+
+async def _slice_candidates(
+    namespace: str, service: str, port: str, scopes: RequestScopes
+) -> Iterator[tuple[Object, int]]:
+    """The addresses of a service's EndpointSlices, in the form of those of Endpoints (upstream: util/proxy.RandomEndpoint)."""
+    store = scopes.store_for(_SLICES)
+    assert store is not None
+    listed = await store.storage.list(store.collection(namespace))
+    slices = [store.decode(item.value) for item in listed.items if item.index.labels.get(_SERVICE_LABEL) == service]
+    subsets = [
+        {
+            "ports": [row for row in obj.get("ports") or () if row.get("port") is not None and "name" in row],
+            "addresses": [
+                {"ip": endpoint["addresses"][0], "targetRef": endpoint.get("targetRef")}
+                for endpoint in obj.get("endpoints") or ()
+                if (endpoint.get("conditions") or {}).get("ready") is not False
+            ],
+        }
+        for obj in slices
+    ]
+    return _candidates(subsets, port)
 
 
 async def node_proxy(request: Request, scope: RequestScope, scopes: RequestScopes) -> Response:

@@ -45,7 +45,7 @@ async def scale(request: Request, scope: RequestScope) -> Response:
         rules.check_readable(obj, scope.scale_paths)
         return _answer(request, scope, shown, accept)
     if info.verb == "patch":
-        options, change, applied = await patch.prepared(request, scope.scale, scope.dialect)
+        options, change, applied = await patch.prepared(request, scope.scale, scope)
         wanted = write_request(request, scope, options, info.name)
     else:
         try:

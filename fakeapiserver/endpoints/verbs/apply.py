@@ -24,10 +24,14 @@ from fakeapiserver.endpoints.verbs.update import match_name
 from fakeapiserver.registry.generic.write_request import Transform
 
 
-def applier(request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes) -> Transform:
-    """Returns the transform of an apply, which merges the body into the current object and updates managedFields."""
+def applier(
+    request: Request, scope: RequestScope, options: WriteOptions, media_type: str, data: bytes, noun: str
+) -> Transform:
+    """Returns the transform of an apply, which merges the body into the current object and updates managedFields.
+
+    `noun`: what errors call the body.
+    """
     store, info = scope.store, request.info
-    noun = "patch" if store is not None and store.strategy.features.at_least("v1.37") else "YAML"
 
     def transform(current: Object | None) -> Object:
         applied, duplicates = _decode(data, noun) if media_type == APPLY_PATCH else (_decode_cbor(data, noun), [])

@@ -29,7 +29,7 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 async def patch(request: Request, scope: RequestScope) -> Response:
     store = scope.store
     assert store is not None
-    options, transform, applied = await prepared(request, scope, scope.dialect)
+    options, transform, applied = await prepared(request, scope, scope)
     wanted = write_request(request, scope, options, request.info.name)
     wanted.applied = applied
     subresource = request.info.subresource
@@ -39,25 +39,25 @@ async def patch(request: Request, scope: RequestScope) -> Response:
     return respond.stored_object(request, scope, written.value, 201 if written.created else 200)
 
 
-async def prepared(request: Request, scope: RequestScope, dialect: Dialect) -> tuple[WriteOptions, Transform, bool]:
+async def prepared(request: Request, scope: RequestScope, stored: RequestScope) -> tuple[WriteOptions, Transform, bool]:
     """Returns a patch's options, its transform, and whether it is an apply, which updates managedFields itself.
 
     The transform reads the body, so that an invalid patch of an object that doesn't exist is a 404.
-    dialect: decides which patches there are; a Scale's is that of its parent.
+    stored: the scope of the stored object, whose dialect decides which patches there are; a Scale's is that of its parent.
     """
-    media_type = patch_type(request, dialect)
+    media_type = patch_type(request, stored.dialect)
     require_name(request)
     respond.accepted(request, scope)
     data = await request.body()
     applied = media_type in (APPLY_PATCH, APPLY_CBOR_PATCH)
     options = write_options(request.query, "PatchOptions", apply=applied)
-    is_checked = scope.store is not None and scope.store.strategy.features.at_least("v1.37")
+    is_checked = stored.store is not None and stored.store.strategy.features.at_least("v1.37")
     if is_checked:
         check_text(media_type, data)
     if request.audit is not None:
         request.audit.log_request_patch(in_json(media_type, data) if is_checked else data)
     if applied:
-        return options, applier(request, scope, options, media_type, data), True
+        return options, applier(request, scope, options, media_type, data, "patch" if is_checked else "YAML"), True
     return options, patcher(request, scope, options, media_type, data), False
 
 

@@ -21,9 +21,12 @@ _QUEUING: Final = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 def _errors_of_unknown_types(spec: Object) -> ErrorList:
     """The declared rules look at the members of all types, whatever the type is."""
     limited, path = spec.get("limited"), Path("spec.limited")
+    errors: ErrorList = []
+    if spec.get("type") not in ENABLEMENTS:
+        members = [name for name in ("exempt", "limited") if spec.get(name) is not None]
+        errors += [field.forbidden(Path("spec").child(name), _OF_OTHER_TYPE) for name in members]
     if limited is None:
-        return []
-    errors = [field.forbidden(path, _OF_OTHER_TYPE)] if spec.get("type") not in ENABLEMENTS else []
+        return errors
     response, at = limited.get("limitResponse") or {}, path.child("limitResponse")
     if response.get("queuing") is not None and response.get("type") not in RESPONSES:
         errors.append(field.forbidden(at.child("queuing"), _OF_OTHER_TYPE))

@@ -242,7 +242,7 @@ class Store:
         revision, as watchers see it. Raises StorageError."""
         removed = await self.storage.delete(current.key, expected_revision=current.mod_revision)
         self.strategy.on_deleted(self.resource, last)
-        for resource in self.strategy.companions:
+        for resource in self.strategy.companions if not self.strategy.features.at_least("v1.37") else ():
             if companion := self._find(resource):
                 with suppress(StatusError):  # the object has no such companion
                     namespace, name = str(metadata(last).get("namespace", "")), metadata(last)["name"]

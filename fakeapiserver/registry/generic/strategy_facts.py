@@ -103,7 +103,7 @@ class StrategyFacts(Struct, kw_only=True):
     never_deleted: Mapping[str, str] = field(default_factory=dict)
     # A warning for a DELETE that names no propagation policy.
     deletion_warning: str = ""
-    # Resources whose object of the same name is deleted as well (upstream: the Endpoints of a Service).
+    # Resources whose object of the same name is deleted as well, until 1.36 (upstream: the Endpoints of a Service).
     companions: tuple[GroupResource, ...] = ()
     # Field selectors besides metadata.name and metadata.namespace -> the path in the object.
     selectable_fields: Mapping[str, str] = field(default_factory=dict)

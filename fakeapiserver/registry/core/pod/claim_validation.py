@@ -109,10 +109,10 @@ def node_allocatable_status_errors(status: Object, claims: Sequence[Object], pat
     seen: set[str] = set()
     for i, row in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
         at, name = path.index(i), row.get("resourceClaimName", "")
-        if name not in known and (name or version < "v1.37"):
-            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
         if not name:
             errors.append(field.required(at.child("resourceClaimName"), "must not be empty"))
+        if name not in known and (name or version < "v1.37"):
+            errors.append(field.invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference"))
         if version < "v1.37":
             errors += _resources_errors(row, at)
             continue

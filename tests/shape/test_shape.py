@@ -57,6 +57,7 @@ PURE: Final = (
     "fakeapiserver/apis",
     "fakeapiserver/storage/etcd/codec.py",
     "fakeapiserver/storage/etcd/messages.py",
+    "fakeapiserver/storage/bucket.py",
     "fakeapiserver/storage/mvcc.py",
 )
 # Modules that read the outside world: sockets, the clock, chance, threads, processes, the event loop.

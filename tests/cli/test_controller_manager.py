@@ -70,8 +70,8 @@ def test_a_flag_without_effect_is_reported() -> None:
         (["--namespace-sync-period"], "flag needs an argument: --namespace-sync-period"),
         (["deployment"], '"kube-controller-manager" does not take any arguments, got ["deployment"]'),
         (
-            ["--concurrent-service-syncs=many"],  # one that has no effect here
-            'invalid argument "many" for "--concurrent-service-syncs" flag: strconv.ParseInt: parsing "many": invalid syntax',
+            ["--concurrent-disruption-syncs=many"],  # one that has no effect here
+            'invalid argument "many" for "--concurrent-disruption-syncs" flag: strconv.ParseInt: parsing "many": invalid syntax',
         ),
         (
             ["--secure-port=70000"],

@@ -215,7 +215,7 @@ def test_every_list_of_choices_has_values() -> None:
 
 def test_versions_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
     line = printed(capsys, "version")
-    assert re.fullmatch(r"fakeapiserver \S+ \(Kubernetes v1\.36\.\d+\)\n", line)
+    assert re.fullmatch(r"fakeapiserver \S+ \(Kubernetes v1\.37\.\d+\)\n", line)
     assert printed(capsys, "--version") == line
     facts: Mapping[str, Any] = json.loads(printed(capsys, "version", "--output", "json"))
     assert facts["kubernetes"] in line

@@ -136,6 +136,7 @@ TOPICS: Final = {
     "Workloads": {
         "concurrent-cron-job-syncs": _workers("CronJobs"),
         "concurrent-daemonset-syncs": _workers("DaemonSets"),
+        "concurrent-disruption-syncs": _workers("PodDisruptionBudgets"),
         "concurrent-deployment-syncs": _workers("Deployments"),
         "concurrent-device-taint-eviction-syncs": _workers("devices' taints"),
         "concurrent-job-syncs": _workers("Jobs"),
@@ -165,7 +166,6 @@ TOPICS: Final = {
         "mirroring-concurrent-service-endpoint-syncs": _workers("mirrored Endpoints"),
         "mirroring-endpointslice-updates-batch-period": Flag("How long changes of Endpoints are gathered."),
         "mirroring-max-endpoints-per-subset": Flag("The most mirrored endpoints of a subset."),
-        "concurrent-service-syncs": _workers("Services of type LoadBalancer"),
     },
     "Namespaces, garbage and quotas": {
         "concurrent-gc-syncs": _workers("objects for the garbage collector"),
@@ -223,7 +223,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "cloud-config",
         "cloud-provider",
         "cluster-name",
-        "concurrent-service-syncs",
+        "concurrent-disruption-syncs",
         "configure-cloud-routes",
         "contention-profiling",
         "controller-shutdown-timeout",

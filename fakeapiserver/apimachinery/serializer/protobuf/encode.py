@@ -238,6 +238,7 @@ _EMPTY: Final = frozenset((_META + "Time", _META + "MicroTime", _RAW_EXTENSION))
 _LISTS: Final = frozenset(
     (
         *(f"k8s.io.api.{group}.v1.ExtraValue" for group in ("authentication", "authorization", "certificates")),
+        "k8s.io.api.authentication.v1.AttestationValue",
         *(_SCHEMA + form for form in ("OrArray", "OrStringArray")),
     )
 )
@@ -251,5 +252,6 @@ _SPECIAL: Final[Mapping[str, Write]] = {
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     _RAW_EXTENSION: _raw_json,
     **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
+    "k8s.io.api.authentication.v1.AttestationValue": _items,
     _CRD + "JSON": _raw_json,
 }

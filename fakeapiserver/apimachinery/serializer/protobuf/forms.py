@@ -131,6 +131,7 @@ SPECIAL: Final[Mapping[str, Callable[[Object, bytes], Any]]] = {
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     "k8s.io.apimachinery.pkg.runtime.RawExtension": _raw_json,
     **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
+    "k8s.io.api.authentication.v1.AttestationValue": _items,
     _CRD + "JSON": _raw_json,
     _CRD + "JSONSchemaPropsOrBool": _schema_or("allows", False),
     _CRD + "JSONSchemaPropsOrArray": _schema_or("jSONSchemas", []),

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 from fakeapiserver import Cluster
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.client import kubeconfig
 from fakeapiserver.client.dynamic import DynamicClient, ResourceClient
 from fakeapiserver.client.rest import RESTClient
@@ -21,8 +22,15 @@ NAMESPACE: Final = "default"
 class Harness:
     """`async with Harness("job-controller") as cluster`: time stands still."""
 
-    def __init__(self, *controllers: str, feature_gates: Mapping[str, bool] | None = None) -> None:
-        config = Config(controllers=controllers, feature_gates=feature_gates or {}, records_access=True)
+    def __init__(
+        self, *controllers: str, feature_gates: Mapping[str, bool] | None = None, version: str = NEWEST
+    ) -> None:
+        config = Config(
+            controllers=controllers,
+            feature_gates=feature_gates or {},
+            records_access=True,
+            kubernetes_version=version,
+        )
         self._cluster = Cluster.from_config(config)
 
     async def __aenter__(self) -> Self:
@@ -95,12 +103,15 @@ class Harness:
 
 
 def run(
-    scenario: Callable[[Harness], Awaitable[None]], *controllers: str, feature_gates: Mapping[str, bool] | None = None
+    scenario: Callable[[Harness], Awaitable[None]],
+    *controllers: str,
+    feature_gates: Mapping[str, bool] | None = None,
+    version: str = NEWEST,
 ) -> None:
     """The scenario, with these controllers."""
 
     async def main() -> None:
-        async with Harness(*controllers, feature_gates=feature_gates) as cluster:
+        async with Harness(*controllers, feature_gates=feature_gates, version=version) as cluster:
             await scenario(cluster)
 
     asyncio.run(main())

@@ -66,7 +66,7 @@ def running(scenario: Callable[[Harness], Awaitable[None]], *, gates: dict[str, 
         await cluster.advance(3)
         await scenario(cluster)
 
-    run(with_api, CONTROLLER, feature_gates=GATES if gates is None else gates)
+    run(with_api, CONTROLLER, feature_gates=GATES if gates is None else gates, version="1.36")
 
 
 DONE = [

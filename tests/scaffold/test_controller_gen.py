@@ -184,6 +184,11 @@ KNOWN = (
     *("configMapRef", "secretRef", "configMap", "secret"),
     *("azureDisk.properties.cachingMode", "azureDisk.properties.kind", "onPodConditions.items.properties.status"),
 )
+# Fields that came with 1.37: the recordings are of k8s.io/api 0.36.
+NEWER = (
+    *("httpGet.properties.protocol", "grpc.properties.mode", "emptyDir.properties.mode", "properties.scheduling"),
+    *("properties.bindMountOptions", "properties.evictionResponders", "properties.defaultUser", "properties.user"),
+)
 
 
 @pytest.mark.parametrize(("models", "recorded"), [((Feat,), "feats"), ((CronJobV1, CronJobV2), "cronjobs")])
@@ -192,7 +197,7 @@ def test_definitions(models: Sequence[type[Any]], recorded: str) -> None:
     del theirs["metadata"]["annotations"]
     found = different(without_descriptions(crd.definition(*models)), theirs)
     endings = tuple(f"{name}.{what}" for name in KNOWN for what in ("x-kubernetes-map-type", "default"))
-    assert [path for path in found if not path.endswith(endings)] == []
+    assert [path for path in found if not path.endswith((*endings, *NEWER))] == []
 
 
 @rbac(groups=["apps"], resources=["deployments"], verbs=["get", "list", "watch"])

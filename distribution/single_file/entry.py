@@ -3,6 +3,7 @@
 It is Python itself for the command lines with which the package starts itself again (`-m fakeapiserver …`, `-I -S SCRIPT …`).
 """
 
+import os
 import runpy
 import sys
 
@@ -15,6 +16,8 @@ _OPTIONS = (
 
 
 def main() -> None:
+    # a server in the background outlives the command that started it, whose unpacked files go with it: each process has its own
+    os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
     words = sys.argv[1:]
     while words and words[0] in _OPTIONS:
         words.pop(0)

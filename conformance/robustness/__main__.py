@@ -3,7 +3,8 @@
 With `file` that is one server with a data directory; with `etcd` several servers on one etcd of one member or three, and with `--real
 ASSETS` also a kube-apiserver. They, etcd, their networks and disks are disturbed; `--disturb NAME` chooses how. In the end the histories
 of all clients are checked against the log of the store. `--history FILE` writes them (see history.py), and `--check FILE` checks such a
-file again. `attacks` as the first argument attacks a server instead (attacks/command.py).
+file again. `attacks` as the first argument attacks a server instead (attacks/command.py), and the name of a guarantee, or `guarantees` for
+all, tries that (guarantees/command.py).
 
 `--bug NAME` plants one of the bugs of planted.py, which the checks must find; `--bugs` does so with each in turn. Exit status 1: something
 is wrong.
@@ -23,6 +24,7 @@ from conformance.robustness import disks
 from conformance.robustness.attacks import command as attacks
 from conformance.robustness.checks.every import problems
 from conformance.robustness.etcd_servers import Options
+from conformance.robustness.guarantees import command as guarantees
 from conformance.robustness.harness import Plan, Result, run, target_of
 from conformance.robustness.history import History, load, save
 from conformance.robustness.planted import BUGS, Bug
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["attacks"]:
         return attacks.main(arguments[1:])
+    if arguments[:1] and arguments[0] in (guarantees.ALL, *guarantees.GUARANTEES):
+        return guarantees.main(arguments[0], arguments[1:])
     options = _parser().parse_args(arguments)
     if options.bugs:
         return _try_bugs(options.store, options.seed)

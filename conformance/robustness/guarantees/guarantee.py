@@ -1,0 +1,33 @@
+"""A promise, and what a run of it has shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+
+class Report(Struct, frozen=True):
+    """figures: measured values with their units, by what was measured. problems: what broke the promise; empty if it was kept."""
+
+    figures: Mapping[str, str]
+    problems: Sequence[str]
+
+
+class Guarantee(Struct, frozen=True):
+    """promise: one sentence. run: takes True for the full size, which may take an hour, and False for the size of CI."""
+
+    promise: str
+    run: Callable[[bool], Report]
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def mebibytes(count: float) -> str:
+    return f"{count / 2**20:.1f} MiB"
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Returns the value below which a share of the values is; 0 without values."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0

@@ -1,0 +1,112 @@
+"""Hours of writes, of watches and of definitions that come and go: a server's memory, descriptors and threads stay as they are."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from conformance.robustness.client import LOST
+from conformance.robustness.guarantees.guarantee import Report, mebibytes
+from conformance.robustness.guarantees.served import CONFIG_MAPS, Served, config_map, served
+
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# Different objects, which are written again and again, so that the state keeps its size.
+_OBJECTS: Final = 500
+_WRITES: Final = 200  # a second
+_WATCHERS: Final = 20
+# Shares: of the time before the first measurement, and by which memory may grow in an hour.
+_WARM_UP: Final = 0.3
+_GROWTH: Final = 0.01
+_LOOK: Final = 1.0
+
+
+def soak(full: bool) -> Report:
+    """An hour in full, 20 seconds for CI, which are too short to judge memory."""
+    seconds = 3600.0 if full else 20.0
+    with served() as server:
+        stop, failures = threading.Event(), list[str]()
+        tasks = (_writes, _definitions, *[_watches] * _WATCHERS)
+        threads = [threading.Thread(target=_until, args=(stop, failures, task, server), daemon=True) for task in tasks]
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds * _WARM_UP)
+        first, descriptors, count = server.memory(), server.descriptors(), server.threads()
+        time.sleep(seconds * (1 - _WARM_UP))
+        last = server.memory()
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+        time.sleep(_LOOK)
+        after = server.descriptors(), server.threads()
+    hourly = (last / first - 1) * 3600 / (seconds * (1 - _WARM_UP))
+    problems = [*failures]
+    if full and hourly > _GROWTH:
+        problems.append(f"memory grows by {hourly:.1%} an hour")
+    if after[0] > descriptors or after[1] > count:
+        problems.append(
+            f"descriptors and threads: {descriptors} and {count} under load, {after[0]} and {after[1]} at rest"
+        )
+    figures = {
+        "seconds": f"{seconds:,.0f}",
+        "memory after warming up, at the end": f"{mebibytes(first)}, {mebibytes(last)}",
+        "growth in an hour": f"{hourly:.1%}",
+        "descriptors and threads at rest": f"{after[0]}, {after[1]}",
+    }
+    return Report(figures, problems)
+
+
+def _until(
+    stop: threading.Event, failures: list[str], task: Callable[[Served, threading.Event], None], server: Served
+) -> None:
+    try:
+        task(server, stop)
+    except (*LOST, RuntimeError) as error:
+        failures.append(f"{task.__name__.strip('_')}: {error}")
+
+
+def _writes(server: Served, stop: threading.Event) -> None:
+    client, number = server.client(), 0
+    began = time.monotonic()
+    while not stop.is_set():
+        name = f"soaked-{number % _OBJECTS}"
+        if number < _OBJECTS:
+            _done(client.ask("POST", CONFIG_MAPS, config_map(name, number=str(number))), 201)
+        else:
+            _done(client.ask("PUT", f"{CONFIG_MAPS}/{name}", config_map(name, number=str(number))), 200)
+        number += 1
+        stop.wait(max(0.0, began + number / _WRITES - time.monotonic()))
+
+
+def _definitions(server: Served, stop: threading.Event) -> None:
+    client = server.client()
+    while not stop.is_set():
+        _done(client.ask("POST", _DEFINITIONS, _definition()), 201)
+        stop.wait(_LOOK)
+        _done(client.ask("DELETE", f"{_DEFINITIONS}/widgets.example.com"), 200)
+        while not stop.is_set() and client.ask("GET", f"{_DEFINITIONS}/widgets.example.com")[0] == 200:
+            stop.wait(0.05)
+
+
+def _watches(server: Served, stop: threading.Event) -> None:
+    while not stop.is_set():
+        for _ in server.client().watch(CONFIG_MAPS, {"timeoutSeconds": 2}):
+            if stop.is_set():
+                return
+
+
+def _done(answer: tuple[int, Any], expected: int) -> None:
+    if answer[0] != expected:
+        raise RuntimeError(f"{answer[0]} {answer[1].get('message', '')}")
+
+
+def _definition() -> dict[str, object]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }

@@ -1,0 +1,132 @@
+"""Watchers that read, and watchers that don't."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from conformance.robustness.client import Client
+from conformance.robustness.guarantees.guarantee import Report, mebibytes, milliseconds, percentile
+from conformance.robustness.guarantees.served import CONFIG_MAPS, config_map, served
+from conformance.robustness.guarantees.watching import Arrivals, Watcher, open_watchers
+
+# Seconds in which all events have to arrive after the last write.
+_PATIENCE: Final = 300.0
+_LONGEST_DELAY: Final = 2.0
+# Bytes that a watcher may cost, and those that a stalled one may hold back.
+_WATCHER: Final = 60 * 1024
+_STALLED: Final = 4 * 2**20
+# Bytes of an object, and events, which fill all buffers of a connection whatever the machine gives it.
+_LARGE: Final = 200_000
+_LARGE_EVENTS: Final = 80
+
+
+def fan_out(full: bool) -> Report:
+    """Writes events for many watchers, which must get each of them once, in order."""
+    report, late, each = asyncio.run(_fan_out(10_000, 1_000) if full else _fan_out(100, 50))
+    problems = [*report.problems]
+    if full and late > _LONGEST_DELAY:
+        problems.append(f"a hundredth of the events took {late:.1f} s or more")
+    if full and each > _WATCHER:
+        problems.append(f"a watcher costs {each / 1024:.0f} KiB")
+    return Report(report.figures, problems)
+
+
+async def _fan_out(watchers: int, events: int) -> tuple[Report, float, float]:
+    """Returns the report, the 99th percentile of the delays in seconds, and the bytes of a watcher."""
+    with served() as server:
+        client, arrivals = server.client(), Arrivals()
+        revision = _created(client)
+        before = server.memory()
+        opened = await open_watchers(server.credentials, CONFIG_MAPS, revision, watchers, arrivals.arrived)
+        each = (server.memory() - before) / watchers
+        began = time.monotonic()
+        revisions = await asyncio.to_thread(_write, client, events, arrivals)
+        problems = await _lost(opened, revisions)
+        seconds, late = time.monotonic() - began, percentile(arrivals.delays, 0.99)
+        for watcher in opened:
+            watcher.close()
+    figures = {
+        "watchers, events": f"{watchers:,}, {events:,}",
+        "events a second": f"{watchers * events / seconds:,.0f}",
+        "from the write to the event, p50": milliseconds(percentile(arrivals.delays, 0.5)),
+        "... p99": milliseconds(late),
+        "memory of a watcher": f"{each / 1024:.0f} KiB",
+    }
+    return Report(figures, problems), late, each
+
+
+def slow_readers(full: bool) -> Report:
+    """A tenth of the watchers stops reading, and goes on later: none loses an event, and the server keeps little for them."""
+    return asyncio.run(_slow_readers(1_000 if full else 30))
+
+
+async def _slow_readers(watchers: int) -> Report:
+    stalled = watchers // 10
+    with served() as server:
+        client, arrivals = server.client(), Arrivals()
+        revision = _created(client)
+        opened = await open_watchers(server.credentials, CONFIG_MAPS, revision, watchers, arrivals.arrived)
+        slow, quick = opened[:stalled], opened[stalled:]
+        for watcher in slow:
+            watcher.stall()
+        before = server.memory()
+        revisions = await asyncio.to_thread(_write, client, _LARGE_EVENTS, arrivals, "x" * _LARGE)
+        problems = await _lost(quick, revisions)
+        more = server.memory() - before
+        for watcher in slow:
+            watcher.go_on()
+        rests = [
+            asyncio.wait((watcher.reached(len(revisions)), watcher.ended), return_when=asyncio.FIRST_COMPLETED)
+            for watcher in slow
+        ]
+        await asyncio.wait_for(asyncio.gather(*rests), _PATIENCE)
+        gaps = sum(_gap(watcher.revisions, revisions) for watcher in slow)
+        ended = sum(watcher.ended.done() for watcher in slow)
+        for watcher in opened:
+            watcher.close()
+    if gaps:
+        problems.append(f"{gaps} stalled watches have a gap")
+    if more > _LARGE_EVENTS * _LARGE + stalled * _STALLED:
+        problems.append(f"the server keeps {mebibytes(more)} for its history and {stalled} stalled watches")
+    figures = {
+        "watchers, of which stalled": f"{watchers:,}, {stalled:,}",
+        "events of 200 KB": f"{len(revisions):,}",
+        "from the write to the event, p99": milliseconds(percentile(arrivals.delays, 0.99)),
+        "stalled watches that were ended; the others got everything": f"{ended}",
+        f"more memory, of which history {mebibytes(_LARGE_EVENTS * _LARGE)}": mebibytes(more),
+    }
+    return Report(figures, problems)
+
+
+def _created(client: Client) -> str:
+    status, created = client.ask("POST", CONFIG_MAPS, config_map("watched"))
+    if status != 201:
+        raise RuntimeError(f"the object can't be created: {status} {created}")
+    return str(created["metadata"]["resourceVersion"])
+
+
+def _write(client: Client, count: int, arrivals: Arrivals, text: str = "") -> Sequence[int]:
+    """Updates the object so often, and returns the revisions."""
+    revisions = []
+    for number in range(count):
+        began = time.monotonic()
+        status, written = client.ask(
+            "PUT", f"{CONFIG_MAPS}/watched", config_map("watched", number=str(number), text=text)
+        )
+        if status != 200:
+            raise RuntimeError(f"an update failed: {status} {written}")
+        revisions.append(int(written["metadata"]["resourceVersion"]))
+        arrivals.written(revisions[-1], began)
+    return revisions
+
+
+async def _lost(watchers: Sequence[Watcher], revisions: Sequence[int]) -> list[str]:
+    """Waits for the last event, and returns what differs from the log."""
+    await asyncio.wait([watcher.reached(len(revisions)) for watcher in watchers], timeout=_PATIENCE)
+    wrong = [watcher for watcher in watchers if watcher.revisions != list(revisions)]
+    return [f"{len(wrong)} of {len(watchers)} watchers saw other events than those that were written"] if wrong else []
+
+
+def _gap(seen: Sequence[int], revisions: Sequence[int]) -> bool:
+    return list(seen) != list(revisions[: len(seen)])

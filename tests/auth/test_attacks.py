@@ -487,7 +487,7 @@ def asked(cluster: Cluster) -> str:
     [
         ("status", {"conditions": APPROVED}, 'updates may not add a condition of type "Approved"'),
         ("status", {"certificate": "eA=="}, "must contain at least one CERTIFICATE PEM block"),
-        ("approval", {"conditions": [*APPROVED, {"type": "Denied", "status": "True"}]}, "mutually exclusive"),
+        ("approval", {"conditions": [*APPROVED, {"type": "Denied", "status": "True"}]}, "must specify at most one of"),
         ("approval", {"conditions": [{"type": "Approved", "status": "False"}]}, 'Unsupported value: "False"'),
     ],
 )

@@ -38,6 +38,8 @@ _YAML: Final[dict[str, Callable[[], bytes]]] = {
     "a quoted text with escapes": lambda: _HEAD + b'a: "' + rb"\x41" * (BODY // 4 - 100) + b'"\n',
     "a block of empty lines": lambda: _HEAD + b"a: |\n" + b"\n" * (BODY - 100),
     "comments": lambda: _HEAD + b"# a\n" * (BODY // 4 - 100),
+    "10,000 open lists": lambda: b"[" * 10_000,
+    "short, in the older grammar": lambda: b"[a," * 5_000 + b"?",
     "directives": lambda: b"%YAML 1.1\n" * (BODY // 10),
     "documents": lambda: _HEAD + b"---\na: b\n" * (BODY // 9 - 100),
     "repeated keys": lambda: _HEAD + b"data:\n" + b"  a: b\n" * 200_000,

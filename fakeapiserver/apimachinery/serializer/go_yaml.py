@@ -14,6 +14,7 @@ import yaml
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.go_json import UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
+from fakeapiserver.effort import spend
 
 try:
     from yaml._yaml import CParser as _Parser
@@ -31,11 +32,14 @@ _SCALAR, _MAPPING, _SEQUENCE, _ALIAS = range(4)
 _BAD_TAG: Final = "did not find expected whitespace or line break"
 # Bytes of the largest text that is read by the older grammar, which a parser in Python takes a second for.
 _LARGEST_OLDER: Final = 64 * 1024
+# Its cost of a byte, in the unit of `spend`.
+_OLDER_COST: Final = 200
 # What libyaml refuses and its older versions may not.
 _NEWER_PROBLEMS: Final = (_BAD_TAG, "found unexpected ':'")
 _FLOW_INDICATORS: Final = frozenset(",[]{}")
 # The words of the parser in Python, and libyaml's.
 _GO_WORDS: Final = (
+    (re.compile("exceeded maximum nesting depth"), _TOO_DEEP.removeprefix("yaml: ")),
     (re.compile(r"found unknown escape character .*"), "found unknown escape character"),
     (re.compile(r"expected (',' or '.'), but got .*"), r"did not find expected \1"),
     (re.compile(r"expected the node content, but found .*"), "did not find expected node content"),
@@ -95,13 +99,18 @@ def compose(data: bytes) -> _Node | None:
         try:
             return _first_document(_Parser(data or b"\n"), data)
         except _OlderGrammar:
-            return _first_document(_OlderParser(data), b"")
+            return _older_document(data)
         except yaml.scanner.ScannerError as error:
             if error.problem not in _NEWER_PROBLEMS or len(data) > _LARGEST_OLDER:
                 raise
-            return _first_document(_OlderParser(data), b"")
+            return _older_document(data)
     except yaml.YAMLError as error:
         raise YAMLError(f"yaml: {_words(error)}") from None
+
+
+def _older_document(data: bytes) -> _Node | None:
+    spend(_OLDER_COST * len(data))
+    return _first_document(_OlderParser(data), b"")
 
 
 def _first_document(parser: Any, data: bytes) -> _Node | None:

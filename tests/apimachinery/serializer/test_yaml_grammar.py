@@ -55,3 +55,10 @@ def test_refused(text: str) -> None:
 
 def test_a_long_text_is_not_read_a_second_time_by_a_slow_parser() -> None:
     assert yaml.decode(b"[a?b, " + b"c," * 40_000 + b"]")[0] == "a?b"
+
+
+@pytest.mark.parametrize("text", ["[" * 10_001, '{"a":' * 10_001, "[" * 100_000])
+def test_more_levels_than_ten_thousand_are_refused(text: str) -> None:
+    """Newer releases of libyaml end at a thousand, in other words."""
+    with pytest.raises(YAMLError, match=r"^yaml: exceeded max depth of 10000$"):
+        yaml.decode(text.encode())

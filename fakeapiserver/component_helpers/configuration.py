@@ -8,6 +8,8 @@ from msgspec import Struct, field
 
 # Upstream's constant: other API servers have to notice that the namespace takes nothing more.
 NAMESPACE_DELETION_GRACE: Final = 5.0
+# A feature gate that decides whether its controller runs.
+STORAGE_VERSION_MIGRATOR: Final = "StorageVersionMigrator"
 
 
 class KubeControllerManagerConfiguration(Struct, frozen=True):

@@ -5,7 +5,8 @@ updates its definition
 (migrationrunner.go), one records the resource version up to which objects are to be written (resourceversion.go), one writes them
 (storageversionmigrator.go). Upstream has the objects from the garbage collector's caches; here they are listed when
 they are needed.
-Runs with the feature gate StorageVersionMigrator, and does nothing while the server has no StorageVersionMigrations.
+Runs with the feature gate StorageVersionMigrator, which is on since 1.37.
+Does nothing while the server has no StorageVersionMigrations.
 """
 
 import logging
@@ -17,6 +18,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.cache.shared_informer import Tombstone
 from fakeapiserver.client.discovery import APIResource
@@ -24,18 +26,17 @@ from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found, 
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.client.wait import retry_on_conflict
 from fakeapiserver.component_helpers.conditions import find_condition, set_status_condition
+from fakeapiserver.component_helpers.configuration import STORAGE_VERSION_MIGRATOR
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CUSTOM_RESOURCE_DEFINITIONS
-from fakeapiserver.component_helpers.resource_monitors import ResourceMonitors
+from fakeapiserver.component_helpers.resource_monitors import Monitor, ResourceMonitors
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.reconcile import ReconcilerFunc, Request, Result
 
 log = logging.getLogger(__name__)
 
-FEATURE_GATE: Final = "StorageVersionMigrator"
-STORAGE_VERSION_MIGRATIONS: Final = GroupVersionResource(
-    "storagemigration.k8s.io", "v1beta1", "storageversionmigrations"
-)
+# In the version that the server prefers: v1 since 1.37.
+STORAGE_VERSION_MIGRATIONS: Final = GroupResource("storagemigration.k8s.io", "storageversionmigrations")
 _WORKERS: Final = 5
 _RUNNER: Final = "migration-runner-controller"
 _RESOURCE_VERSIONS: Final = "resource-version-controller"
@@ -65,14 +66,13 @@ class StorageVersionMigrator:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._clock = context.clock
-        self._migrations = context.client.resource(STORAGE_VERSION_MIGRATIONS)
         self._definitions = context.client.resource(CUSTOM_RESOURCE_DEFINITIONS)
         self._monitors = ResourceMonitors(
             context,
             ("list", "watch"),
-            lambda resource: resource.gvr == STORAGE_VERSION_MIGRATIONS,
+            lambda resource: resource.gvr.group_resource == STORAGE_VERSION_MIGRATIONS,
             lambda resource: _Handler(self),
-            whole=(STORAGE_VERSION_MIGRATIONS.group_resource,),
+            whole=(STORAGE_VERSION_MIGRATIONS,),
         )
         self._runner = context.controller(ReconcilerFunc(self.run_oldest), name=_RUNNER)
         self._versions = context.controller(ReconcilerFunc(self.note_resource_version), name=_RESOURCE_VERSIONS)
@@ -87,13 +87,16 @@ class StorageVersionMigrator:
             self._versions.queue.add(request)
             self._migrator.queue.add(request)
 
+    @property
+    def _monitor(self) -> Monitor | None:
+        """The monitor of migrations, or None if the server has none."""
+        return next(iter(self._monitors.monitors.values()), None)
+
     def _all(self) -> Sequence[Object]:
-        monitor = self._monitors.monitors.get(STORAGE_VERSION_MIGRATIONS)
-        return monitor.informer.indexer.list() if monitor is not None else ()
+        return self._monitor.informer.indexer.list() if self._monitor is not None else ()
 
     def _migration(self, name: str) -> Object | None:
-        monitor = self._monitors.monitors.get(STORAGE_VERSION_MIGRATIONS)
-        return monitor.informer.indexer.get_by_key(name) if monitor is not None else None
+        return self._monitor.informer.indexer.get_by_key(name) if self._monitor is not None else None
 
     # ------------------------------------------------------------------------------------- which one runs
 
@@ -320,8 +323,10 @@ class StorageVersionMigrator:
         await self._update(_with_condition(migration, "Failed", "StorageVersionMigrationFailed", message, self._now))
 
     async def _update(self, migration: Object) -> None:
-        kind = {"apiVersion": str(STORAGE_VERSION_MIGRATIONS.group_version), "kind": "StorageVersionMigration"}
-        await self._migrations.update_status({**kind, **migration})
+        assert self._monitor is not None  # which the migration is from
+        gvr = self._monitor.resource.gvr
+        kind = {"apiVersion": str(gvr.group_version), "kind": "StorageVersionMigration"}
+        await self._context.client.resource(gvr).update_status({**kind, **migration})
 
 
 class _Handler(Struct, frozen=True):
@@ -396,6 +401,8 @@ def _shown(gvr: GroupVersionResource) -> str:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    if not context.configuration.feature_gates.get(FEATURE_GATE):
+    if not context.configuration.feature_gates.get(
+        STORAGE_VERSION_MIGRATOR, DEFAULT_GATES.enabled(STORAGE_VERSION_MIGRATOR)
+    ):
         return []
     return StorageVersionMigrator(context).controllers

@@ -16,7 +16,11 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.chance import Chance
 from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
-from fakeapiserver.component_helpers.configuration import NAMESPACE_DELETION_GRACE, KubeControllerManagerConfiguration
+from fakeapiserver.component_helpers.configuration import (
+    NAMESPACE_DELETION_GRACE,
+    STORAGE_VERSION_MIGRATOR,
+    KubeControllerManagerConfiguration,
+)
 from fakeapiserver.component_helpers.controller_context import Signing
 from fakeapiserver.controller_manager.descriptor import selected
 from fakeapiserver.controller_manager.manager import FIRST, ControllerManager
@@ -314,7 +318,7 @@ class LocalServer:
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
             configuration=KubeControllerManagerConfiguration(
-                feature_gates=self.config.feature_gates,
+                feature_gates={STORAGE_VERSION_MIGRATOR: api.table.scheme.features.enabled(STORAGE_VERSION_MIGRATOR)},
                 # With simulated nodes people wait for namespaces, and no other API server has to notice anything.
                 namespace_deletion_grace=0.0 if self._simulates else NAMESPACE_DELETION_GRACE,
             ),

@@ -1,4 +1,4 @@
-"""Storage version migrations, whose API is a definition's here: no server has it by default."""
+"""Storage version migrations. In 1.36, where no server has their API by default, it is a definition's here."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,11 +8,11 @@ import pytest
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.client.errors import StatusError
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS
-from fakeapiserver.controllers.storage_version_migrator import STORAGE_VERSION_MIGRATIONS as MIGRATIONS
 from tests.controllers.harness import Harness, run
 
 GATES = {"StorageVersionMigrator": True}
 CONTROLLER = "storage-version-migrator-controller"
+MIGRATIONS = GroupVersionResource("storagemigration.k8s.io", "v1beta1", "storageversionmigrations")
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 POLICIES = GroupVersionResource("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
 BINDINGS = GroupVersionResource("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings")
@@ -223,3 +223,15 @@ def test_a_name_is_needed_that_definitions_have() -> None:
         await cluster.advance(60)
 
     run(scenario, CONTROLLER, feature_gates=GATES)
+
+
+def test_the_built_in_version_is_worked_on_without_a_gate() -> None:
+    async def scenario(cluster: Harness) -> None:
+        await cluster.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+        v1 = GroupVersionResource("storagemigration.k8s.io", "v1", "storageversionmigrations")
+        await cluster.create(v1, {**migration("m", "configmaps"), "apiVersion": "storagemigration.k8s.io/v1"}, "")
+        await cluster.advance(3)
+        rows = (await cluster.get(v1, "m", ""))["status"]["conditions"]
+        assert [(row["type"], row["status"], row["reason"]) for row in rows] == [row[:3] for row in DONE]
+
+    run(scenario, CONTROLLER)

@@ -55,7 +55,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
             pytest.skip("set FAKEAPISERVER_REFERENCE_KUBECONFIG to run the examples on a real server too")
         yield path
     else:
-        with Cluster(controllers=()) as cluster:  # as the real one that was looked at
+        with Cluster(controllers=(), kubernetes_version="1.36") as cluster:  # as the real one that was looked at
             yield cluster.kubeconfig
 
 

@@ -214,9 +214,12 @@ def test_stored_objects_that_cannot_be_converted_keep_the_cache_of_a_new_definit
         "/a": 500,
         "?dryRun=All": 500,
     }
-    why = asked["/a"]["body"]["message"]
+    why = asked["/a"]["body"]["message"].partition("AdditionalErrorMsg: ")[2]
+    assert why.endswith("conversion is not to be had")
     assert asked[""]["body"]["message"] == (
-        f"storage is (re)initializing: failed to list example.com/v2, Kind=Widget: {why}"
+        "storage is (re)initializing: failed to list <unspecified>: failed to read one or more widgets.example.com from the storage: "
+        "StorageError: corrupt object, Code: 7, Key: /registry/example.com/widgets/default/a, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: {why}"
     )
     assert asked[""]["body"]["details"] == {"retryAfterSeconds": 1}
     webhook.fault = ""

@@ -92,7 +92,7 @@ def test_contradictions(flags: list[str], complaint: str) -> None:
 def test_modes_are_asked_in_order() -> None:
     assert ask(build("--authorization-mode=AlwaysDeny,RBAC"), "jane") == (
         Decision.NO_OPINION,
-        "Everything is forbidden.",
+        "alwaysdeny: Everything is forbidden.",
     )
     assert ask(build("--authorization-mode=AlwaysDeny,AlwaysAllow"), "jane")[0] is Decision.ALLOW
     assert ask(build("--authorization-mode="), "jane")[0] is Decision.ALLOW

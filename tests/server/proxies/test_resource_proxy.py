@@ -127,7 +127,8 @@ def test_what_a_client_sees(cluster: Cluster) -> None:
         (f"{PODS}/none/proxy/", 404, 'pods "none" not found'),
         (f"{SERVICES}/web/proxy/", 503, 'no endpoints available for service "web"'),
         (f"{SERVICES}/web:81/proxy/", 503, 'no service port 81 found for service "web"'),
-        (f"{SERVICES}/none/proxy/", 404, 'services "none" not found'),
+        (f"{SERVICES}/none/proxy/", 503, 'no endpoints available for service "none"'),
+        (f"{SERVICES}/http:none:80/proxy/", 404, 'services "none" not found'),
     ],
 )
 def test_refusals(cluster: Cluster, path: str, status: int, message: str) -> None:

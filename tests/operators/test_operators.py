@@ -81,7 +81,7 @@ def test_a_conflict_is_tried_again(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("operator")
 def test_an_outage_is_survived(cluster: Cluster) -> None:
-    cluster.outage("300ms")
+    cluster.outage("1s")
     cluster.apply(website("Shoes"))  # asks within the process
     cluster.wait("website", "shop", jsonpath="{.status.title}=Shoes", timeout=SECONDS)
 

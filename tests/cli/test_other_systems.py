@@ -30,6 +30,7 @@ def locking(descriptor, mode, count, flock=fcntl.flock):
         flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise PermissionError(*error.args)
+asyncio.new_event_loop().close()  # from 3.14 on asyncio looks at sys.platform when it makes the first one
 sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=locking)
 sys.platform = "win32"
 warnings.filterwarnings("error", category=EncodingWarning, module="fakeapiserver")

@@ -13,6 +13,8 @@ from conformance.robustness.guarantees.watching import Arrivals, Watcher, open_w
 # Seconds in which all events have to arrive after the last write.
 _PATIENCE: Final = 300.0
 _LONGEST_DELAY: Final = 2.0
+# Deliveries of events a second: without a pause between writes the delays would be those of a queue that grows.
+_RATE: Final = 200_000
 # Bytes that a watcher may cost, and those that a stalled one may hold back.
 _WATCHER: Final = 60 * 1024
 _STALLED: Final = 4 * 2**20
@@ -41,7 +43,7 @@ async def _fan_out(watchers: int, events: int) -> tuple[Report, float, float]:
         opened = await open_watchers(server.credentials, CONFIG_MAPS, revision, watchers, arrivals.arrived)
         each = (server.memory() - before) / watchers
         began = time.monotonic()
-        revisions = await asyncio.to_thread(_write, client, events, arrivals)
+        revisions = await asyncio.to_thread(_write, client, events, arrivals, "", watchers / _RATE)
         problems = await _lost(opened, revisions)
         seconds, late = time.monotonic() - began, percentile(arrivals.delays, 0.99)
         for watcher in opened:
@@ -110,8 +112,8 @@ def _created(client: Client) -> str:
     return str(created["metadata"]["resourceVersion"])
 
 
-def _write(client: Client, count: int, arrivals: Arrivals, text: str = "") -> Sequence[int]:
-    """Updates the object so often, and returns the revisions."""
+def _write(client: Client, count: int, arrivals: Arrivals, text: str = "", pause: float = 0.0) -> Sequence[int]:
+    """Updates the object so often, at least `pause` seconds apart, and returns the revisions."""
     revisions = []
     for number in range(count):
         began = time.monotonic()
@@ -122,6 +124,7 @@ def _write(client: Client, count: int, arrivals: Arrivals, text: str = "") -> Se
             raise RuntimeError(f"an update failed: {status} {written}")
         revisions.append(int(written["metadata"]["resourceVersion"]))
         arrivals.written(revisions[-1], began)
+        time.sleep(max(0.0, began + pause - time.monotonic()))
     return revisions
 
 

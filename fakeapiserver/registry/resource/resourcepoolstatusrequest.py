@@ -18,6 +18,7 @@ from fakeapiserver.registry.generic.declarative import (
     maximum_errors,
     minimum_errors,
     optional_text_errors,
+    pool_name_errors,
     required_text_errors,
 )
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
@@ -31,7 +32,6 @@ _MAX_LIMIT: Final = 1000
 _MAX_POOLS: Final = 1000
 _MAX_CONDITIONS: Final = 10
 _MAX_ERROR: Final = 256
-_MAX_POOL_NAME: Final = 253
 _COUNTS: Final = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
 
 
@@ -43,7 +43,7 @@ class ResourcePoolStatusRequestStrategy(Strategy, kw_only=True):
         spec, limit = obj["spec"], obj["spec"].get("limit")
         errors = required_text_errors(spec, "driver", long_name_caseless, _SPEC)
         if spec.get("poolName") is not None:
-            errors += _pool_name_errors(spec["poolName"], _SPEC.child("poolName"))
+            errors += pool_name_errors(spec["poolName"], _SPEC.child("poolName"))
         at = _SPEC.child("limit")
         if limit is None:
             return [*errors, field.required(at)]
@@ -108,7 +108,7 @@ def _pool_errors(pool: Object, path: Path) -> ErrorList:
     errors = required_text_errors(pool, "driver", long_name_caseless, path)
     name, generation = pool.get("poolName", ""), pool.get("generation", 0)
     at = path.child("poolName")
-    errors += _pool_name_errors(name, at) if name else [field.required(at)]
+    errors += pool_name_errors(name, at) if name else [field.required(at)]
     at = path.child("generation")
     errors += minimum_errors(generation, 0, at) if generation else [field.required(at)]
     for key, least in (
@@ -120,12 +120,4 @@ def _pool_errors(pool: Object, path: Path) -> ErrorList:
     errors += optional_text_errors(pool, "nodeName", long_name, path)
     if len(pool.get("validationError", "").encode()) > _MAX_ERROR:
         errors.append(field.too_long(path.child("validationError"), _MAX_ERROR))
-    return errors
-
-
-def _pool_name_errors(name: str, path: Path) -> ErrorList:
-    errors = [field.too_long(path, _MAX_POOL_NAME)] if len(name.encode()) > _MAX_POOL_NAME else []
-    for i, part in enumerate(name.split("/")):
-        problems = long_name(part) if part else ["must not be empty"]
-        errors += [field.invalid(path, part or name, f"segment {i}: {problem}") for problem in problems]
     return errors

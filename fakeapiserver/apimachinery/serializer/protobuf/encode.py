@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.serializer.protobuf.wire import VARINT, Messages, delimited, tag, varint
+from fakeapiserver.apimachinery.serializer.protobuf.wire import STRING_LISTS, VARINT, Messages, delimited, tag, varint
 
 Write = Callable[[Any], bytes]
 
@@ -237,8 +237,7 @@ _EMPTY: Final = frozenset((_META + "Time", _META + "MicroTime", _RAW_EXTENSION))
 # What JSON shows as a list or as one of several forms: null is an empty message.
 _LISTS: Final = frozenset(
     (
-        *(f"k8s.io.api.{group}.v1.ExtraValue" for group in ("authentication", "authorization", "certificates")),
-        "k8s.io.api.authentication.v1.AttestationValue",
+        *STRING_LISTS,
         *(_SCHEMA + form for form in ("OrArray", "OrStringArray")),
     )
 )
@@ -251,7 +250,6 @@ _SPECIAL: Final[Mapping[str, Write]] = {
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     _RAW_EXTENSION: _raw_json,
-    **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
-    "k8s.io.api.authentication.v1.AttestationValue": _items,
+    **dict.fromkeys(STRING_LISTS, _items),
     _CRD + "JSON": _raw_json,
 }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.apimachinery.serializer.protobuf.wire import DecodeError
+from fakeapiserver.apimachinery.serializer.protobuf.wire import STRING_LISTS, DecodeError
 from fakeapiserver.apimachinery.timestamp import rfc3339
 
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1."
@@ -130,8 +130,7 @@ SPECIAL: Final[Mapping[str, Callable[[Object, bytes], Any]]] = {
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     "k8s.io.apimachinery.pkg.runtime.RawExtension": _raw_json,
-    **{f"k8s.io.api.{group}.v1.ExtraValue": _items for group in ("authentication", "authorization", "certificates")},
-    "k8s.io.api.authentication.v1.AttestationValue": _items,
+    **dict.fromkeys(STRING_LISTS, _items),
     _CRD + "JSON": _raw_json,
     _CRD + "JSONSchemaPropsOrBool": _schema_or("allows", False),
     _CRD + "JSONSchemaPropsOrArray": _schema_or("jSONSchemas", []),

@@ -12,6 +12,11 @@ Messages = Mapping[str, Mapping[int, Field]]
 MAGIC: Final = b"k8s\x00"
 VARINT: Final = 0
 DELIMITED: Final = 2
+# Messages with a list of texts and nothing else, which JSON shows as that list.
+STRING_LISTS: Final = (
+    *(f"k8s.io.api.{group}.v1.ExtraValue" for group in ("authentication", "authorization", "certificates")),
+    "k8s.io.api.authentication.v1.AttestationValue",
+)
 _BYTES: Final = tuple(bytes([byte]) for byte in range(256))
 _MASK: Final = (1 << 64) - 1
 

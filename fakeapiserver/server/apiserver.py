@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apis import scheme
 from fakeapiserver.apis.resource_table import ResourceTable
@@ -45,7 +43,7 @@ from fakeapiserver.server.pages.fixed_paths import FixedPaths
 from fakeapiserver.server.pages.health import ETCD_CHECKS, INFORMER_SYNC, SHUTDOWN, HealthChecks
 from fakeapiserver.server.proxies.clients import kubelet_client
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust, FrontProxy
-from fakeapiserver.server.services import new_services
+from fakeapiserver.server.services import NodeClients, new_services
 from fakeapiserver.server.upkeep import storage_versions
 from fakeapiserver.server.upkeep.upkeep import Upkeep
 from fakeapiserver.storage.interface import StoredObject
@@ -183,16 +181,15 @@ class APIServer:
         )
 
     def _new_services(self) -> Services:
-        services = new_services(
+        return new_services(
             self.config,
             self._loopback,
             self.access,
             self._to_webhooks,
             self.custom_resources.served.scope_of,
-            lambda: self.simulated_nodes,
+            NodeClients(lambda: self.simulated_nodes, lambda: kubelet_client(self.config, self.kubelet_identity())),
             self._node_ports,
         )
-        return replace(services, kubelet_client=lambda: kubelet_client(self.config, self.kubelet_identity()))
 
     def _new_upkeep(self) -> Upkeep:
         trust = ClusterAuthenticationTrust(

@@ -176,10 +176,8 @@ async def _stream_alone(start: Message, response: Response, send: Send) -> None:
     task = asyncio.current_task()
     assert task is not None
     is_gone = False
-    attach, response.attach = (
-        response.attach,
-        None,
-    )  # no cycle of request, response and watch is left for the collection of garbage
+    # taken from the response, so that no cycle of request, response and watch is left for the collection of garbage
+    attach, response.attach = response.attach, None
 
     def leave() -> None:
         nonlocal is_gone

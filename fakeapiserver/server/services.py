@@ -1,23 +1,30 @@
 """Makes what handlers and stores use beside the scopes: admission, guards, allocations, reviews."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fakeapiserver.admission.interfaces import Initializer
 from fakeapiserver.apis.scheme import APIResource
 from fakeapiserver.endpoints.reviews.token_reviews import reviews
 from fakeapiserver.endpoints.scope import RequestScope
-from fakeapiserver.endpoints.services import Services, SimulatedNodes
+from fakeapiserver.endpoints.services import KubeletClient, Services, SimulatedNodes
 from fakeapiserver.registry.core.service.ports import NodePorts
 from fakeapiserver.registry.generic.read_only import ReadOnlyAdmission
 from fakeapiserver.server.access import Access
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.admission_and_guards import admission, allocations, guards
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.server.proxies.clients import kubelet_client, resource_proxy
+from fakeapiserver.server.proxies.clients import resource_proxy
 
 if TYPE_CHECKING:
     from fakeapiserver.transport.webhook import WebhookConnections
+
+
+class NodeClients(NamedTuple):
+    """Return the nodes that this process simulates, if any, and the client for kubelets of other processes."""
+
+    simulated: Callable[[], SimulatedNodes | None]
+    kubelets: Callable[[], KubeletClient]
 
 
 def new_services(
@@ -26,7 +33,7 @@ def new_services(
     access: Access,
     connections: "WebhookConnections",
     make_custom: Callable[[APIResource], RequestScope],
-    simulated_nodes: Callable[[], SimulatedNodes | None],
+    nodes: NodeClients,
     node_ports: NodePorts,
 ) -> Services:
     """Raises ValueError for unknown admission plugins and configurations that can't be used."""
@@ -63,7 +70,7 @@ def new_services(
         ),
         token_issuer=access.issuer,
         make_custom=make_custom,
-        simulated_nodes=simulated_nodes,
-        kubelet_client=lambda: kubelet_client(config),
+        simulated_nodes=nodes.simulated,
+        kubelet_client=nodes.kubelets,
         proxy=resource_proxy,
     )

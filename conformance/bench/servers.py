@@ -80,12 +80,12 @@ def _as_installed() -> dict[str, str]:
 
 def rss_of(processes: Sequence[subprocess.Popen[bytes] | subprocess.Popen[str]]) -> int:
     """Resident bytes of processes together."""
-    total = 0
-    for process in processes:
-        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                total += int(line.split()[1]) * 1024
-    return total
+    return sum(resident_bytes(process.pid) for process in processes)
+
+
+def resident_bytes(process: int) -> int:
+    """Resident bytes of the process with this number (Linux)."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_seconds_of(processes: Sequence[subprocess.Popen[bytes]]) -> float:

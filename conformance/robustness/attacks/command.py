@@ -9,11 +9,9 @@ import argparse
 import http.client
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from http.client import HTTPException, HTTPSConnection
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -23,7 +21,7 @@ from conformance.robustness.attacks.attack import Attack, Call
 from conformance.robustness.attacks.every import attacks
 from conformance.robustness.attacks.prober import Prober, Waits, processor_clock
 from conformance.robustness.client import LOST, Credentials
-from conformance.robustness.servers import OurServer
+from conformance.robustness.served import served
 
 # An answer has as many warnings as Python's client takes headers.
 http.client._MAXHEADERS = 1000  # type: ignore[attr-defined]
@@ -102,31 +100,24 @@ def _message(body: bytes) -> str:
 
 def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome]:
     """Yields the outcome of each attack, all on one server. Raises RuntimeError if the server doesn't start."""
-    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        server = OurServer(kubeconfig, flags)
+    with served(flags) as server:
+        attacker = _Attacker(server.credentials)
+        used, prober = processor_clock(server.process), Prober(server.kubeconfig, server.process)
         try:
-            attacker = _Attacker(server.start())
-            process = server.group
-            assert process is not None
-            used, prober = processor_clock(process), Prober(kubeconfig, process)
-            try:
-                for attack in chosen:
-                    for call in attack.before:
-                        attacker.prepare(call)
-                    body = attack.call.body()
-                    began, cost = time.monotonic(), used()
-                    prober.begin()
-                    time.sleep(_REST)
-                    status, message = attacker.send(attack.call, body)
-                    seconds = time.monotonic() - began
-                    time.sleep(_REST)
-                    waits = prober.end()
-                    yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits)
-            finally:
-                prober.close()
+            for attack in chosen:
+                for call in attack.before:
+                    attacker.prepare(call)
+                body = attack.call.body()
+                began, cost = time.monotonic(), used()
+                prober.begin()
+                time.sleep(_REST)
+                status, message = attacker.send(attack.call, body)
+                seconds = time.monotonic() - began
+                time.sleep(_REST)
+                waits = prober.end()
+                yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits)
         finally:
-            server.close()
+            prober.close()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from typing import Final
 from conformance.robustness.attacks.prober import Prober
 from conformance.robustness.client import Credentials
 from conformance.robustness.guarantees.guarantee import Report, milliseconds
-from conformance.robustness.guarantees.served import served
+from conformance.robustness.served import served
 
 # Seconds: kube-apiserver's limit for a head (32) and what may be added, and between two bytes of a slow one.
 _LIMIT: Final = 32.0

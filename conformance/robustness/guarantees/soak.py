@@ -3,11 +3,12 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from conformance.robustness.client import LOST
 from conformance.robustness.guarantees.guarantee import Report, mebibytes
-from conformance.robustness.guarantees.served import CONFIG_MAPS, Served, config_map, served
+from conformance.robustness.kinds import definition
+from conformance.robustness.served import CONFIG_MAPS, Served, config_map, done, served
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Different objects, which are written again and again, so that the state keeps its size.
@@ -70,9 +71,9 @@ def _writes(server: Served, stop: threading.Event) -> None:
     while not stop.is_set():
         name = f"soaked-{number % _OBJECTS}"
         if number < _OBJECTS:
-            _done(client.ask("POST", CONFIG_MAPS, config_map(name, number=str(number))), 201)
+            done(client.ask("POST", CONFIG_MAPS, config_map(name, number=str(number))), 201)
         else:
-            _done(client.ask("PUT", f"{CONFIG_MAPS}/{name}", config_map(name, number=str(number))), 200)
+            done(client.ask("PUT", f"{CONFIG_MAPS}/{name}", config_map(name, number=str(number))), 200)
         number += 1
         stop.wait(max(0.0, began + number / _WRITES - time.monotonic()))
 
@@ -80,10 +81,11 @@ def _writes(server: Served, stop: threading.Event) -> None:
 def _definitions(server: Served, stop: threading.Event) -> None:
     client = server.client()
     while not stop.is_set():
-        _done(client.ask("POST", _DEFINITIONS, _definition()), 201)
+        created = done(client.ask("POST", _DEFINITIONS, definition()), 201)
+        path = f"{_DEFINITIONS}/{created['metadata']['name']}"
         stop.wait(_LOOK)
-        _done(client.ask("DELETE", f"{_DEFINITIONS}/widgets.example.com"), 200)
-        while not stop.is_set() and client.ask("GET", f"{_DEFINITIONS}/widgets.example.com")[0] == 200:
+        done(client.ask("DELETE", path), 200)
+        while not stop.is_set() and client.ask("GET", path)[0] == 200:
             stop.wait(0.05)
 
 
@@ -92,21 +94,3 @@ def _watches(server: Served, stop: threading.Event) -> None:
         for _ in server.client().watch(CONFIG_MAPS, {"timeoutSeconds": 2}):
             if stop.is_set():
                 return
-
-
-def _done(answer: tuple[int, Any], expected: int) -> None:
-    if answer[0] != expected:
-        raise RuntimeError(f"{answer[0]} {answer[1].get('message', '')}")
-
-
-def _definition() -> dict[str, object]:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }

@@ -7,8 +7,8 @@ from typing import Final
 
 from conformance.robustness.client import Client
 from conformance.robustness.guarantees.guarantee import Report, mebibytes, milliseconds, percentile
-from conformance.robustness.guarantees.served import CONFIG_MAPS, config_map, served
 from conformance.robustness.guarantees.watching import Arrivals, Watcher, open_watchers
+from conformance.robustness.served import CONFIG_MAPS, config_map, done, served
 
 # Seconds in which all events have to arrive after the last write.
 _PATIENCE: Final = 300.0
@@ -24,18 +24,12 @@ _LARGE_EVENTS: Final = 80
 
 
 def fan_out(full: bool) -> Report:
-    """Writes events for many watchers, which must get each of them once, in order."""
-    report, late, each = asyncio.run(_fan_out(10_000, 1_000) if full else _fan_out(100, 50))
-    problems = [*report.problems]
-    if full and late > _LONGEST_DELAY:
-        problems.append(f"a hundredth of the events took {late:.1f} s or more")
-    if full and each > _WATCHER:
-        problems.append(f"a watcher costs {each / 1024:.0f} KiB")
-    return Report(report.figures, problems)
+    """Writes events for many watchers, which must get each of them once, in order. In full, delays and memory are judged as well."""
+    return asyncio.run(_fan_out(full))
 
 
-async def _fan_out(watchers: int, events: int) -> tuple[Report, float, float]:
-    """Returns the report, the 99th percentile of the delays in seconds, and the bytes of a watcher."""
+async def _fan_out(full: bool) -> Report:
+    watchers, events = (10_000, 1_000) if full else (100, 50)
     with served() as server:
         client, arrivals = server.client(), Arrivals()
         revision = _created(client)
@@ -48,6 +42,10 @@ async def _fan_out(watchers: int, events: int) -> tuple[Report, float, float]:
         seconds, late = time.monotonic() - began, percentile(arrivals.delays, 0.99)
         for watcher in opened:
             watcher.close()
+    if full and late > _LONGEST_DELAY:
+        problems.append(f"a hundredth of the events took {late:.1f} s or more")
+    if full and each > _WATCHER:
+        problems.append(f"a watcher costs {each / 1024:.0f} KiB")
     figures = {
         "watchers, events": f"{watchers:,}, {events:,}",
         "events a second": f"{watchers * events / seconds:,.0f}",
@@ -55,21 +53,18 @@ async def _fan_out(watchers: int, events: int) -> tuple[Report, float, float]:
         "... p99": milliseconds(late),
         "memory of a watcher": f"{each / 1024:.0f} KiB",
     }
-    return Report(figures, problems), late, each
+    return Report(figures, problems)
 
 
 def slow_readers(full: bool) -> Report:
-    """A tenth of the watchers stops reading, and goes on later: none loses an event, and the server keeps little for them."""
-    report, more, allowed = asyncio.run(_slow_readers(1_000 if full else 30))
-    if full and more > allowed:
-        return Report(
-            report.figures, [*report.problems, f"the server keeps {mebibytes(more)}, not {mebibytes(allowed)}"]
-        )
-    return report
+    """A tenth of the watchers stops reading, and goes on later: none loses an event, and the server keeps little for them.
+
+    In full, the memory is judged as well."""
+    return asyncio.run(_slow_readers(full))
 
 
-async def _slow_readers(watchers: int) -> tuple[Report, int, int]:
-    """Returns the report, the bytes of memory that came, and those that are allowed."""
+async def _slow_readers(full: bool) -> Report:
+    watchers = 1_000 if full else 30
     stalled = watchers // 10
     with served() as server:
         client, arrivals = server.client(), Arrivals()
@@ -89,51 +84,46 @@ async def _slow_readers(watchers: int) -> tuple[Report, int, int]:
             for watcher in slow
         ]
         await asyncio.wait_for(asyncio.gather(*rests), _PATIENCE)
-        gaps = sum(_gap(watcher.revisions, revisions) for watcher in slow)
+        gaps = sum(watcher.revisions != revisions[: len(watcher.revisions)] for watcher in slow)
         ended = sum(watcher.ended.done() for watcher in slow)
         for watcher in opened:
             watcher.close()
+    history = _LARGE_EVENTS * _LARGE
+    allowed = history + stalled * _STALLED
     if gaps:
         problems.append(f"{gaps} stalled watches have a gap")
+    if full and more > allowed:
+        problems.append(f"the server keeps {mebibytes(more)}, not {mebibytes(allowed)}")
     figures = {
         "watchers, of which stalled": f"{watchers:,}, {stalled:,}",
         "events of 200 KB": f"{len(revisions):,}",
         "from the write to the event, p99": milliseconds(percentile(arrivals.delays, 0.99)),
         "stalled watches that were ended; the others got everything": f"{ended}",
-        f"more memory, of which history {mebibytes(_LARGE_EVENTS * _LARGE)}": mebibytes(more),
+        f"more memory, of which history {mebibytes(history)}": mebibytes(more),
     }
-    return Report(figures, problems), more, _LARGE_EVENTS * _LARGE + stalled * _STALLED
+    return Report(figures, problems)
 
 
 def _created(client: Client) -> str:
-    status, created = client.ask("POST", CONFIG_MAPS, config_map("watched"))
-    if status != 201:
-        raise RuntimeError(f"the object can't be created: {status} {created}")
+    created = done(client.ask("POST", CONFIG_MAPS, config_map("watched")), 201)
     return str(created["metadata"]["resourceVersion"])
 
 
-def _write(client: Client, count: int, arrivals: Arrivals, text: str = "", pause: float = 0.0) -> Sequence[int]:
+def _write(client: Client, count: int, arrivals: Arrivals, text: str = "", pause: float = 0.0) -> list[int]:
     """Updates the object so often, at least `pause` seconds apart, and returns the revisions."""
-    revisions = []
+    revisions: list[int] = []
     for number in range(count):
         began = time.monotonic()
-        status, written = client.ask(
-            "PUT", f"{CONFIG_MAPS}/watched", config_map("watched", number=str(number), text=text)
-        )
-        if status != 200:
-            raise RuntimeError(f"an update failed: {status} {written}")
+        changed = config_map("watched", number=str(number), text=text)
+        written = done(client.ask("PUT", f"{CONFIG_MAPS}/watched", changed), 200)
         revisions.append(int(written["metadata"]["resourceVersion"]))
         arrivals.written(revisions[-1], began)
         time.sleep(max(0.0, began + pause - time.monotonic()))
     return revisions
 
 
-async def _lost(watchers: Sequence[Watcher], revisions: Sequence[int]) -> list[str]:
+async def _lost(watchers: Sequence[Watcher], revisions: list[int]) -> list[str]:
     """Waits for the last event, and returns what differs from the log."""
     await asyncio.wait([watcher.reached(len(revisions)) for watcher in watchers], timeout=_PATIENCE)
-    wrong = [watcher for watcher in watchers if watcher.revisions != list(revisions)]
+    wrong = [watcher for watcher in watchers if watcher.revisions != revisions]
     return [f"{len(wrong)} of {len(watchers)} watchers saw other events than those that were written"] if wrong else []
-
-
-def _gap(seen: Sequence[int], revisions: Sequence[int]) -> bool:
-    return list(seen) != list(revisions[: len(seen)])

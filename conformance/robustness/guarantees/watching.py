@@ -18,9 +18,9 @@ _TOGETHER: Final = 100
 
 
 class Watcher(asyncio.Protocol):
-    """Watches a path from a revision. `seen`: calls with the index of each event and its revision, as it arrives."""
+    """Watches a path from a revision. `seen` is called with the revision of each event as it arrives."""
 
-    def __init__(self, request: bytes, seen: Callable[[int, int], None]) -> None:
+    def __init__(self, request: bytes, seen: Callable[[int], None]) -> None:
         self.revisions: list[int] = []
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -50,7 +50,7 @@ class Watcher(asyncio.Protocol):
             found = _REVISION.search(line)
             if found is not None:
                 self.revisions.append(int(found[1]))
-                self._seen(len(self.revisions) - 1, self.revisions[-1])
+                self._seen(self.revisions[-1])
                 if len(self.revisions) == self._goal:
                     self._reached.set_result(None)
 
@@ -89,7 +89,7 @@ class Watcher(asyncio.Protocol):
 
 
 async def open_watchers(
-    credentials: Credentials, path: str, revision: str, count: int, seen: Callable[[int, int], None]
+    credentials: Credentials, path: str, revision: str, count: int, seen: Callable[[int], None]
 ) -> Sequence[Watcher]:
     """Opens so many watches, and returns once the server has answered all of them."""
     host, port = credentials.address.split(":")
@@ -116,7 +116,7 @@ class Arrivals:
         self._written: dict[int, float] = {}
         self._early: dict[int, list[float]] = {}
 
-    def arrived(self, _: int, revision: int) -> None:
+    def arrived(self, revision: int) -> None:
         now = time.monotonic()
         if revision in self._written:
             self.delays.append(now - self._written[revision])

@@ -4,14 +4,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from conformance.bench.servers import resident_bytes
 from conformance.robustness.client import Client, Credentials
 from conformance.robustness.servers import OurServer
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-_PAGE = 4096
 
 
 class Served(Struct, frozen=True):
@@ -26,7 +27,7 @@ class Served(Struct, frozen=True):
 
     def memory(self) -> int:
         """Returns the bytes of memory that the server has (its resident set)."""
-        return int(Path(f"/proc/{self.process}/statm").read_text().split()[1]) * _PAGE
+        return resident_bytes(self.process)
 
     def descriptors(self) -> int:
         return len(list(Path(f"/proc/{self.process}/fd").iterdir()))
@@ -38,7 +39,7 @@ class Served(Struct, frozen=True):
 @contextmanager
 def served(flags: Sequence[str] = ()) -> Iterator[Served]:
     """Raises RuntimeError if the server doesn't start."""
-    with tempfile.TemporaryDirectory(prefix="guarantees-") as folder:
+    with tempfile.TemporaryDirectory(prefix="robustness-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         server = OurServer(kubeconfig, flags)
         try:
@@ -47,6 +48,14 @@ def served(flags: Sequence[str] = ()) -> Iterator[Served]:
             yield Served(credentials, kubeconfig, server.group)
         finally:
             server.close()
+
+
+def done(answer: tuple[int, Any], expected: int) -> Any:
+    """Returns the object of an answer. Raises RuntimeError if its status is another one."""
+    status, obj = answer
+    if status != expected:
+        raise RuntimeError(f"{status} {obj.get('message', '')}")
+    return obj
 
 
 def config_map(name: str, **data: str) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 
 from fakeapiserver import AsyncCluster, Cluster
 from fakeapiserver.cluster.processes.operator_process import OperatorDoesNotStart
+from tests.site.blocks import DOCS, blocks_of
 from tests.sweep import webhook_operator
 
 OPERATOR = [sys.executable, webhook_operator.__file__, "{webhook-port}"]
@@ -96,9 +96,9 @@ def test_mistakes() -> None:
 
 
 def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs/testing.md").read_text()
+    page = (DOCS / "testing.md").read_text()
     section = page.partition("## Operators in other languages")[2].partition("\n## ")[0]
-    [block] = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    [block] = [found.text for found in blocks_of("testing.md", section) if found.language == "python"]
     for folder in ("bin", "config/crd/bases", "config/webhook"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "bin/manager").write_text(f'#!/bin/sh\nexec {sys.executable} {webhook_operator.__file__} "$@"\n')

@@ -230,10 +230,7 @@ def test_zones_get_endpoints_by_their_share_of_cpus() -> None:
     async def scenario(cluster: Harness) -> None:
         await create_node(cluster, "here", zone="a", cpu="4")
         await create_node(cluster, "there", zone="b", cpu="4")
-        for i in range(6):
-            await create_pods(cluster, {**pod(f"p{i}", node="here"), "status": running(f"10.1.0.{i + 1}")})
-        created = {**service_with_topology(), "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
-        await cluster.create(SERVICES, created)
+        await create_service_with_topology(cluster)
         zones = [each["hints"]["forZones"][0]["name"] for each in await endpoints(cluster)]
         assert sorted(zones) == ["a"] * 3 + ["b"] * 3
         message = "Topology Aware Hints has been enabled, addressType: IPv4"
@@ -247,6 +244,14 @@ def test_zones_get_endpoints_by_their_share_of_cpus() -> None:
         )
 
     run(scenario)
+
+
+async def create_service_with_topology(cluster: Harness) -> None:
+    """With six pods on the node `here`."""
+    for i in range(6):
+        await create_pods(cluster, {**pod(f"p{i}", node="here"), "status": running(f"10.1.0.{i + 1}")})
+    created = {**service_with_topology(), "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    await cluster.create(SERVICES, created)
 
 
 def service_with_topology() -> Object:
@@ -267,10 +272,7 @@ def test_a_node_without_zone_prevents_hints_until_it_changes(change: Object | No
         await create_node(cluster, "without", cpu="4")
         await create_node(cluster, "here", zone="a", cpu="4")
         await create_node(cluster, "there", zone="b", cpu="4")
-        for i in range(6):
-            await create_pods(cluster, {**pod(f"p{i}", node="here"), "status": running(f"10.1.0.{i + 1}")})
-        created = {**service_with_topology(), "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
-        await cluster.create(SERVICES, created)
+        await create_service_with_topology(cluster)
         assert not any("hints" in each for each in await endpoints(cluster))
         nodes = cluster.of(NODES, "")
         await (nodes.delete("without") if change is None else nodes.patch("without", change, subresource))

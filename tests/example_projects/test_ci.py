@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.example_projects.running import EXAMPLES, copied, environment, output_of
+from tests.commands import output_of
+from tests.example_projects.running import EXAMPLES, copied, environment
 
 __all__ = ["environment"]
 

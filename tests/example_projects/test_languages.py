@@ -11,7 +11,8 @@ import pytest
 
 from fakeapiserver import Cluster
 from tests.clients.fetching import fetched
-from tests.example_projects.running import EXAMPLES, copied, environment, output_of
+from tests.commands import output_of
+from tests.example_projects.running import EXAMPLES, copied, environment
 
 __all__ = ["environment"]
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_projects.running import copied, environment, output_of
+from tests.commands import output_of
+from tests.example_projects.running import copied, environment
 
 __all__ = ["environment"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.example_projects.running import EXAMPLES
+from tests.site.blocks import blocks_of
 
 PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/README.md"))
 HELPERS = {
@@ -15,7 +16,6 @@ HELPERS = {
     "rust-kube-rs": "tests/fake_cluster/mod.rs",
 }
 MEMBERS = ("start", "advance", "settle", "fault", "close", "url", "kubeconfig", "token", "ca")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def sources(project: Path) -> set[str]:
@@ -30,7 +30,12 @@ def sources(project: Path) -> set[str]:
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_page_shows_code_of_its_project(name: str) -> None:
     page = (EXAMPLES / name / "README.md").read_text()
-    shown = [line.strip() for language, text in BLOCK.findall(page) if language != "sh" for line in text.splitlines()]
+    shown = [
+        line.strip()
+        for block in blocks_of(name, page)
+        if block.language not in ("", "sh")
+        for line in block.text.splitlines()
+    ]
     assert {line for line in shown if line} <= sources(EXAMPLES / name)
     assert 20 <= page.count("\n") <= 40
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.commands import ROOT
+
 DOCS: Final = ROOT / "docs"
 # Pages with a test of their own, which follows the page from block to block.
 FOLLOWED: Final = {

@@ -3,7 +3,6 @@
 import configparser
 import json
 import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.commands import output_of, own_commands
 from tests.site.blocks import EXECUTED, FOLLOWED, PARSED, ROOT, SHOWN, Block, blocks, blocks_of
 
 BLOCKS = [block for block in blocks() if block.page not in FOLLOWED]
@@ -36,31 +36,15 @@ def test_a_python_block_runs(block: Block, tmp_path: Path) -> None:
     words = (
         ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--update-transcripts") if "def test_" in block.text else ()
     )
-    run([sys.executable, *words, str(script)], tmp_path)
+    output_of([sys.executable, *words, script], tmp_path, {**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 @pytest.mark.parametrize("block", [block for block in TRIED if block.language == "sh"], ids=str)
 def test_a_shell_block_runs(block: Block, tmp_path: Path) -> None:
     """In an empty folder, with the commands `python` and `fakeapiserver` of this environment, and a home of its own."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, words in (("python", ""), ("fakeapiserver", " -m fakeapiserver")):
-        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
-        (programs / name).chmod(0o755)
+    environment = {**own_commands(tmp_path / "bin"), "HOME": str(tmp_path)}
     (tmp_path / "work").mkdir()
-    run(["sh", "-ec", block.text], tmp_path / "work", PATH=f"{programs}:{os.environ['PATH']}", HOME=str(tmp_path))
-
-
-def run(command: list[str], folder: Path, **environment: str) -> None:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(["sh", "-ec", block.text], tmp_path / "work", environment)
 
 
 @pytest.mark.parametrize("block", [block for block in TRIED if block.language in PARSED], ids=str)

@@ -1,6 +1,5 @@
 """Scenarios: what is read from YAML, what the steps do, and the sentences about mistakes."""
 
-import re
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from fakeapiserver.client.errors import StatusError
 from fakeapiserver.controller_runtime import Manager, Request, Result, controller_managed_by, gvk
 from fakeapiserver.sweep import scenario
 from fakeapiserver.sweep.scenario import Scenario, Step
+from tests.site.blocks import DOCS, blocks_of
 
 CONFIG_MAP = gvk("v1", "ConfigMap")
 
@@ -161,8 +161,8 @@ def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
 
 
 def test_the_scenario_of_the_page_is_one(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent.parent / "docs/sweeps.md").read_text()
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    page = DOCS / "sweeps.md"
+    blocks = [block.text for block in blocks_of(page.name, page.read_text()) if block.language == "yaml"]
     (tmp_path / "config/samples").mkdir(parents=True)
     for name in ("namespace.yaml", "config/samples/database.yaml"):
         (tmp_path / name).write_text(yaml.safe_dump(DEPLOYMENT))

@@ -3,6 +3,7 @@
 import configparser
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -41,10 +42,14 @@ def test_a_python_block_runs(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [block for block in TRIED if block.language == "sh"], ids=str)
 def test_a_shell_block_runs(block: Block, tmp_path: Path) -> None:
-    """In an empty folder, with the commands `python` and `fakeapiserver` of this environment, and a home of its own."""
-    environment = {**own_commands(tmp_path / "bin"), "HOME": str(tmp_path)}
+    """In an empty folder, with our commands, and with a home that has no servers in the background and no kubeconfig."""
+    folders = {name: str(tmp_path) for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    environment = {**own_commands(tmp_path / "bin"), **folders, "KUBECONFIG": ""}
     (tmp_path / "work").mkdir()
-    output_of(["sh", "-ec", block.text], tmp_path / "work", environment)
+    try:
+        output_of(["sh", "-ec", block.text], tmp_path / "work", environment)
+    finally:  # what a block that failed has left running
+        subprocess.run(["fakeapiserver", "stop", "--all"], env=environment, capture_output=True, check=False)
 
 
 @pytest.mark.parametrize("block", [block for block in TRIED if block.language in PARSED], ids=str)

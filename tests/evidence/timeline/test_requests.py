@@ -152,7 +152,9 @@ def test_a_watch_over_a_web_socket_has_deliveries_and_an_end(cluster: Cluster) -
     address = f"{cluster.url.replace('https', 'wss')}{CONFIG_MAPS}?watch=true&labelSelector=over=socket"
     context = ssl.create_default_context(cadata=cluster.ca.decode())
     headers = {"Authorization": f"Bearer {cluster.token}"}
-    with websockets.connect(address, ssl=context, origin="http://localhost", additional_headers=headers) as socket:
+    # the first one in a process imports for seconds where the machine is busy
+    options = {"origin": "http://localhost", "additional_headers": headers, "open_timeout": 60}
+    with websockets.connect(address, ssl=context, **options) as socket:
         labels = {"over": "socket"}
         Client(cluster).ask("POST", CONFIG_MAPS, {"metadata": {"name": "by-socket", "labels": labels}})
         assert json.loads(socket.recv())["object"]["metadata"]["name"] == "by-socket"

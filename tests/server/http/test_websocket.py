@@ -66,9 +66,8 @@ def test_each_event_is_a_text_message(cluster: Cluster) -> None:
     async def main() -> list[str]:
         address = cluster.url.replace("https", "wss") + f"{PATH}?watch=true&timeoutSeconds=30"
         headers = {"Authorization": f"Bearer {cluster.token}"}
-        connecting = websockets.connect(
-            address, ssl=client_context(cluster), origin="http://localhost", additional_headers=headers
-        )
+        options = {"origin": "http://localhost", "additional_headers": headers, "open_timeout": 60}
+        connecting = websockets.connect(address, ssl=client_context(cluster), **options)
         async with connecting as socket:
             await asyncio.to_thread(create, cluster, "a")
             await asyncio.to_thread(create, cluster, "b")

@@ -197,6 +197,9 @@ class _Computation(Generic[T]):
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait((self._outcome,))
             raise
+        finally:
+            # An error holds these frames. If they held it, all that the call has made would be garbage that only a collection frees.
+            del self._outcome
 
     def _run(self, context: Context) -> None:
         try:
@@ -209,6 +212,7 @@ class _Computation(Generic[T]):
             settle = self._cancel
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(settle)
+        del settle  # as in `result`
 
     def _called(self, context: Context) -> Callable[[], None]:
         try:

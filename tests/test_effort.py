@@ -2,13 +2,15 @@
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend, weight
+from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend, weight, without_collections
 from fakeapiserver.registry.core import RESOURCES
 
 IN_LOOP = threading.current_thread().name
@@ -88,6 +90,28 @@ def test_an_error_is_raised_as_in_the_event_loop(error: BaseException) -> None:
         raise AssertionError
 
     assert asyncio.run(scenario()) is error
+
+
+def test_what_a_failed_computation_has_made_is_freed_without_a_collection() -> None:
+    class Large(list[int]):
+        pass
+
+    made: list[weakref.ref[Large]] = []
+
+    def fail() -> None:
+        large = Large()
+        made.append(weakref.ref(large))
+        raise ValueError(len(large))
+
+    async def scenario() -> None:
+        with suppress(ValueError):
+            await computed(fail, LARGE)
+        while computing := [thread for thread in threading.enumerate() if thread.name == "computation"]:
+            computing[0].join()
+        assert made[0]() is None
+
+    with without_collections():
+        asyncio.run(scenario())
 
 
 def endless(ended: threading.Event) -> Callable[[], None]:

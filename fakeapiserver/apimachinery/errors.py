@@ -195,7 +195,7 @@ def _shown(errors: ErrorList) -> tuple[ErrorList, int]:
         if size > MOST_TEXT:
             return errors[:count], len(errors) - count
         size += len(error.field) + len(error.body())
-    return errors, 0
+    return list(errors), 0
 
 
 def new_method_not_supported(resource: GroupResource, action: str) -> StatusError:

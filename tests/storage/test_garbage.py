@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fakeapiserver.effort import without_collections
 from fakeapiserver.storage.garbage import SetAside
 
 
@@ -39,6 +40,19 @@ def test_survivors_are_not_looked_at_again_until_as_many_have_come(set_aside: No
 def test_new_garbage_is_freed(set_aside: None) -> None:
     gone = weakref.ref(Cycle())
     gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("generation", [0, 1, 2])
+def test_what_came_while_collections_were_paused_is_not_looked_at(set_aside: None, generation: int) -> None:
+    with without_collections():
+        gone = weakref.ref(Cycle())
+        made = [[number] for number in range(30_000)]
+        collected = gc.collect(generation)
+    assert collected == 0
+    assert gc.get_freeze_count() > len(made)
+    gc.collect()
+    gc.collect()  # is complete, since more than the least number was set aside
     assert gone() is None
 
 

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 _NEVER_POSTED: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _OPTIONS: Final[Mapping[str, str]] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
+# Errors that are freed in one step.
+_FREED_ERRORS: Final = 10_000
 _NO_ALLOCATION: Final = nullcontext()
 
 
@@ -237,7 +239,7 @@ class WriteAttempt(Struct):
         if store.guard is not None:
             errors = await store.guard.errors(request, self.new, self.old, errors)
         if errors:
-            await computed(lambda: self._refuse(errors), self.size)
+            await offloaded(lambda: self._refuse(errors), self.size)
         request.warnings += await computed(self._warnings, self.size)
 
     def _errors(self) -> tuple[ErrorList, list[str]]:
@@ -250,10 +252,20 @@ class WriteAttempt(Struct):
         return validator.update_errors(request.subresource, new, old, request.empties), warnings
 
     def _refuse(self, errors: ErrorList) -> None:
-        """Raises StatusError 422, unless none of the errors counts."""
+        """Raises StatusError 422, unless none of the errors counts. Frees the errors, of which there may be a million, step by step: an
+        error keeps the objects of the calls that it came through until it is answered, in the event loop."""
+        refusal = self._refusal(errors)
+        while errors:
+            del errors[-_FREED_ERRORS:]
+        if refusal is not None:
+            raise refusal
+
+    def _refusal(self, errors: ErrorList) -> StatusError | None:
         store, new = self.store, self.new
-        if reported := as_reported(errors, store.strategy, new, self.request.empties, self.request.kind):
-            raise new_invalid(GroupKind(store.kind.group, new["kind"]), str(metadata(new).get("name", "")), reported)
+        reported = as_reported(errors, store.strategy, new, self.request.empties, self.request.kind)
+        if not reported:
+            return None
+        return new_invalid(GroupKind(store.kind.group, new["kind"]), str(metadata(new).get("name", "")), reported)
 
     def _warnings(self) -> list[str]:
         """The warnings about a valid object."""

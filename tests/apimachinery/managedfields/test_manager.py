@@ -220,6 +220,11 @@ def test_paths_print_members_first_and_keys_by_value() -> None:
     assert list(in_order(fields)["f:p"]) == ['k:{"a":9}', 'k:{"a":10,"b":"x"}']
 
 
+def test_many_path_elements_are_in_order() -> None:
+    numbers = [number * 7919 % 20_011 for number in range(20_011)]
+    assert list(in_order({f"i:{number}": {} for number in numbers})) == [f"i:{number}" for number in range(20_011)]
+
+
 trees = st.recursive(
     st.just({}),
     lambda below: st.dictionaries(st.sampled_from([".", "f:a", "f:b", 'v:"x"']), below, max_size=3),

@@ -4,10 +4,15 @@
 """
 
 import os
+import socket
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from conformance.bench.servers import free_port
 
 FILE = Path(os.environ.get("FAKEAPISERVER_SINGLE_FILE", "")).absolute()
 pytestmark = pytest.mark.skipif(
@@ -47,6 +52,30 @@ def test_its_programs_for_envtest_start(tmp_path: Path) -> None:
     version = run(tmp_path, str(tmp_path / "assets/kube-apiserver"), "--version", path="/usr/bin:/bin")
     assert version.startswith("Kubernetes v1.")
     assert "etcd" in run(tmp_path, str(tmp_path / "assets/etcd"), "--help", path="/usr/bin:/bin")
+
+
+def test_its_programs_live_as_long_as_their_starter(tmp_path: Path) -> None:
+    run(tmp_path, str(FILE), "envtest-assets", str(tmp_path / "assets"))
+    port = free_port()
+    serving = f"{tmp_path}/assets/etcd --listen-client-urls=http://127.0.0.1:{port} & wait"
+    with subprocess.Popen(["/bin/sh", "-c", serving], env={"TMPDIR": str(tmp_path)}) as starter:
+        until(lambda: reachable(port))
+        time.sleep(2)  # it looks for its starter once a second
+        assert reachable(port)
+        starter.kill()
+    until(lambda: not reachable(port))
+
+
+def reachable(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def until(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:

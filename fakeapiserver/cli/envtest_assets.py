@@ -26,14 +26,14 @@ from fakeapiserver.cli.complain import complain, refuse
 from fakeapiserver.transport.files import write_file
 
 # The package's folder goes onto the path only to import it from the right place, so that it hides nothing of Python's own.
+_FIND: Final = "sys.path.insert(0, {root!r}); import fakeapiserver; del sys.path[0]; "
 _KUBE_APISERVER: Final = (
-    "import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); import fakeapiserver; del sys.path[0]; "
+    "import gc, sys; gc.disable(); {find}"
     "from fakeapiserver.cli import end_program; from fakeapiserver.cli.kube_apiserver import main; "
     "end_program(main(sys.argv[3:], int(sys.argv[1]), sys.argv[2]))"
 )
 _SETUP_ENVTEST: Final = (
-    "import sys; sys.path.insert(0, {root!r}); import fakeapiserver; del sys.path[0]; "
-    "from fakeapiserver.cli.envtest_assets import main; sys.exit(main(sys.argv[1:]))"
+    "import sys; {find}from fakeapiserver.cli.envtest_assets import main; sys.exit(main(sys.argv[1:]))"
 )
 _LARGEST_SCRIPT: Final = 10_000  # bytes
 _SCRIPTS: Final = ("kube-apiserver", "etcd", "setup-envtest")
@@ -214,19 +214,25 @@ def write(folder: Path, *, detached: bool = False, version: str = NEWEST) -> str
     OSError, also if one of the programs exists and isn't from here."""
     folder.mkdir(parents=True, exist_ok=True)
     _check_programs(folder)
-    python = shlex.quote(sys.executable)
+    package = None if getattr(sys, "frozen", False) else Path(fakeapiserver.__file__).parent
+    for name, script in scripts(shlex.quote(sys.executable), version, package=package, detached=detached).items():
+        write_file(folder / name, script.encode(), 0o755)
+    return _link_kubectl(folder / "kubectl")
+
+
+def scripts(python: str, version: str, *, package: Path | None, detached: bool = False) -> dict[str, str]:
+    """The programs by their names, as shell scripts. python: the interpreter, as a word of the shell. package: the folder of this package;
+    None if the interpreter is the single file, whose modules are files for as long as it runs only."""
     # exec: the program must be the very process that gets the signals. $PPID is taken before Python starts, which takes a while.
     parent = "0" if detached else '"$PPID"'
-    program = shlex.quote(_KUBE_APISERVER.format(root=str(_root())))
-    if getattr(sys, "frozen", False):  # the single file's modules are files for as long as it runs only
-        stand_in = "-m fakeapiserver.cli.etcd_stand_in"
-    else:
-        stand_in = shlex.quote(str(Path(__file__).with_name("etcd_stand_in.py")))
-    _script(folder / "kube-apiserver", f'{python} -E -P -c {program} {parent} {version} "$@"')
-    _script(folder / "etcd", f'{python} -I -S {stand_in} {parent} "$@"')
-    setup = shlex.quote(_SETUP_ENVTEST.format(root=str(_root())))
-    _script(folder / "setup-envtest", f'{python} -E -P -c {setup} "$@"')
-    return _link_kubectl(folder / "kubectl")
+    find = _FIND.format(root=str(package.absolute().parent)) if package else ""
+    stand_in = shlex.quote(str(package / "cli/etcd_stand_in.py")) if package else "-m fakeapiserver.cli.etcd_stand_in"
+    commands = {
+        "kube-apiserver": f"-E -P -c {shlex.quote(_KUBE_APISERVER.format(find=find))} {parent} {version}",
+        "etcd": f"-I -S {stand_in} {parent}",
+        "setup-envtest": f"-E -P -c {shlex.quote(_SETUP_ENVTEST.format(find=find))}",
+    }
+    return {name: f'#!/bin/sh\nexec {python} {command} "$@"\n' for name, command in commands.items()}
 
 
 def _check_programs(folder: Path) -> None:
@@ -237,10 +243,6 @@ def _check_programs(folder: Path) -> None:
             raise FileExistsError(
                 errno.EEXIST, "it exists and is not from this command; choose another folder", str(path)
             )
-
-
-def _script(path: Path, command: str) -> None:
-    write_file(path, f"#!/bin/sh\nexec {command}\n".encode(), 0o755)
 
 
 def _link_kubectl(link: Path) -> str | None:

@@ -115,7 +115,7 @@ def serve(listeners: list[_socket.socket], parent: int) -> None:
     received: dict[int, bytes] = {}
     for descriptor in sockets:
         poll.register(descriptor, select.POLLIN)
-    while not parent or os.getppid() == parent:
+    while not parent or lives(parent):
         for descriptor, _ in poll.poll(PARENT_CHECK):
             if descriptor not in received:
                 accept(sockets, descriptor, received, poll)
@@ -123,6 +123,17 @@ def serve(listeners: list[_socket.socket], parent: int) -> None:
                 poll.unregister(descriptor)
                 del received[descriptor]
                 sockets.pop(descriptor).close()
+
+
+def lives(parent: int) -> bool:
+    """Reports whether the process that started this one is still there."""
+    if not getattr(sys, "frozen", False):
+        return os.getppid() == parent
+    try:  # the single file's own first process stands between the two
+        os.kill(parent, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 def accept(sockets: dict[int, _socket.socket], listening: int, received: dict[int, bytes], poll: select.poll) -> None:

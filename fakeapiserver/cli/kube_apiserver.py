@@ -4,7 +4,6 @@ Upstream: cmd/kube-apiserver/app; k8s.io/apiserver/pkg/server/options/serving.go
 """
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
 from fakeapiserver.cli import serve, stop_signals
 from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.etcd_stand_in import lives
 from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.unheeded_flags import UNENCRYPTED
 from fakeapiserver.server.options.config import Config, EtcdOptions
@@ -123,7 +123,7 @@ def _use_serving_files(config: Config) -> None:
 
 def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEventLoop") -> None:
     """Stops the server once the process `parent` has ended: a test run that is killed stops nothing that it has started."""
-    if os.getppid() == parent:
+    if lives(parent):
         loop.call_later(_PARENT_CHECK, _stop_without, parent, stop, loop)
     else:
         stop.set()

@@ -68,6 +68,8 @@ ROWS: Final = (
     Row("watch", "100 watchers x 300 events, all arrived", "s"),
     Row("watch_p50", "... from the write's beginning to the event, p50", "ms"),
     Row("deletecollection", "deletecollection of 10,000", "s"),
+    Row("list_small", "list of 10,000 objects of 400 bytes", "ms"),
+    Row("rss_small", "memory, 20,000 objects of 400 bytes", "MiB"),
     Row("webhook_call", "call of an admission webhook, beyond its own time, p50", "ms"),
     Row("custom_p50", "validate a custom object of 330 KB with rules, p50", "ms"),
     Row("definitions_apply", "apply operators' definitions (--definitions)", "s"),
@@ -104,6 +106,7 @@ def main() -> int:
             for server in servers:
                 print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
                 measure(server, loader, figures[server.name], arguments.objects, definitions)
+                measure_small(server, loader, figures[server.name], arguments.objects)
             figures[servers[0].name].setdefault("admit", []).append(admission_seconds() * 1e6)
             for key, seconds in authorization_seconds(Path(folder)).items():
                 figures[servers[0].name].setdefault(key, []).append(seconds * 1e6)
@@ -152,15 +155,30 @@ def measure(server: Server, loader: Path, figures: Figures, objects: int, defini
         server.stop()
 
 
+def measure_small(server: Server, loader: Path, figures: Figures, objects: int) -> None:
+    """Measures a server that holds small objects only, from its start to its stop."""
+    server.start()
+    try:
+        load, note = _loader(server, loader), _noter(figures)
+        load("fill", objects, clients=4, prefix="first", size=0)
+        note("list_small", load("list", 15)["p50_ms"])
+        load("fill", objects, clients=4, prefix="second", size=0)
+        note("rss_small", server.rss_bytes() / 2**20)
+    finally:
+        server.stop()
+
+
 def _noter(figures: Figures) -> Callable[[str, float], None]:
     return lambda key, value: figures.setdefault(key, []).append(value)
 
 
 def _loader(server: Server, program: Path) -> Callable[..., dict[str, float]]:
-    def load(mode: str, count: int, *, clients: int = 1, prefix: str = "x", existing: int = 1) -> dict[str, float]:
-        words = {"mode": mode, "n": count, "clients": clients, "prefix": prefix, "objects": existing}
-        flags = [f"-{name}={value}" for name, value in words.items()]
-        command = [str(program), f"-url={server.url}", f"-token={TOKEN}", *flags]
+    def load(mode: str, count: int, *, existing: int = 1, **flags: object) -> dict[str, float]:
+        words = {"mode": mode, "n": count, "objects": existing, **flags}
+        command = [
+            *(str(program), f"-url={server.url}", f"-token={TOKEN}"),
+            *(f"-{name}={value}" for name, value in words.items()),
+        ]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{server.name}: {mode} failed: {done.stderr.strip()}")

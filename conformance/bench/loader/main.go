@@ -29,7 +29,7 @@ var (
 	resource = flag.String("resource", "configmaps", "the objects in the namespace default; others than configmaps must exist")
 	prefix   = flag.String("prefix", "a", "start of the objects' names")
 	objects  = flag.Int("objects", 1, "how many objects with this prefix exist (get, patch)")
-	size     = flag.Int("size", 1600, "bytes of the payload of objects (create, fill, update)")
+	size     = flag.Int("size", 1600, "bytes of the payload of objects (create, fill, update); 0: the smallest objects, without annotations")
 
 	address     = flag.String("address", "", "where to serve (hook)")
 	certificate = flag.String("certificate", "", "a PEM file (hook)")
@@ -81,8 +81,12 @@ func call(client *client, method, path, contentType string, body []byte) ([]byte
 
 func name(i int) string { return fmt.Sprintf("%s-%06d", *prefix, i) }
 
-// By default about 2 KB, as small real objects are.
+// By default about 2 KB, as small real objects are; without a payload about 400 bytes as they are stored.
 func object(name string, i int) []byte {
+	if *size == 0 {
+		return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"app":"bench"}},"data":{"index":"%d"}}`,
+			name, i))
+	}
 	return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"app":"bench","tenth":"tenth-%d"},`+
 		`"annotations":{"example.com/note":%q}},"data":{"index":"%d","payload":%q}}`,
 		name, i%10, strings.Repeat("n", 100), i, strings.Repeat("payload ", *size/8)))

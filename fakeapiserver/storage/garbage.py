@@ -9,8 +9,8 @@ _LEAST_BETWEEN: Final = 2_000_000
 # New objects that come together only where collections were paused (effort.without_collections): a collection of them takes 2 ms.
 _PAUSED: Final = 20_000
 # New objects before a collection of the youngest generation, and collections of each generation before one of the next. Python's own
-# thresholds let 77,000 objects come together for the oldest, which takes 20 ms; these 23,000.
-_THRESHOLDS: Final = (700, 10, 2)
+# thresholds let 77,000 objects come together for the oldest, which takes 20 ms; these 8,400. Each object is looked at as often with any.
+_THRESHOLDS: Final = (700, 5, 1)
 
 
 class SetAside:

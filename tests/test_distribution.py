@@ -3,16 +3,21 @@
 import gzip
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fakeapiserver.cli.flags import parse
+
 DISTRIBUTION = Path(__file__).parents[1] / "distribution"
+PROJECT = DISTRIBUTION.parent / "pyproject.toml"
 ARCHIVE = "envtest_archive.py"
 
 
@@ -102,3 +107,31 @@ def test_the_index_names_each_archive_and_its_digest(tmp_path: Path) -> None:
     for name, entry in found.items():
         assert entry["hash"] == hashlib.sha512((tmp_path / name).read_bytes()).hexdigest()
         assert entry["selfLink"] == f"https://example.com/a/{name}"
+
+
+# ------------------------------------------------------------------ the image
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's instructions with their words; each has one line."""
+    lines = (DISTRIBUTION / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    return [(name, rest) for name, _, rest in (line.partition(" ") for line in lines) if name.isupper()]
+
+
+def test_the_images_command_is_one_of_the_package() -> None:
+    (entry,) = [json.loads(words) for name, words in instructions() if name == "ENTRYPOINT"]
+    (command,) = [json.loads(words) for name, words in instructions() if name == "CMD"]
+    (exposed,) = [words for name, words in instructions() if name == "EXPOSE"]
+    assert entry == [next(iter(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["scripts"]))]
+    assert command[0] == "serve"
+    config = parse(command[1:]).config
+    assert (config.bind_address, str(config.secure_port)) == ("0.0.0.0", exposed)
+
+
+def test_the_image_has_the_whole_package_and_no_administrator() -> None:
+    """`COPY .` takes whatever .dockerignore doesn't name."""
+    ignored = set((PROJECT.parent / ".dockerignore").read_text(encoding="utf-8").split())
+    assert not ignored & {
+        path.name for path in PROJECT.parent.iterdir() if path.name not in (".git", "build", "dist", ".venv")
+    }
+    assert [words for name, words in instructions() if name == "USER"] == ["fakeapiserver"]

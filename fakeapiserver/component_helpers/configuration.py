@@ -1,25 +1,28 @@
 """kube-controller-manager's settings, by its flags' names (upstream: k8s.io/kube-controller-manager/config/v1alpha1)."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
+
+from fakeapiserver.apis.feature_gates import DEFAULT_GATES, FeatureGates
 
 # Upstream's constant: other API servers have to notice that the namespace takes nothing more.
 NAMESPACE_DELETION_GRACE: Final = 5.0
-# A feature gate that decides whether its controller runs.
-STORAGE_VERSION_MIGRATOR: Final = "StorageVersionMigrator"
 
 
 class KubeControllerManagerConfiguration(Struct, frozen=True):
-    """Upstream's defaults. Periods in seconds."""
+    """Upstream's defaults. Periods in seconds.
 
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    feature_gates: of the manager's version, which also decides what changed without a gate.
+    """
+
+    feature_gates: FeatureGates = DEFAULT_GATES
     use_service_account_credentials: bool = False
     concurrent_cron_job_syncs: int = 5
     concurrent_daemonset_syncs: int = 2
     concurrent_deployment_syncs: int = 5
+    concurrent_disruption_syncs: int = 1
     concurrent_endpoint_syncs: int = 5
     concurrent_ephemeralvolume_syncs: int = 5
     concurrent_gc_syncs: int = 20

@@ -48,6 +48,8 @@ SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicec
 IP_ADDRESSES: Final = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
 SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
 CERTIFICATE_SIGNING_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
+POD_CERTIFICATE_REQUESTS: Final = GroupVersionResource("certificates.k8s.io", "v1", "podcertificaterequests")
+CLUSTER_TRUST_BUNDLES: Final = GroupVersionResource("certificates.k8s.io", "v1", "clustertrustbundles")
 
 
 def key_of(obj: Object) -> str:

@@ -24,6 +24,7 @@ class ControllerDescriptor(Struct, frozen=True):
     account: its service account in kube-system; "": it uses the manager's own identity.
     module: of fakeapiserver.controllers; imported when the controller starts. Empty: it is not built, and `left_out` says why.
     alias: its former name, for --controllers.
+    gates: the feature gates without which it has nothing to do (upstream: requiredFeatureGates).
     """
 
     name: str
@@ -32,14 +33,17 @@ class ControllerDescriptor(Struct, frozen=True):
     alias: str = ""
     disabled_by_default: bool = False
     left_out: str = ""
+    gates: Sequence[str] = ()
 
     def new(self, context: "ControllerContext") -> "Sequence[Controller]":
-        """Makes it; nothing runs yet."""
+        """Makes it; nothing runs yet. Returns no queues while one of its feature gates is off."""
+        if not all(map(context.configuration.feature_gates.enabled, self.gates)):
+            return ()
         constructor = cast("Constructor", import_module(f"fakeapiserver.controllers.{self.module}").new)
         return constructor(context)
 
 
-_CLOUD: Final = "belongs to a cloud provider"
+_CLOUD: Final = "belongs to a cloud provider, and kube-controller-manager 1.37 doesn't have it"
 _GATED: Final = "its feature gate is off by default, and what it acts on isn't served then"
 
 _DESCRIPTORS: Final = (
@@ -104,7 +108,12 @@ _DESCRIPTORS: Final = (
         "certificatesigningrequest_cleaner",
         alias="csrcleaner",
     ),
-    ControllerDescriptor("podcertificaterequest-cleaner-controller", "podcertificaterequestcleaner", left_out=_GATED),
+    ControllerDescriptor(
+        "podcertificaterequest-cleaner-controller",
+        "podcertificaterequestcleaner",
+        "podcertificaterequest_cleaner",
+        gates=("PodCertificateRequest",),
+    ),
     ControllerDescriptor("ttl-controller", "ttl-controller", "ttl", alias="ttl"),
     ControllerDescriptor(
         "bootstrap-signer-controller",
@@ -179,7 +188,8 @@ _DESCRIPTORS: Final = (
     ControllerDescriptor(
         "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         "kube-apiserver-serving-clustertrustbundle-publisher",
-        left_out=_GATED,
+        "clustertrustbundle_publisher",
+        gates=("ClusterTrustBundle",),
     ),
     ControllerDescriptor(
         "ephemeral-volume-controller", "ephemeral-volume-controller", "ephemeral_volume", alias="ephemeral-volume"
@@ -215,12 +225,12 @@ _DESCRIPTORS: Final = (
     ),
     ControllerDescriptor("taint-eviction-controller", "node-controller", "taint_eviction"),
     ControllerDescriptor("service-cidr-controller", "service-cidrs-controller", "servicecidr"),
-    # Runs with the feature gate StorageVersionMigrator.
     ControllerDescriptor(
         "storage-version-migrator-controller",
         "storage-version-migrator-controller",
         "storage_version_migrator",
         alias="svm",
+        gates=("StorageVersionMigrator",),
     ),
     ControllerDescriptor(
         "selinux-warning-controller", "selinux-warning-controller", "selinux_warning", disabled_by_default=True
@@ -230,6 +240,7 @@ _DESCRIPTORS: Final = (
 QUEUE_NAMES: Final[Mapping[str, str]] = {
     "bootstrap-signer-controller": "bootstrap_signer_queue",
     "certificatesigningrequest-approving-controller": "certificate",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": "ca_cert_publisher_cluster_trust_bundles",
     "clusterrole-aggregation-controller": "ClusterRoleAggregator",
     "cronjob-controller": "cronjob",
     "daemonset-controller": "daemonset",

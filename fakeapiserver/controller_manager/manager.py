@@ -38,7 +38,11 @@ MODES: Final[Sequence[Mode]] = get_args(Mode)
 FIRST: Final = ("serviceaccount-controller", "root-ca-certificate-publisher-controller")
 _FIRST_SECONDS: Final = 1.0
 # Those that have something to do in a cluster to which nothing was added, and the seconds until they start: many tests are over by then.
-_BUSY: Final = ("clusterrole-aggregation-controller", "service-cidr-controller")
+_BUSY: Final = (
+    "clusterrole-aggregation-controller",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    "service-cidr-controller",
+)
 _BUSY_SECONDS: Final = 0.05
 # Seconds that a stopping controller has to finish its work.
 _GRACE: Final = 1.0

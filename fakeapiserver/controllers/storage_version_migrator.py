@@ -18,7 +18,6 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339, seconds_of
-from fakeapiserver.apis.feature_gates import DEFAULT_GATES
 from fakeapiserver.client.cache.indexer import DeletedFinalStateUnknown
 from fakeapiserver.client.cache.shared_informer import Tombstone
 from fakeapiserver.client.discovery import APIResource
@@ -26,7 +25,6 @@ from fakeapiserver.client.errors import StatusError, is_conflict, is_not_found, 
 from fakeapiserver.client.rest_mapper import NoMatchError
 from fakeapiserver.client.wait import retry_on_conflict
 from fakeapiserver.component_helpers.conditions import find_condition, set_status_condition
-from fakeapiserver.component_helpers.configuration import STORAGE_VERSION_MIGRATOR
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CUSTOM_RESOURCE_DEFINITIONS
 from fakeapiserver.component_helpers.resource_monitors import Monitor, ResourceMonitors
@@ -401,8 +399,4 @@ def _shown(gvr: GroupVersionResource) -> str:
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:
-    if not context.configuration.feature_gates.get(
-        STORAGE_VERSION_MIGRATOR, DEFAULT_GATES.enabled(STORAGE_VERSION_MIGRATOR)
-    ):
-        return []
     return StorageVersionMigrator(context).controllers

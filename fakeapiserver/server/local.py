@@ -18,7 +18,6 @@ from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import (
     NAMESPACE_DELETION_GRACE,
-    STORAGE_VERSION_MIGRATOR,
     KubeControllerManagerConfiguration,
 )
 from fakeapiserver.component_helpers.controller_context import Signing
@@ -318,7 +317,7 @@ class LocalServer:
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
             configuration=KubeControllerManagerConfiguration(
-                feature_gates={STORAGE_VERSION_MIGRATOR: api.table.scheme.features.enabled(STORAGE_VERSION_MIGRATOR)},
+                feature_gates=api.table.scheme.features,
                 # With simulated nodes people wait for namespaces, and no other API server has to notice anything.
                 namespace_deletion_grace=0.0 if self._simulates else NAMESPACE_DELETION_GRACE,
             ),

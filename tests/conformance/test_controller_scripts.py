@@ -3,12 +3,17 @@
 import pytest
 
 from conformance.players.controller_runs import neutral
-from conformance.players.controllers import FLAGS, replay_fresh, scripts
+from conformance.players.controllers import FIRST_VERSION, FLAGS, VERSIONS, recorded_scripts, replay_fresh
 from fakeapiserver.controller_manager.descriptor import AVAILABLE, canonical
 
-# The controllers that have scripts, by the folder's name, which is an alias of theirs.
+# The controllers that have scripts, by the folder's name, which is a name of theirs, and the version that has recordings of them.
 SCRIPTED = sorted(
-    {path.parent.name for path in scripts(()) if path.parent.name in FLAGS or canonical(path.parent.name) in AVAILABLE}
+    {
+        (path.parent.name, version)
+        for version in VERSIONS
+        for path in recorded_scripts((), version)
+        if path.parent.name in FLAGS or canonical(path.parent.name) in AVAILABLE
+    }
 )
 # Those whose scripts take a second or two; the others are slow.
 QUICK = (
@@ -23,12 +28,16 @@ QUICK = (
 
 @pytest.mark.timeout(240)  # caches of resources that aren't served any more are retried by the real clock
 @pytest.mark.parametrize(
-    "controller", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCRIPTED]
+    ("controller", "version"),
+    [
+        pytest.param(name, version, marks=() if name in QUICK and version == FIRST_VERSION else pytest.mark.slow)
+        for name, version in SCRIPTED
+    ],
 )
-def test_every_state_is_as_the_real_manager_left_it(controller: str) -> None:
-    equal, total, misses = replay_fresh([f"{controller}/"])
+def test_every_state_is_as_the_real_manager_left_it(controller: str, version: str) -> None:
+    equal, total, misses = replay_fresh([f"{controller}/"], version)
     if misses:  # pods are ranked by the seconds of their times, and one may end between two of them: not twice in a row
-        equal, total, misses = replay_fresh([f"{controller}/"])
+        equal, total, misses = replay_fresh([f"{controller}/"], version)
     assert not misses, "\n".join(misses)
     assert equal == total > 0
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.component_helpers.objects import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -52,6 +53,49 @@ def test_a_claim_stays_while_a_pod_on_a_node_uses_it(node: str, kept: bool) -> N
         assert await cluster.names(PERSISTENT_VOLUME_CLAIMS) == []
 
     run(scenario, "persistentvolumeclaim-protection-controller")
+
+
+async def unused(cluster: Harness) -> Object:
+    """The condition of the claim `data`, and {} without one."""
+    found = (await cluster.get(PERSISTENT_VOLUME_CLAIMS, "data"))["status"].get("conditions") or [{}]
+    return {key: found[0].get(key) for key in ("status", "reason", "lastTransitionTime") if found[0]}
+
+
+def test_a_bound_claim_says_since_when_no_pod_refers_to_it() -> None:
+    async def scenario(cluster: Harness) -> None:
+        await create_claim(cluster)
+        assert await unused(cluster) == {}
+        await cluster.patch_status(PERSISTENT_VOLUME_CLAIMS, "data", {"phase": "Bound"})
+        bound = await unused(cluster)
+        assert (bound["status"], bound["reason"]) == ("True", "NoPodsUsingPVC")
+
+        await cluster.advance(60)
+        await cluster.create(PODS, pod(USING, node=""))
+        used = await unused(cluster)
+        assert (used["status"], used["reason"]) == ("False", "PodUsingPVC")
+        assert used["lastTransitionTime"] > bound["lastTransitionTime"]
+
+        await cluster.advance(60)
+        assert await unused(cluster) == used
+        await cluster.patch_status(PODS, "user", {"phase": "Succeeded"})
+        ended = await unused(cluster)
+        assert ended["status"] == "True"
+        assert ended["lastTransitionTime"] > used["lastTransitionTime"]
+
+    run(scenario, "persistentvolumeclaim-protection-controller")
+
+
+@pytest.mark.parametrize(
+    ("gates", "version"), [({"PersistentVolumeClaimUnusedSinceTime": False}, NEWEST), ({}, "1.36")]
+)
+def test_without_the_gate_a_claim_says_nothing_of_its_use(gates: dict[str, bool], version: str) -> None:
+    async def scenario(cluster: Harness) -> None:
+        await create_claim(cluster)
+        await cluster.patch_status(PERSISTENT_VOLUME_CLAIMS, "data", {"phase": "Bound"})
+        await cluster.create(PODS, pod(USING, node=""))
+        assert await unused(cluster) == {}
+
+    run(scenario, "persistentvolumeclaim-protection-controller", feature_gates=gates, version=version)
 
 
 def test_a_volume_stays_while_it_is_bound() -> None:

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.recorded import NEWEST, read_table
 from fakeapiserver.auth.service_account_keys import ServiceAccountKeys
 from fakeapiserver.cli.arguments import (
@@ -70,7 +71,7 @@ _READERS: Final[Mapping[object, Callable[[str], object]]] = {
     str: str,
     Path | None: Path,
     tuple[str, ...]: read_list,
-    Mapping[str, bool]: read_feature_gates,
+    FeatureGates: lambda text: FeatureGates(NEWEST, read_feature_gates(text)),
 }
 _SETTINGS: Final = {setting.name.replace("_", "-"): setting for setting in fields(KubeControllerManagerConfiguration)}
 

@@ -279,7 +279,7 @@ def _healthy(pods: Iterable[Object], disrupted: dict[str, str], now: float) -> i
 
 def new(context: ControllerContext) -> Sequence[Controller]:
     reconciler = DisruptionController(context)
-    budgets = context.controller(reconciler)
+    budgets = context.controller(reconciler, workers=context.configuration.concurrent_disruption_syncs)
     budgets.add_source(Informer(reconciler.budgets, reconciler.budget_changed))
     budgets.add_source(Informer(reconciler.pods, reconciler.pod_changed))
     stale = context.controller(ReconcilerFunc(reconciler.clean_up), name=f"{context.name}-stale-pods")

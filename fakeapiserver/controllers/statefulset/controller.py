@@ -40,6 +40,7 @@ class StatefulSetController:
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._clock = context.clock
+        self._gates = context.configuration.feature_gates
         recorder = context.recorder("statefulset-controller")
         self._set_informer = context.informer(STATEFUL_SETS)
         self._pod_informer = context.informer(PODS)
@@ -110,7 +111,7 @@ class StatefulSetController:
         await self._adopt_revisions(stateful_set, selector)
         pods = await self._claim(stateful_set, selector)
         now = self._clock.now()
-        tools = UpdateTools(self._client, self._control, self._history, self._sets, self._wrote_status)
+        tools = UpdateTools(self._client, self._control, self._history, self._sets, self._wrote_status, self._gates)
         status = await StatefulSetUpdate(tools, stateful_set, pods, now).run(selector)
         return self._next_check(stateful_set, status, pods, now)
 

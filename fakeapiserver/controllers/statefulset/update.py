@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.client.cache.indexer import Indexer
 from fakeapiserver.client.dynamic import DynamicClient
 from fakeapiserver.client.errors import StatusError, is_conflict
@@ -19,6 +20,7 @@ from fakeapiserver.component_helpers.workloads.history import (
     next_revision_number,
     sorted_revisions,
 )
+from fakeapiserver.component_helpers.workloads.int_or_percent import scaled_value
 from fakeapiserver.component_helpers.workloads.pod_control import SLOW_START_INITIAL_BATCH_SIZE, slow_start_batch
 from fakeapiserver.component_helpers.workloads.pod_template import semantically_equal
 from fakeapiserver.controllers.statefulset import identity
@@ -42,6 +44,7 @@ class UpdateTools(Struct, frozen=True):
     history: ControllerHistory
     sets: Indexer
     wrote: Callable[[Object], None]
+    feature_gates: FeatureGates
 
 
 class StatefulSetUpdate:
@@ -59,6 +62,7 @@ class StatefulSetUpdate:
         self._history = tools.history
         self._sets = tools.sets
         self._wrote = tools.wrote
+        self._gates = tools.feature_gates
         self._set = stateful_set
         self._pods = pods
         self._now = now
@@ -134,7 +138,7 @@ class StatefulSetUpdate:
         """The status. _Stopped where something has to be waited for, or failed."""
         replicas, condemned = self._sorted_out()
         unhealthy = [*replicas, *reversed(condemned)]
-        first = next((pod for pod in unhealthy if identity.is_unavailable(pod, self._min_ready, self._now)), None)
+        first = next(filter(self._is_unavailable, unhealthy), None)
         if is_terminating(self._set):
             return self._status(self._pods)
         updated = self._at_update_revision()
@@ -155,7 +159,7 @@ class StatefulSetUpdate:
                 raise _Stopped(self._status([*replicas, *condemned]), failure)
         status = self._status([*replicas, *condemned])
         if self._set["spec"]["updateStrategy"].get("type") != "OnDelete":
-            await self._replace_one(replicas, status)
+            await self._roll(replicas, status)
         return status
 
     def _sorted_out(self) -> tuple[Sequence[Object], list[Object]]:
@@ -218,15 +222,36 @@ class StatefulSetUpdate:
             await self._control.delete(self._set, pod)
         return True
 
-    async def _replace_one(self, replicas: Sequence[Object], status: Object) -> None:
-        """The last pod of another revision goes, once all behind it are available."""
+    async def _roll(self, replicas: Sequence[Object], status: Object) -> None:
+        """Deletes pods of other revisions, the last first, up to the partition."""
         rolling = self._set["spec"]["updateStrategy"].get("rollingUpdate") or {}
-        for pod in reversed(replicas[rolling.get("partition", 0) :]):
+        behind = [*reversed(replicas[rolling.get("partition", 0) :])]
+        if not self._gates.enabled("MaxUnavailableStatefulSet"):
+            await self._replace_one(behind, status)
+            return
+        most = max(scaled_value(rolling.get("maxUnavailable", 1), len(replicas), round_up=False), 1)
+        spare = most - sum(map(self._is_unavailable, replicas))
+        update = status["updateRevision"]
+        outdated = [pod for pod in behind if identity.revision_of(pod) != update and not is_terminating(pod)]
+        if not self._monotonic:
+            # those that are unavailable anyway cost nothing
+            for pod in filter(self._is_unavailable, outdated):
+                await self._delete_for_update(pod, status)
+            outdated = [pod for pod in outdated if not self._is_unavailable(pod)]
+        for pod in outdated[: max(spare, 0)]:
+            await self._delete_for_update(pod, status)
+
+    async def _replace_one(self, behind: Sequence[Object], status: Object) -> None:
+        """Deletes the first pod of another revision, once all before it are available."""
+        for pod in behind:
             if identity.revision_of(pod) != status["updateRevision"] and not is_terminating(pod):
                 await self._delete_for_update(pod, status)
                 return
-            if identity.is_unavailable(pod, self._min_ready, self._now):
+            if self._is_unavailable(pod):
                 return
+
+    def _is_unavailable(self, pod: Object) -> bool:
+        return identity.is_unavailable(pod, self._min_ready, self._now)
 
     async def _delete_for_update(self, pod: Object, status: Object) -> None:
         try:
@@ -264,7 +289,8 @@ class StatefulSetUpdate:
 
     async def _write_status(self, status: Object, failure: Exception | None) -> None:
         """Writes the status; an earlier failure takes precedence over one of this write."""
-        _complete_rolling_update(self._set, status)
+        if self._set["spec"]["updateStrategy"].get("type") == "RollingUpdate" or self._gates.at_least("v1.37"):
+            _complete_update(self._set, status)
         if not _is_inconsistent(self._set["status"], status):
             return
         current = self._set
@@ -295,12 +321,10 @@ def _template(revision: Object) -> Object:
     return {key: value for key, value in template.items() if key != "$patch"}
 
 
-def _complete_rolling_update(stateful_set: Object, status: Object) -> None:
+def _complete_update(stateful_set: Object, status: Object) -> None:
     """With every pod updated and ready, what was the update is what is current."""
     desired = stateful_set["spec"]["replicas"]
-    if stateful_set["spec"]["updateStrategy"].get("type") == "RollingUpdate" and all(
-        status.get(name, 0) == desired for name in ("updatedReplicas", "readyReplicas", "replicas")
-    ):
+    if all(status.get(name, 0) == desired for name in ("updatedReplicas", "readyReplicas", "replicas")):
         status["currentRevision"] = status["updateRevision"]
         if desired:
             status["currentReplicas"] = desired

@@ -11,11 +11,12 @@ from fakeapiserver.storage.keys import ROOT, resource_of
 from fakeapiserver.storage.memory import MemoryStorage
 
 _LONG: Final = 3600.0
-# Roles that are aggregated have a controller, which runs from the start.
+# Roles that are aggregated, and bundles of kube-apiserver's authority, have controllers that run from the start.
 _QUIET: Final = frozenset(
     (
         "clusterrolebindings",
         "clusterroles",
+        "clustertrustbundles",
         "configmaps",
         "events",
         "flowschemas",

@@ -1,0 +1,97 @@
+"""The authority of kube-apiserver's certificate is a ClusterTrustBundle, for pods that project it.
+
+Upstream: pkg/controller/certificates/clustertrustbundlepublisher/publisher.go.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from time import perf_counter
+from typing import Final
+
+from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
+from fakeapiserver.component_helpers.objects import CLUSTER_TRUST_BUNDLES
+from fakeapiserver.controller_runtime.controller import Controller
+from fakeapiserver.controller_runtime.event import Event, object_of
+from fakeapiserver.controller_runtime.handler import Queue
+from fakeapiserver.controller_runtime.reconcile import Request
+from fakeapiserver.controller_runtime.source import Informer
+
+_SIGNER: Final = "kubernetes.io/kube-apiserver-serving"
+_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
+
+
+def _name(root_ca: bytes) -> str:
+    """Returns the bundle's name, which changes with its certificates."""
+    return f"{_SIGNER.replace('/', ':')}:{sha256(root_ca).hexdigest()[:24]}"
+
+
+class Publisher:
+    """Keeps one bundle of the signer, and deletes all others of this signer."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        name = "clustertrustbundle_publisher_sync"
+        self._syncs = context.metrics.counter(f"{name}_total", "Syncs of the bundle", "code")
+        self._sync_seconds = context.metrics.histogram(
+            f"{name}_duration_seconds", "How long syncs of the bundle took", _BUCKETS, "code"
+        )
+        self._root_ca = context.root_ca
+        version = "v1" if context.configuration.feature_gates.at_least("v1.37") else "v1beta1"
+        resource = CLUSTER_TRUST_BUNDLES._replace(version=version)
+        self._client = context.client.resource(resource)
+        self.bundles = context.informer(resource)  # upstream keeps those of its signer
+
+    def bundle_changed(self, event: Event, queue: Queue) -> None:
+        """Queues the one request there is if the bundle is of the signer."""
+        if object_of(event)["spec"].get("signerName") == _SIGNER:
+            queue.add(EVERYTHING)
+
+    async def reconcile(self, request: Request) -> None:
+        start, code = perf_counter(), "500"
+        try:
+            await self._publish()
+            code = "200"
+        except StatusError as error:
+            code = str(error.code)
+            raise
+        finally:
+            self._syncs.labels(code).inc()
+            self._sync_seconds.labels(code).observe(perf_counter() - start)
+
+    async def _publish(self) -> None:
+        certificates, name = self._root_ca.decode(), _name(self._root_ca)
+        bundle = self.bundles.indexer.get_by_key(name)
+        if bundle is None:
+            await self._client.create(self._new_bundle(name, certificates))
+        elif bundle["spec"]["trustBundle"] != certificates:
+            await self._client.update({**bundle, "spec": {**bundle["spec"], "trustBundle": certificates}})
+        failure: StatusError | None = None
+        for other in self.bundles.indexer.list():
+            if other["spec"].get("signerName") != _SIGNER or other["metadata"]["name"] == name:
+                continue
+            try:
+                await self._client.delete(other["metadata"]["name"])
+            except StatusError as error:
+                failure = failure if is_not_found(error) else error
+        if failure is not None:
+            raise failure
+
+    def _new_bundle(self, name: str, certificates: str) -> Object:
+        return {
+            "apiVersion": str(self._client.gvr.group_version),
+            "kind": "ClusterTrustBundle",
+            "metadata": {"name": name},
+            "spec": {"signerName": _SIGNER, "trustBundle": certificates},
+        }
+
+
+def new(context: ControllerContext) -> Sequence[Controller]:
+    """Returns the controllers; none without a certificate authority to publish."""
+    if not context.root_ca:
+        return []
+    reconciler = Publisher(context)
+    controller = context.controller(reconciler)
+    controller.add_source(Informer(reconciler.bundles, reconciler.bundle_changed))
+    controller.add_source(Periodic())
+    return [controller]

@@ -28,6 +28,8 @@ kube-controller-manager. Its last lines are a table: how many states of each con
 `--flag=--use-service-account-credentials` goes to the managers, `--server-flag` to the servers. Forbidden requests of a manager are
 printed and count as a difference; so does a manager that has ended. Scripts for components that kube-controller-manager doesn't have
 (a scheduler, a cloud's load balancers) are left out.
+`controller_states/<controller>/` has the states that version 1.36 leaves, `controller_states/v1.37/<controller>/` those of 1.37 where they
+differ, and where only 1.37 has a controller. `--version 1.37` records, or replays, these.
 """
 
 import argparse
@@ -42,12 +44,15 @@ from conformance import recordings
 from conformance.bench.servers import TOKEN, Ours
 from conformance.exchange import Client
 from conformance.players.controller_runs import Run
-from conformance.players.credentials import with_version
+from conformance.players.credentials import RECORDED
 from conformance.players.metrics_server import MetricsServer
 from conformance.players.pairs import FOR_SCRIPTS, GATES, Pair
 from conformance.rows import Sources, shortened
 
 HERE: Final = Path(__file__).parents[1] / "controller_scripts"
+# The version whose recordings are in the controllers' own folders.
+FIRST_VERSION: Final = RECORDED.partition("=")[2]
+VERSIONS: Final = (FIRST_VERSION, "1.37")
 # How a server of ours has what a recording had beside the real manager, and hasn't what it hadn't, by the scripts' folder. Those of the
 # scheduler were recorded beside a real one, with a node node-1.
 FLAGS: Final = {
@@ -75,18 +80,46 @@ def scripts(names: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def recording_of(path: Path) -> Path:
-    return HERE.with_name("controller_states") / path.parent.name / path.name
+def recorded_scripts(names: Sequence[str], version: str) -> Iterator[Path]:
+    """Yields those of the scripts that this version has controllers for."""
+    return (path for path in scripts(names) if recording_of(path, version).exists())
 
 
-def record(client: Client, names: Sequence[str], haste: float) -> None:
-    """Writes down what the server's controllers make of the scripts. `haste`: they look at things so many times as often."""
+def _target(path: Path, version: str) -> Path:
+    """Returns the version's own recording of a script."""
+    folder = HERE.with_name("controller_states")
+    return folder / ("" if version == FIRST_VERSION else f"v{version}") / path.parent.name / path.name
+
+
+def recording_of(path: Path, version: str) -> Path:
+    """Returns the version's recording of a script: its own, or the one that all versions have."""
+    own = _target(path, version)
+    return own if own.exists() else _target(path, FIRST_VERSION)
+
+
+def record(client: Client, names: Sequence[str], haste: float, version: str) -> None:
+    """Writes down what the server's controllers make of the scripts, as far as the first version's recordings don't say it.
+
+    `haste`: they look at things so many times as often.
+    """
     for path in scripts(names):
         states = [*_states(client, json.loads(path.read_text()), settles=False, haste=haste)]
-        target = recording_of(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(recordings.lines(shortened(states, Sources()), sort_keys=True))
+        keep(path, states, version)
         print(f"{path.parent.name}/{path.stem}: {len(states)} states", file=sys.stderr, flush=True)
+
+
+def keep(path: Path, states: Sequence[dict[str, Any]], version: str) -> None:
+    """Writes the states that a version's controllers left down, unless they are those of the first version."""
+    first, target = _target(path, FIRST_VERSION), _target(path, version)
+    if (
+        target != first
+        and first.exists()
+        and not difference(recordings.read(first), json.loads(json.dumps(states)), "")
+    ):
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(recordings.lines(shortened(states, Sources()), sort_keys=True))
 
 
 def _states(
@@ -101,17 +134,17 @@ def _states(
         metrics.clear()
 
 
-def replay(client: Client, names: Sequence[str], *, settles: bool) -> tuple[int, int, list[str]]:
+def replay(client: Client, names: Sequence[str], version: str, *, settles: bool) -> tuple[int, int, list[str]]:
     """(equal states, all states, what differs)."""
-    found = [replay_one(client, path, settles=settles) for path in scripts(names)]
+    found = [replay_one(client, path, version, settles=settles) for path in recorded_scripts(names, version)]
     misses = [miss for _, of_one in found for miss in of_one]
     total = sum(states for states, _ in found)
     return total - len(misses), total, misses
 
 
-def replay_one(client: Client, path: Path, *, settles: bool) -> tuple[int, list[str]]:
+def replay_one(client: Client, path: Path, version: str, *, settles: bool) -> tuple[int, list[str]]:
     """(how many states the script has, what differs: at most one line of each)."""
-    expected = recordings.read(recording_of(path))
+    expected = recordings.read(recording_of(path, version))
     states = _states(client, json.loads(path.read_text()), settles=settles)
     misses = []
     for number, (want, got) in enumerate(zip(expected, states, strict=True), 1):
@@ -135,27 +168,28 @@ def difference(want: Any, got: Any, at: str) -> str:
     return "" if want == got else f"{at}: {json.dumps(want)[:600]} != {json.dumps(got)[:600]}"
 
 
-def replay_fresh(names: Sequence[str] = ()) -> tuple[int, int, list[str]]:
+def replay_fresh(names: Sequence[str] = (), version: str = FIRST_VERSION) -> tuple[int, int, list[str]]:
     """`replay` against a server of its own, with all its controllers."""
     flags = {flag for path in scripts(names) for flag in FLAGS.get(path.parent.name, ())}
-    server = Ours(flags=with_version(["--controllers=*", "--disable-admission-plugins=ServiceAccount", *sorted(flags)]))
+    flags |= {f"--kubernetes-version={version}", "--disable-admission-plugins=ServiceAccount"}
+    server = Ours(flags=["--controllers=*", *sorted(flags)])
     server.start()
     try:
         client = Client(server.url, TOKEN)
         # events that are due a second later happen when the script waits for them, and at no other time
         client.send({"method": "PUT", "path": "/fakeapiserver/clock", "body": {"stopped": True}}, [])
-        return replay(client, names, settles=True)
+        return replay(client, names, version, settles=True)
     finally:
         server.stop()
 
 
-def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int, int]]:
+def cross(pair: Pair, names: Sequence[str], workers: int, version: str) -> dict[str, tuple[int, int]]:
     """(equal, all) states of each controller's scripts, with a pair that is started for it. What differs is printed."""
     found: dict[str, tuple[int, int]] = {}
     pair.start()
 
     def replayed(path: Path) -> None:
-        total, misses = replay_one(Client(pair.url, TOKEN), path, settles=False)
+        total, misses = replay_one(Client(pair.url, TOKEN), path, version, settles=False)
         for miss in misses:
             print(f"{pair.name}: {miss}", flush=True)
         equal, others = found.get(path.parent.name, (0, 0))
@@ -163,7 +197,7 @@ def cross(pair: Pair, names: Sequence[str], workers: int) -> dict[str, tuple[int
 
     try:
         Run(Client(pair.url, TOKEN), {"show": [], "steps": []}, settles=False).wait_for_controllers()
-        paths = [path for path in scripts(names) if path.parent.name not in _ELSEWHERE]
+        paths = [path for path in recorded_scripts(names, version) if path.parent.name not in _ELSEWHERE]
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(replayed, [path for path in paths if not _is_of_all(path)]))
         for path in filter(_is_of_all, paths):
@@ -209,6 +243,7 @@ def main() -> int:
     parser.add_argument(
         "--haste", type=float, default=1.0, help="waits are divided by this: for a manager with shorter periods, 3 say"
     )
+    parser.add_argument("--version", default=FIRST_VERSION, choices=VERSIONS, help="whose recordings")
     parser.add_argument("--polls", action="store_true", help="the server isn't ours: wait until nothing changes")
     parser.add_argument("--assets", type=Path, help="cross: folder of the real binaries")
     parser.add_argument("--pair", action="append", help="cross: real/ours, ours/real, real/real or ours/ours")
@@ -222,17 +257,17 @@ def main() -> int:
             server, manager = words.split("/")
             flags = (*FOR_SCRIPTS, *arguments.flag)
             pair = Pair(arguments.assets, server, manager, flags, server_flags=(*GATES, *arguments.server_flag))
-            crossed[pair.name] = cross(pair, arguments.names, arguments.workers)
+            crossed[pair.name] = cross(pair, arguments.names, arguments.workers, arguments.version)
         print(table(crossed))
         return 0 if all(equal == total for of in crossed.values() for equal, total in of.values()) else 1
     client = Client(arguments.server, arguments.token)
     if arguments.command == "record":
-        record(client, arguments.names, arguments.haste)
+        record(client, arguments.names, arguments.haste, arguments.version)
         return 0
     if arguments.server:
-        equal, total, misses = replay(client, arguments.names, settles=not arguments.polls)
+        equal, total, misses = replay(client, arguments.names, arguments.version, settles=not arguments.polls)
     else:
-        equal, total, misses = replay_fresh(arguments.names)
+        equal, total, misses = replay_fresh(arguments.names, arguments.version)
     for miss in misses:
         print(miss)
     print(f"{equal} of {total} states equal")

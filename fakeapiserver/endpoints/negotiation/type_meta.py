@@ -36,7 +36,7 @@ def checked_type_meta(document: Any, *, any_case: bool = False) -> Object:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ValueError(f"json: cannot unmarshal {GO_NAMES[type(document)]} into Go value of type {GO_TYPE_META}")
+        raise ValueError(f"json: cannot unmarshal {_go_name(document)} into Go value of type {GO_TYPE_META}")
     type_meta: dict[str, str] = {}
     for key, value in document.pairs if isinstance(document, json.Repeated) else document.items():
         name = _TYPE_FIELDS.get(key.lower()) if any_case else key

@@ -84,6 +84,8 @@ def test_complaints_come_in_the_order_of_the_body(body: str, complaints: list[st
         ('{"kind":{},"apiVersion":["x"]}', "object into Go struct field .kind"),
         ('{"apiVersion":7,"kind":"ConfigMap","apiVersion":"v1"}', "number into Go struct field .apiVersion"),
         ('{"kind":1.5,"metadata":{"name":"a","name":"a"}}', "number into Go struct field .kind"),
+        ("1e999", "number into Go value of type struct { APIVersion string"),
+        ("9" * 400, "number into Go value of type struct { APIVersion string"),
         ('{"kind":"Bogus","apiVersion":"v1","kind":null}', 'no kind "Bogus" is registered for version "v1"'),
         ('{"kind":"ConfigMap","apiVersion":"v1","KIND":"Bogus"}', 'no kind "Bogus" is registered for version "v1"'),
     ],

@@ -22,12 +22,14 @@ import msgspec
 
 from conformance.robustness import disks
 from conformance.robustness.attacks import command as attacks
-from conformance.robustness.checks.every import problems
 from conformance.robustness.etcd_servers import Options
 from conformance.robustness.guarantees import command as guarantees
+from conformance.robustness.guarantees.every import GUARANTEES
+from conformance.robustness.guarantees.guarantee import Skipped
+from conformance.robustness.guarantees.storage.histories import found_by
 from conformance.robustness.harness import Plan, Result, run, target_of
-from conformance.robustness.history import History, load, save
-from conformance.robustness.planted import BUGS, Bug
+from conformance.robustness.history import load, save
+from conformance.robustness.planted import BUGS
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["attacks"]:
         return attacks.main(arguments[1:])
-    if arguments[:1] and arguments[0] in (guarantees.ALL, *guarantees.GUARANTEES):
+    if arguments[:1] and arguments[0] in (guarantees.ALL, *GUARANTEES):
         return guarantees.main(arguments[0], arguments[1:])
     options = _parser().parse_args(arguments)
     if options.bugs:
@@ -108,24 +110,15 @@ def _report(result: Result, output: str) -> int:
     return 1 if result.problems else 0
 
 
-def found_by(bug: Bug, store: str, seed: int) -> list[str]:
-    """The names of the checks that find a planted bug, or the words of a server that has noticed it itself."""
-    try:
-        with target_of(store, Options(bug=bug.name, members=bug.members), sync="off") as target:
-            history: History = run(
-                target,
-                Plan(bug.disturbances, bug.kinds, seed=seed, compaction=bug.compaction, reflectors=bug.reflectors),
-            )
-    except RuntimeError as error:
-        return [str(error)]
-    return sorted({problem.partition(":")[0] for problem in problems(history)})
-
-
 def _try_bugs(store: str, seed: int) -> int:
     missed = 0
     for bug in BUGS.values():
         if bug.store in ("", store):
-            checks = found_by(bug, store, seed)
+            try:
+                checks = found_by(bug, store, seed)
+            except Skipped as missing:
+                print(missing, file=sys.stderr)
+                return 1
             print(f"{bug.name}: {'found by ' + ', '.join(checks) if checks else 'MISSED'}", flush=True)
             missed += not checks
     return 1 if missed else 0

@@ -1,5 +1,6 @@
 """A run: traffic on servers that are disturbed, and the history that its clients and the store have seen."""
 
+import itertools
 import math
 import random
 import tempfile
@@ -24,8 +25,8 @@ _TRAFFIC: Final = (0.3, 2.0)
 
 class Plan(Struct, frozen=True):
     """`disturbances` is their number. They are of `kinds`, each in turn, or of all kinds at random if that is empty. `compaction`: the
-    seconds between two compactions, 0 for none. `pace`: a factor for the pauses between disturbances. It ends after `seconds` in any case.
-    `seed` is that of all choices."""
+    seconds between two compactions, 0 for none. `pace`: a factor for the pauses between disturbances. The run goes on until the clients
+    have made so many `requests`, and ends after `seconds` in any case. `seed` is that of all choices."""
 
     disturbances: int
     kinds: Sequence[str] = ()
@@ -36,6 +37,7 @@ class Plan(Struct, frozen=True):
     compaction: float = 0.0
     pace: float = 1.0
     seconds: float = math.inf
+    requests: int = 0
 
 
 @contextmanager
@@ -68,8 +70,8 @@ def run(target: Target, plan: Plan) -> History:
         )
         traffic.start()
         end = time.monotonic() + plan.seconds
-        for number in range(plan.disturbances):
-            if time.monotonic() > end:
+        for number in itertools.count():
+            if time.monotonic() > end or (number >= plan.disturbances and traffic.requests >= plan.requests):
                 break
             time.sleep(chance.uniform(*_TRAFFIC) * plan.pace)
             kind = kinds[number % len(kinds)] if plan.kinds else chance.choice(kinds)

@@ -1,7 +1,7 @@
 """A server of this project for as long as a block, and what its process uses (Linux)."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,19 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Served(Struct, frozen=True):
-    """process: the server's number."""
+    """process: the server's number. output: returns what it has printed so far."""
 
     credentials: Credentials
     kubeconfig: Path
     process: int
+    output: Callable[[], str]
 
     def client(self) -> Client:
         return Client(self.credentials)
+
+    def complaints(self) -> list[str]:
+        """Returns the first lines of tracebacks that the server has printed."""
+        return [line for line in self.output().splitlines() if "Traceback" in line or "was never retrieved" in line]
 
     def memory(self) -> int:
         """Returns the bytes of memory that the server has (its resident set)."""
@@ -45,7 +50,7 @@ def served(flags: Sequence[str] = ()) -> Iterator[Served]:
         try:
             credentials = server.start()
             assert server.group is not None
-            yield Served(credentials, kubeconfig, server.group)
+            yield Served(credentials, kubeconfig, server.group, server.output)
         finally:
             server.close()
 

@@ -68,6 +68,11 @@ class Traffic:
     def writes(self) -> list[Write]:
         return [write for writer in self._writers for write in writer.writes]
 
+    @property
+    def requests(self) -> int:
+        """The writes and reads so far."""
+        return sum(len(writer.writes) for writer in self._writers) + len(self.reading.reads)
+
     def start(self) -> None:
         for thread in (*self._asking, *self._reflecting):
             thread.start()

@@ -2,14 +2,19 @@
 
 import pytest
 
-from conformance.robustness.guarantees.command import GUARANTEES
+from conformance.robustness.guarantees.every import GUARANTEES
 from conformance.robustness.guarantees.guarantee import percentile
 
 # seconds of real time, since limits are kube-apiserver's
-SLOW = {"slow-senders", "soak"}
+SLOW = {"slow-senders", "soak", "malformed-http", "operations"}
+# test_robustness.py runs the same histories
+ELSEWHERE = {"histories", "kills", "etcd-faults", "planted-bugs"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in GUARANTEES])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in GUARANTEES if name not in ELSEWHERE],
+)
 def test_a_guarantee_is_kept(name: str) -> None:
     report = GUARANTEES[name].run(False)
     assert report.problems == []

@@ -1,17 +1,14 @@
 """The memory backend: the suite that any backend must pass, what is its own, and a random machine beside a simple model."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
 import pytest
 from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from conformance.robustness.guarantees.storage.machine import MemoryMachine
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.storage import continue_token, memory
-from fakeapiserver.storage.interface import Compacted, Event, Index, KeyExists, KeyNotFound, ListQuery, StoredObject
+from fakeapiserver.storage.interface import Compacted, Index, ListQuery
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC
 from fakeapiserver.testing import storage_suite as suite
@@ -103,98 +100,7 @@ def test_a_snapshot_comes_back_and_revisions_go_on() -> None:
     asyncio.run(scenario())
 
 
-class Machine(RuleBasedStateMachine):
-    """Creates, updates, deletes, lists and watches at random, beside a dictionary and a log of every state."""
-
-    keys: Bundle[str] = Bundle("keys")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.storage = MemoryStorage()
-        self.now: dict[str, StoredObject] = {}
-        self.states: dict[int, dict[str, StoredObject]] = {self.storage.revision: {}}
-        self.watches: list[tuple[int, bool, Any, list[Event]]] = []
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return self.loop.run_until_complete(work)
-
-    def teardown(self) -> None:
-        for start, selects, watcher, seen in self.watches:
-            self.check_watch(start, selects, seen + self.run(suite.drain(watcher)))
-        self.loop.close()
-
-    def wrote(self) -> None:
-        assert self.storage.revision == max(self.states) + 1
-        self.states[self.storage.revision] = dict(self.now)
-
-    @rule(target=keys, name=st.sampled_from("abcd"), note=st.sampled_from(["in", "out"]))
-    def create(self, name: str, note: str) -> str:
-        key = f"{suite.PODS}default/{name}"
-        try:
-            self.now[key] = self.run(suite.create(self.storage, name, note))
-            assert len(self.now) == len(self.states[max(self.states)]) + 1
-            self.wrote()
-        except KeyExists:
-            assert key in self.now
-        return key
-
-    @rule(key=keys, note=st.sampled_from(["in", "out"]))
-    def update(self, key: str, note: str) -> None:
-        if key in self.now:
-            self.now[key] = self.run(suite.update(self.storage, self.now[key], note))
-            self.wrote()
-
-    @rule(key=keys)
-    def delete(self, key: str) -> None:
-        try:
-            gone = self.run(self.storage.delete(key))
-            assert gone.mod_revision == self.storage.revision
-            del self.now[key]
-            self.wrote()
-        except KeyNotFound:
-            assert key not in self.now
-
-    @rule(back=st.integers(0, 8), selects=st.booleans())
-    def watch(self, back: int, selects: bool) -> None:
-        start = max(self.storage.revision - back, 1)
-        predicate = (lambda item: item.index.labels["note"] == "in") if selects else None
-        self.watches.append((start, selects, self.storage.watch(suite.PODS, revision=start, predicate=predicate), []))
-
-    @rule(back=st.integers(0, 8), limit=st.integers(0, 3))
-    def list_in_the_past(self, back: int, limit: int) -> None:
-        revision = max(self.storage.revision - back, 1)
-        page = self.run(self.storage.list(suite.PODS, ListQuery(revision=revision, limit=limit)))
-        expected = [self.states[revision][key] for key in sorted(self.states[revision])]
-        assert page.items == (expected[:limit] if limit else expected)
-        assert page.more == bool(limit and len(expected) > limit)
-
-    @invariant()
-    def what_is_stored_is_what_was_written(self) -> None:
-        listed = self.storage.list_now(suite.PODS)
-        assert {item.key: item for item in listed.items} == self.now
-
-    def check_watch(self, start: int, selects: bool, events: list[Event]) -> None:
-        """Applied to the state it started at, the events give the newest state: nothing lost, repeated or out of order."""
-
-        def seen(item: StoredObject) -> bool:
-            return not selects or item.index.labels["note"] == "in"
-
-        state = {key: item for key, item in self.states[start].items() if seen(item)}
-        last = start
-        for event in events:
-            assert event.revision > last
-            last = event.revision
-            assert (event.object.key in state) == (event.type != "ADDED")
-            if event.type == "DELETED":
-                del state[event.object.key]
-            else:
-                state[event.object.key] = event.object
-            assert state == {key: item for key, item in self.states[last].items() if seen(item)}
-        assert state == {key: item for key, item in self.now.items() if seen(item)}
-
-
-TestMachine = Machine.TestCase
+TestMachine = MemoryMachine.TestCase
 TestMachine.settings = settings(max_examples=30, stateful_step_count=25)
 
 

@@ -2,51 +2,39 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from conformance.robustness.guarantees.guarantee import Guarantee, Report
-from conformance.robustness.guarantees.lifecycle import one_after_the_other, side_by_side
-from conformance.robustness.guarantees.slow_senders import slow_senders
-from conformance.robustness.guarantees.soak import soak
-from conformance.robustness.guarantees.watchers import fan_out, slow_readers
+from conformance.robustness.guarantees.every import GUARANTEES
+from conformance.robustness.guarantees.guarantee import Report, Skipped
 
 ALL: Final = "guarantees"
-GUARANTEES: Final[Mapping[str, Guarantee]] = {
-    "fan-out": Guarantee("Each watcher gets each event once, in order.", fan_out),
-    "slow-readers": Guarantee(
-        "Watchers that stop reading are ended, or go on without a gap; the others lose nothing, and memory is bounded.",
-        slow_readers,
-    ),
-    "slow-senders": Guarantee(
-        "Connections that send no request within 32 seconds are closed, and delay no other client.", slow_senders
-    ),
-    "lifecycle": Guarantee(
-        "Clusters that were stopped leave no descriptor, thread or event loop.", one_after_the_other
-    ),
-    "side-by-side": Guarantee("Clusters in one process know nothing of each other.", side_by_side),
-    "soak": Guarantee("Memory, descriptors and threads of a server don't grow with time.", soak),
-}
 
 
 def main(name: str, arguments: Sequence[str]) -> int:
     """Exit status 1: a promise was broken, or a server didn't start."""
     parser = argparse.ArgumentParser(f"conformance.robustness {name}")
     parser.add_argument(
-        "--full", action="store_true", help="the size that docs/robustness.md has figures of; up to an hour"
+        "--full", action="store_true", help="the size that docs/guarantees.md has figures of; up to an hour"
     )
     parser.add_argument("--output", choices=("text", "json"), default="text")
     options = parser.parse_args(arguments)
     failed = 0
     for each in GUARANTEES if name == ALL else (name,):
+        began = time.monotonic()
         try:
             report = GUARANTEES[each].run(options.full)
+        except Skipped as missing:
+            print(f"{each}: skipped: {missing}", flush=True)
+            continue
         except RuntimeError as error:
             print(f"{each}: {error}", file=sys.stderr)
             return 1
         failed += bool(report.problems)
+        report = Report({**report.figures, "seconds": f"{time.monotonic() - began:,.0f}"}, report.problems)
         print(_shown(each, report, options.output), flush=True)
     return 1 if failed else 0
 

@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 
+class Skipped(Exception):
+    """This machine lacks what the run needs. The text is one sentence."""
+
+
 class Report(Struct, frozen=True):
     """figures: measured values with their units, by what was measured. problems: what broke the promise; empty if it was kept."""
 
@@ -13,7 +17,7 @@ class Report(Struct, frozen=True):
 
 
 class Guarantee(Struct, frozen=True):
-    """promise: one sentence. run: takes True for the full size, which may take an hour, and False for the size of CI."""
+    """promise: one sentence. run: takes True for the full size, which may take an hour, and False for the size of CI; raises Skipped."""
 
     promise: str
     run: Callable[[bool], Report]

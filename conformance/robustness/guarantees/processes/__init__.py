@@ -1,0 +1,1 @@
+"""Guarantees of the process: starts and stops, its surroundings, its clock."""

@@ -10,14 +10,18 @@ from fakeapiserver.admission.interfaces import Attributes, Initializer
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object
 
-_GROUPS: Final = GroupResource("scheduling.k8s.io", "podgroups")
+# Groups of pods -> what messages call them, and the gate with which they have priorities.
+_GROUPS: Final = {
+    GroupResource("scheduling.k8s.io", "podgroups"): ("pod group", "WorkloadAwarePreemption"),
+    GroupResource("scheduling.k8s.io", "compositepodgroups"): ("composite pod group", "CompositePodGroup"),
+}
 _CLASSES: Final = "priorityclasses.scheduling.k8s.io"
 # What a pod gets when it names no class and no class is the global default.
 _NO_CLASS: Final[Object] = {"metadata": {"name": ""}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 
 
 class Priority(Handler):
-    resources = frozenset({PODS, _GROUPS, GroupResource("scheduling.k8s.io", "priorityclasses")})
+    resources = frozenset({PODS, *_GROUPS, GroupResource("scheduling.k8s.io", "priorityclasses")})
 
     def __init__(self, initializer: Initializer) -> None:
         super().__init__(initializer)
@@ -25,9 +29,10 @@ class Priority(Handler):
         self._known: tuple[list[Object] | None, Object | None] = None, None
 
     async def admit(self, attributes: Attributes) -> None:
-        if attributes.resource.group_resource == _GROUPS:
-            if attributes.operation == "CREATE" and self.initializer.features.enabled("WorkloadAwarePreemption"):
-                self._set_group(attributes, (attributes.object or {})["spec"])
+        if (group := _GROUPS.get(attributes.resource.group_resource)) is not None:
+            name, gate = group
+            if attributes.operation == "CREATE" and self.initializer.features.enabled(gate):
+                self._set_group(attributes, (attributes.object or {})["spec"], name)
             return
         if attributes.resource.group_resource != PODS:
             return
@@ -39,7 +44,7 @@ class Priority(Handler):
 
     async def validate(self, attributes: Attributes) -> None:
         new = attributes.object or {}
-        if attributes.resource.group_resource in (PODS, _GROUPS) or not new.get("globalDefault"):
+        if attributes.resource.group_resource in (PODS, *_GROUPS) or not new.get("globalDefault"):
             return
         default = self._default()
         if default is None:
@@ -73,15 +78,24 @@ class Priority(Handler):
         if policy:
             spec["preemptionPolicy"] = policy
 
-    def _set_group(self, attributes: Attributes, spec: Object) -> None:
+    def _set_group(self, attributes: Attributes, spec: Object, kind: str) -> None:
+        """`kind` is what messages call the group."""
         priority_class = self._class_of(attributes, spec.get("priorityClassName") or "")
         name, value, given = priority_class["metadata"]["name"], priority_class.get("value", 0), spec.get("priority")
         if given is not None and given != value:
             computed = f"must match the priority computed ({value}) based on the priority class set in the spec"
-            raise forbidden(attributes, f"priority set in the pod group ({given}) {computed}")
+            raise forbidden(attributes, f"priority set in the {kind} ({given}) {computed}")
         spec["priority"] = value
         if name:
             spec["priorityClassName"] = name
+        policy = priority_class.get("preemptionPolicy")
+        if policy and self.initializer.features.enabled("PodGroupPreemptionPolicy"):
+            given_policy = spec.get("preemptionPolicy")
+            if given_policy is not None and given_policy != policy:
+                start = f"the string value of PreemptionPolicy ({given_policy}) must not be provided in {kind} spec"
+                computed = f"priority admission controller computed {policy} from the given PriorityClass name"
+                raise forbidden(attributes, f"{start}; {computed}")
+            spec["preemptionPolicy"] = policy
 
     def _class_of(self, attributes: Attributes, name: str) -> Object:
         if not name:

@@ -27,16 +27,13 @@ from typing import Any, Final
 
 from conformance.compare.customresources import comparable
 from conformance.compare.ordering import comparable_in_order, disorder
-from conformance.exchange import HERE, Answer, Client, comparing, difference, message_of
+from conformance.exchange import Answer, Client, comparing, difference, message_of
 from conformance.random.broken_variants import Examples, Variant, emptied, variants
 from conformance.random.objects import Maker, Types
-from conformance.random.writes import OBJECTS
+from conformance.random.writes import OBJECTS, RICH, objects_on_request
 
 Request = dict[str, Any]
 
-RICH: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "rich_objects.json").read_text())
-# The first one is the smallest; a path stands for the same objects as there.
-_ON_REQUEST: Final[dict[str, list[dict[str, Any]] | str]] = json.loads((HERE / "on_request_objects.json").read_text())
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 # An address of a service or a node port, in a cell.
 _CHOSEN_NUMBER: Final = re.compile(r"\b10\.0\.0\.\d+\b|(?<=:)3\d{4}(?=/)")
@@ -44,11 +41,14 @@ _WITH_STATUS: Final = frozenset(
     {
         "apiservices",
         "certificatesigningrequests",
+        "compositepodgroups",
         "cronjobs",
         "customresourcedefinitions",
         "daemonsets",
         "deployments",
         "devicetaintrules",
+        "evictionrequests",
+        "evictions",
         "flowschemas",
         "horizontalpodautoscalers",
         "ingresses",
@@ -272,14 +272,6 @@ class Comparison:
         self._told.add(key)
 
 
-def _objects_of(collection: str) -> list[dict[str, Any]]:
-    """The smallest one first."""
-    found = _ON_REQUEST.get(collection)
-    if isinstance(found, str):
-        return _objects_of(found)
-    return found or [OBJECTS[collection], *RICH[collection]]
-
-
 def _named(collection: str, obj: Mapping[str, Any], name: str) -> dict[str, Any]:
     """With a name, where it has none of its own and can have one."""
     made: dict[str, Any] = copy.deepcopy(dict(obj))
@@ -352,7 +344,7 @@ def main() -> int:
     parser.add_argument("--output", choices=("text", "json"), default="text")
     parser.add_argument("--quiet", action="store_true", help="the table only")
     arguments = parser.parse_args()
-    on_request = {collection: _objects_of(collection) for collection in _ON_REQUEST}
+    on_request = objects_on_request()
     rich = RICH | {collection: objects[1:] for collection, objects in on_request.items()}
     small = OBJECTS | {collection: objects[0] for collection, objects in on_request.items()}
     comparison = Comparison(

@@ -4,10 +4,11 @@
         [--kind PART] [--steps N] [--seed N] [--quiet]
 
 Both servers should be fresh, without controllers, and have `--disable-admission-plugins=ServiceAccount`. Each object of
-minimal_objects.json and rich_objects.json is created and then written `--steps` times (conformance/random/updates.py): PUT, patches of
-every type, server-side apply and DELETE, of the object and of subresources that hold it. Each write's whole answer is compared, and what
-a GET shows after it: generation, owners, and whether there is a new revision. A walk that has found a difference begins again with a new
-object. Addresses, ports and identities that a server chooses are compared by the order in which they turn up.
+minimal_objects.json, rich_objects.json and on_request_objects.json is created and then written `--steps` times
+(conformance/random/updates.py): PUT, patches of every type, server-side apply and DELETE, of the object and of subresources that hold it.
+Each write's whole answer is compared, and what a GET shows after it: generation, owners, and whether there is a new revision. A walk that
+has found a difference begins again with a new object. Addresses, ports and identities that a server chooses are compared by the order in
+which they turn up.
 Prints the first of each way in which answers differ, and a table. Of refusals with several causes the order is compared as well
 (conformance/compare/ordering.py).
 """

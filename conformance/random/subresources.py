@@ -7,7 +7,6 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from conformance.compare.kinds import RICH
 from conformance.random.subresource_writes import (
     NODE,
     QUERIES,
@@ -17,7 +16,7 @@ from conformance.random.subresource_writes import (
     patch,
     pod,
 )
-from conformance.random.writes import OBJECTS
+from conformance.random.writes import OBJECTS, RICH
 
 _CORE: Final = "/api/v1/namespaces/default"
 _PODS: Final = f"{_CORE}/pods"

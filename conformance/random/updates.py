@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.exchange import HERE
+from conformance.random import writes
 from conformance.random.objects import Maker, Schema, Types
 from conformance.random.writes import OBJECTS
 
 Request = dict[str, Any]
-RICH: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "rich_objects.json").read_text())
+RICH: Final = writes.RICH | writes.objects_on_request()
 # What a kind's own rules are about: merge patches, by resource.
 RECIPES: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "update_recipes.json").read_text())
 

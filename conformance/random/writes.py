@@ -14,6 +14,10 @@ from conformance.exchange import HERE
 Request = dict[str, Any]
 
 OBJECTS: Final[dict[str, dict[str, Any]]] = json.loads((HERE / "minimal_objects.json").read_text())
+# Objects that use as many fields as they can.
+RICH: Final[dict[str, list[dict[str, Any]]]] = json.loads((HERE / "rich_objects.json").read_text())
+# Objects of kinds that are served on request. The first one is the smallest; a path stands for the same objects as there.
+_ON_REQUEST: Final[dict[str, list[dict[str, Any]] | str]] = json.loads((HERE / "on_request_objects.json").read_text())
 NAMES: Final = ("w1", "w2")
 _CUSTOM: Final = "/apis/q.example.com/v1/namespaces/default/wrs"
 # Kinds that something in a real server changes behind the client's back.
@@ -83,6 +87,18 @@ _DELETIONS: Final[tuple[Any, ...]] = (
     *({"kind": "DeleteOptions", "apiVersion": "v1"}, {"kind": "Pod", "apiVersion": "v1"}, {"propagationPolicy": "x"}),
     *({"orphanDependents": True, "propagationPolicy": "Orphan"}, {"unknown": 1}, []),
 )
+
+
+def objects_on_request() -> dict[str, list[dict[str, Any]]]:
+    """Collections that are served on request -> their objects, the smallest one first."""
+    return {collection: _objects_of(collection) for collection in _ON_REQUEST}
+
+
+def _objects_of(collection: str) -> list[dict[str, Any]]:
+    found = _ON_REQUEST.get(collection)
+    if isinstance(found, str):
+        return _objects_of(found)
+    return found or [OBJECTS[collection], *RICH[collection]]
 
 
 class Generator:

@@ -3,8 +3,9 @@
     python -m conformance.record.declared_rules --kubernetes DIR --out fakeapiserver/apis/versions/v1.37
 
 DIR has the sources of k8s.io/kubernetes, whose zz_generated.validations.go are read. declared_rules.json has a kind a line,
-`package/version/Kind`, with its enforced rules as [path, name of the rule]; `[*]` is any item or key. Rules that only accompany handwritten
-ones (upstream: +k8s:alpha), and those that never refuse anything (Optional…), are left out. --out has schemas.json, whose kinds are wanted.
+`package/version/Kind`, with its enforced rules as [path, name of the rule]; `[*]` is any item or key. Left out are rules that only
+accompany handwritten ones (upstream: +k8s:alpha), those that never refuse anything (Optional…), and groups whose rules the registry has as
+tables of its own (registry/declared/types.py). --out has schemas.json, whose kinds are wanted.
 """
 
 import argparse
@@ -29,6 +30,7 @@ _CHUNK: Final = re.compile(r"^\t(?=\S)(?!//)(?:.*\n)(?:(?!\t\S).*\n)*(?:\t\}.*\n
 _MARK: Final = re.compile(r"\.Mark(Alpha|Beta)\(\)")
 _EACH: Final = re.compile(r"Each(?:Val|Ptr)?(?:Slice|Map)Val|(?:Val|Ptr)?SliceItem")
 _BELOW: Final = ("Subfield", "Discriminated")
+_HAVE_TABLES: Final = ("lifecycle", "scheduling")
 
 Rule = tuple[str, str]
 Types = dict[str, dict[str, str]]
@@ -47,6 +49,8 @@ def main() -> int:
     served = json.loads((arguments.out / "schemas.json").read_text())
     found: dict[str, list[Rule]] = {}
     for package, text in texts.items():
+        if package.startswith(_HAVE_TABLES):
+            continue
         for kind in dict.fromkeys(_ROOT.findall(text)):
             rules = [*dict.fromkeys(rules_of(types, package, kind, "", ()))]
             if rules and f"io.k8s.api.{package.replace('/', '.')}.{kind}" in served:

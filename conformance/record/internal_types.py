@@ -33,6 +33,8 @@ _ROOTS: Final = {
     ("resource", "v1"): ("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "DeviceAttribute"),
     ("resource", "v1alpha3"): ("ResourcePoolStatusRequestStatus",),
     ("certificates", "v1beta1"): ("PodCertificateRequestSpec",),
+    ("lifecycle", "v1alpha1"): ("ResponderStatus", "TargetResponder"),
+    ("scheduling", "v1alpha3"): ("CompositePodGroupTemplate",),
 }
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _ALIAS: Final = re.compile(r"^type (\w+) ([\w\[\].]+)$", re.MULTILINE)

@@ -118,6 +118,10 @@ class Strategy(StrategyFacts, kw_only=True):
         if touches(obj, self.disabled_tree):
             drop_disabled_fields(obj, old, self.disabled_fields)
 
+    def requires_revision(self) -> bool:
+        """Reports whether an update without a resourceVersion is refused."""
+        return not self.allow_unconditional_update and self.features.version > self.unconditional_until
+
     def takes_loose_addresses(self, obj: Object) -> bool:
         """Reports whether the object's addresses may be written loosely while StrictIPCIDRValidation is off."""
         return self.legacy_addresses

@@ -31,6 +31,8 @@ class StrategyFacts(Struct, kw_only=True):
     status_apply_creates: bool = False
     # A PUT without resourceVersion overwrites (upstream: AllowUnconditionalUpdate).
     allow_unconditional_update: bool = True
+    # The last version (`v1.36`) in which it did so, where it does no longer.
+    unconditional_until: str = ""
     # metadata.generation starts at 1 and rises when anything but metadata and status changes.
     has_generation: bool = False
     # The feature gate with which a kind without generations has them.
@@ -97,7 +99,7 @@ class StrategyFacts(Struct, kw_only=True):
     status_meta_checks: tuple[MetaCheck, ...] = ("update",)
     # The last version (`v1.35`) in which two layers checked an update, so that causes appear twice.
     validated_twice_until: str = ""
-    # From 1.37 on, some of the kind's rules are declared in its type (declared_errors.py).
+    # From 1.37 on, some of the kind's rules are declared in its type (registry/declared/errors.py).
     declares_rules: bool = True
     # Objects that a DELETE by name refuses to remove -> the reason. (Deleting the collection removes them.)
     never_deleted: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery import names
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import STRICT_ONLY
-from fakeapiserver.registry.generic.declared_errors import with_declared
+from fakeapiserver.registry.declared.errors import with_declared
 from fakeapiserver.registry.generic.empties import as_sent
 from fakeapiserver.registry.generic.kind import Kind
 from fakeapiserver.registry.generic.legacy_messages import reworded_errors

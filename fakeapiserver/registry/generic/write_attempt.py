@@ -397,7 +397,7 @@ class WriteAttempt(Struct):
         store, request = self.store, self.request
         sent = str(metadata(self.new).get("resourceVersion", ""))
         if sent in ("", "0"):
-            if not store.strategy.allow_unconditional_update and request.subresource in ("", "status"):
+            if store.strategy.requires_revision() and request.subresource in ("", "status"):
                 detail = "must be specified for an update"
                 errors = [field_errors.invalid("metadata.resourceVersion", 0, detail)]
                 # Upstream names the resource here, not the kind.

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.generic.declarative import identifier_errors
+from fakeapiserver.registry.declared.rules import identifier_errors
 
 Check = Callable[[Any, Path], ErrorList]
 SPEC: Final = Path("spec")

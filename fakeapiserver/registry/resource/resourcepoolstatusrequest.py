@@ -10,8 +10,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.internal_form import conditions_form, internal_form
-from fakeapiserver.registry.generic.conditions import conditions_errors
-from fakeapiserver.registry.generic.declarative import (
+from fakeapiserver.registry.declared.rules import (
     list_errors,
     long_name,
     long_name_caseless,
@@ -21,6 +20,7 @@ from fakeapiserver.registry.generic.declarative import (
     pool_name_errors,
     required_text_errors,
 )
+from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.generic.label_selector import IMMUTABLE
 from fakeapiserver.registry.generic.printing import translate_timestamp_since
 from fakeapiserver.registry.generic.strategy import Cells, Strategy

@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.quantity import Quantity, parse
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.node.selector_validation import node_selector_errors
-from fakeapiserver.registry.generic.declarative import MAX_IDENTIFIER
+from fakeapiserver.registry.declared.rules import MAX_IDENTIFIER
 from fakeapiserver.registry.generic.label_selector import immutable_errors
 from fakeapiserver.registry.resource.device_fields import (
     EFFECTS,

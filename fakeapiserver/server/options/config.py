@@ -80,6 +80,7 @@ FEATURE_GATES: Final = (
     "OpenAPIEnums",
     "PodCertificateRequest",
     "PodDeletionCost",
+    "PodGroupPreemptionPolicy",
     "PodLevelResources",
     "PodLogsQuerySplitStreams",
     "PodTopologyLabelsAdmission",

@@ -19,7 +19,7 @@ from fakeapiserver.registry.core.node.annotations import TAINTS, annotated_taint
 from fakeapiserver.registry.core.pod.resource_requirements_validation import amount_errors
 from fakeapiserver.registry.core.resource_list import round_up_resources
 from fakeapiserver.registry.core.service.ip_warnings import cidr_warnings
-from fakeapiserver.registry.generic.declarative import NOTHING
+from fakeapiserver.registry.declared.rules import NOTHING
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import NONE, age
 

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.quantity_fields import CONTAINER, POD_SPEC, same
 from fakeapiserver.apis.spec_difference import difference
+from fakeapiserver.registry.core.eviction_responders import eviction_responder_errors
 from fakeapiserver.registry.core.field_formats import choice_errors, duplicate_errors, name_errors
 from fakeapiserver.registry.core.pod.affinity_validation import (
     affinity_errors,
@@ -165,7 +166,11 @@ def _rarely_set_errors(spec: Object, path: Path) -> ErrorList:
     errors += system_errors(spec, path)
     if (group := spec.get("schedulingGroup")) is not None:
         errors += _scheduling_group_errors(group, path.child("schedulingGroup").child("podGroupName"))
-    return errors + file_key_volume_errors(spec, path)
+        if spec.get("evictionResponders"):
+            errors.append(
+                field.forbidden(path.child("schedulingGroup"), "may not be set when evictionResponders is set")
+            )
+    return errors + eviction_responder_errors(spec, path) + file_key_volume_errors(spec, path)
 
 
 def _scheduling_group_errors(group: Object, path: Path) -> ErrorList:

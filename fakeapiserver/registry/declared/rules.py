@@ -37,6 +37,10 @@ _C_IDENTIFIER_RULE: Final = names.regex_error(
     _C_IDENTIFIER,
     *("my_name", "MY_NAME", "MyName"),
 )
+_RESERVED: Final = (".k8s.io", ".kubernetes.io")
+_IS_UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# Reported once for each item.
+ITEM_REMOVED: Final = "item may not be removed"
 # Shown in place of the value, whatever it was.
 NOTHING: Final = msgspec.Raw(b"null")
 
@@ -52,6 +56,23 @@ def long_name(value: str) -> list[str]:
 def long_name_caseless(value: str) -> list[str]:
     errors = [names.max_length_error(_MAX_LONG)] if len(value.encode()) > _MAX_LONG else []
     return errors if _IS_CASELESS.fullmatch(value) else [*errors, _CASELESS_RULE]
+
+
+def prefixed_label_key(value: str) -> list[str]:
+    if problems := names.is_qualified_name(value):
+        return problems
+    return [] if "/" in value else ["must include a prefix (e.g. 'example.com/key')"]
+
+
+def not_reserved(value: str) -> list[str]:
+    """Returns a problem if a key's prefix is in a domain of Kubernetes itself."""
+    domain = value.partition("/")[0].lower().strip().rstrip(".")
+    is_reserved = any(f".{domain}".endswith(suffix) for suffix in _RESERVED)
+    return [f"domain names {', '.join(f'*{suffix}' for suffix in _RESERVED)} are reserved"] if is_reserved else []
+
+
+def lowercase_uuid(value: str) -> list[str]:
+    return [] if _IS_UUID.fullmatch(value) else ["must be a lowercase UUID in 8-4-4-4-12 format"]
 
 
 def extended_resource_name(value: str) -> list[str]:

@@ -18,7 +18,8 @@ from fakeapiserver.apimachinery.field import Error, ErrorList, Path, Reason
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.recorded import VERSIONS, read_table
-from fakeapiserver.registry.generic.declarative import (
+from fakeapiserver.registry.declared.rules import (
+    ITEM_REMOVED,
     NOTHING,
     Check,
     extended_resource_name,
@@ -48,7 +49,7 @@ _REASONS: Final[Mapping[str, Reason]] = {
 _MESSAGES: Final = {
     "Immutable": re.compile("field is immutable"),
     "Maximum": re.compile(r"must be less than or equal to -?\d"),
-    "Minimum": re.compile(r"must be greater than or equal to -?\d"),
+    "Minimum": re.compile(r"must be greater than or equal to -?\d|priorities 0-999 are reserved"),
     "UpdatePointer": re.compile("field is immutable"),
 }
 _OF_OTHERS: Final = re.compile("|".join(pattern.pattern for pattern in _MESSAGES.values()) + "|.*`")
@@ -85,6 +86,14 @@ _CHANGED_BY_HAND: Final = ("ResourceClaimTemplate",)
 _WITHOUT_DETAIL: Final = ("FieldValueForbidden", "FieldValueRequired")
 
 
+class _Placed(NamedTuple):
+    """An error of a declared rule. `place`: of the rule in its kind; `is_of_list`: a list's rule, which comes before those of items."""
+
+    place: int
+    is_of_list: bool
+    error: Error
+
+
 class _Rule(NamedTuple):
     path: re.Pattern[str]
     name: str
@@ -111,16 +120,17 @@ def with_declared(errors: ErrorList, obj: Object, version: str) -> ErrorList:
     # what is below a changed field isn't looked at, where a rule says so
     says_so = obj.get("kind") not in _CHANGED_BY_HAND
     changed = [error.field for error in errors if error.detail == IMMUTABLE] if says_so else []
-    by_hand: dict[str, Error] = {}
-    declared: list[tuple[int, Error]] = []
-    for error in errors:
-        place = next((i for i, rule in enumerate(rules) if rule.reports(error)), None)
+    by_hand: dict[tuple[str, int], Error] = {}
+    declared: list[_Placed] = []
+    for i, error in enumerate(errors):
+        place = next((row for row, rule in enumerate(rules) if rule.reports(error)), None)
         if place is None or _is_hidden(error, rules[place], changed):
-            by_hand.setdefault(str(error), error)
+            by_hand.setdefault((str(error), i if error.detail == ITEM_REMOVED else 0), error)
         else:
-            declared += [(place, one) for one in _as_declared(error, rules[place], obj)]
+            is_of_list = rules[place].name == "ValSliceUnique"
+            declared += [_Placed(place, is_of_list, one) for one in _as_declared(error, rules[place], obj)]
     declared.sort(key=cmp_to_key(_in_order))
-    return [*by_hand.values(), *({str(error): error for _, error in declared}.values())]
+    return [*by_hand.values(), *({str(placed.error): placed.error for placed in declared}.values())]
 
 
 def _is_hidden(error: Error, rule: _Rule, changed: Sequence[str]) -> bool:
@@ -129,13 +139,14 @@ def _is_hidden(error: Error, rule: _Rule, changed: Sequence[str]) -> bool:
     return any(error.field.startswith(f"{path}.") or (error.field == path and not is_first) for path in changed)
 
 
-def _in_order(one: tuple[int, Error], other: tuple[int, Error]) -> int:
+def _in_order(one: _Placed, other: _Placed) -> int:
     """Compares by the order of items in lists, and of rules in a type."""
-    steps = (_STEPS.findall(error.field) for _, error in (one, other))
+    steps = (_STEPS.findall(placed.error.field) for placed in (one, other))
     for left, right in zip(*steps, strict=False):
         if left != right:
-            return int(left) - int(right) if left.isdigit() and right.isdigit() else one[0] - other[0]
-    return one[0] - other[0]
+            are_items = left.isdigit() and right.isdigit() and not (one.is_of_list or other.is_of_list)
+            return int(left) - int(right) if are_items else one.place - other.place
+    return one.place - other.place
 
 
 def _as_declared(error: Error, rule: _Rule, obj: Object) -> ErrorList:

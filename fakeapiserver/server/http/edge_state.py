@@ -36,6 +36,7 @@ class EdgeState:
         self.tasks: set[asyncio.Task[None]] = set()
         self._extensions: dict[int | None, dict[str, Any]] = {}
         self.closed = 0  # connections since the last sweep
+        self.is_ending = False  # each connection ends with its next answer
         self._second = 0
         self._date_line = b""
 

@@ -332,7 +332,7 @@ class EdgeProtocol(asyncio.Protocol):
             "extensions": self._extensions,
         }
         self._blanks = _BLANKS if self._method == "POST" else 0
-        self._start(Exchange(self, scope, expects, parser.should_keep_alive()))
+        self._start(Exchange(self, scope, expects, parser.should_keep_alive() and not self.state.is_ending))
 
     def _start(self, exchange: Exchange) -> None:
         self.incoming = exchange

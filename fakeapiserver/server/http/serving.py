@@ -15,6 +15,8 @@ from fakeapiserver.server.http.protocol import EdgeProtocol
 from fakeapiserver.server.http.tls_context import TLSContext
 from fakeapiserver.server.http.tls_transport import TLSTransport
 
+# Turns of the event loop in which a server that ends still reads requests: those whose bytes had arrived when it stopped listening.
+_LAST_TURNS: Final = 3
 _BACKLOG: Final = 1024
 # After so many connections were closed or have given buffers back, what they freed is returned to the system.
 _MANY_FREED: Final = 50
@@ -68,6 +70,7 @@ class Server:
             protocol = EdgeProtocol(self._state, loop)
             return protocol if self._tls is None else TLSTransport(self._tls, protocol, self.limits.header_timeout)
 
+        self._state.is_ending = False
         self._server = await loop.create_server(connection, sock=listener, backlog=_BACKLOG)
         self._listener = listener
         self.port = listener.getsockname()[1]
@@ -116,12 +119,15 @@ class Server:
         self._sweeper = loop.call_later(interval, self._sweep)
 
     async def stop(self, grace: float = 0.0) -> None:
-        """Stop listening, let running requests end for `grace` seconds, then cut the rest. Returns when nothing is left."""
+        """Stop listening, let requests that have arrived end for `grace` seconds, then cut the rest. Returns when nothing is left."""
         if self._server is None or self._listener is None:
             return
         server, self._server = self._server, None
         server.close()
         state = self._state
+        state.is_ending = True
+        for _ in range(_LAST_TURNS if grace > 0 else 0):
+            await asyncio.sleep(0)
         for connection in list(state.connections):
             connection.shutdown()
         if state.tasks and grace > 0:

@@ -410,3 +410,22 @@ def test_targets(target: bytes, path: bytes, query: bytes) -> None:
 )
 def test_paths(raw: bytes, path: str) -> None:
     assert decode_path(raw) == path
+
+
+def test_a_server_that_ends_answers_a_request_that_has_arrived() -> None:
+    """A client that has its answer sends the next request while the server stops."""
+
+    async def test(server: Server) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for _ in range(2):
+            writer.write(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
+            first = await reader.readuntil(b"GET / 0")
+        writer.write(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
+        await server.stop(grace=5)
+        last = await reader.read()
+        writer.close()
+        assert b"connection: close" not in first.lower()
+        assert last.endswith(b"GET / 0")
+        assert b"connection: close" in last.lower()
+
+    serve(test)

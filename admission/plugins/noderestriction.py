@@ -9,6 +9,7 @@ from typing import Any, Final
 from fakeapiserver.admission.certificate_requests import subject
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes, Initializer
+from fakeapiserver.admission.pod_certificates import POD_CERTIFICATE_REQUESTS, check_pod_certificate_request
 from fakeapiserver.apimachinery.errors import new_not_found
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupResource
@@ -82,7 +83,9 @@ _PROJECTED: Final = {
 
 class NodeRestriction(Handler):
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})
-    resources = frozenset({PODS, _NODES, _CLAIMS, _ACCOUNTS, _LEASES, _CSI_NODES, _SLICES, _REQUESTS})
+    resources = frozenset(
+        {PODS, _NODES, _CLAIMS, _ACCOUNTS, _LEASES, _CSI_NODES, _SLICES, _REQUESTS, POD_CERTIFICATE_REQUESTS}
+    )
     subresources = True
 
     def __init__(self, initializer: Initializer) -> None:
@@ -107,6 +110,8 @@ class NodeRestriction(Handler):
         if resource == _ACCOUNTS:
             if attributes.operation == "CREATE" and attributes.subresource == "token":
                 await self._check_token(node, attributes)
+        elif resource == POD_CERTIFICATE_REQUESTS:
+            await check_pod_certificate_request(node, attributes, self.initializer)
         else:
             self._checks[resource](node, attributes)
 
@@ -340,6 +345,14 @@ class NodeRestriction(Handler):
     def _check_csi_node(self, node: str, attributes: Attributes) -> None:
         if _name(attributes) != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
+        if attributes.subresource != "status":
+            return
+        if not self.initializer.features.enabled("CSIVolumeHealth"):
+            raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
+        if attributes.operation != "UPDATE":
+            raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
+        if (attributes.object or {})["spec"] != (attributes.old_object or {})["spec"]:
+            raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify CSINode spec via status")
 
     def _check_slice(self, node: str, attributes: Attributes) -> None:
         if attributes.operation == "UPDATE":

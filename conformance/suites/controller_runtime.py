@@ -14,7 +14,7 @@ from typing import Final
 from conformance.suites import go_suites
 from conformance.suites.go_suites import Module
 
-MODULE: Final = Module("sigs.k8s.io/controller-runtime", "v0.24.1")
+MODULE: Final = Module("sigs.k8s.io/controller-runtime", "v0.25.2")
 
 
 def package_path(name: str) -> str:

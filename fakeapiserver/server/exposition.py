@@ -125,13 +125,14 @@ def _latencies(metrics: Metrics) -> Metric:
 
 def _storage_metrics(metrics: Metrics) -> Iterator[Metric]:
     text = "Stored objects by resource"
-    stored = GaugeMetricFamily("apiserver_storage_objects", text, labels=["resource"])
+    stored = GaugeMetricFamily("apiserver_storage_objects", text, labels=["resource"])  # until 1.36
     objects = GaugeMetricFamily("apiserver_resource_objects", text, labels=["group", "resource"])
     for name in sorted({row.gvr.group_resource for row in metrics.table if "list" in row.verbs}):
         count = metrics.stored(name)
         stored.add_metric([str(name)], count)
         objects.add_metric(list(name), count)
-    yield stored
+    if not metrics.table.scheme.features.at_least("v1.37"):
+        yield stored
     yield objects
 
 

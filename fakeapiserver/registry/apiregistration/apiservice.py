@@ -10,13 +10,14 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.generic.strategy import Cells, Strategy
+from fakeapiserver.registry.generic.strategy import Cells, Strategy, copy_field
 from fakeapiserver.registry.generic.strategy_facts import NameFunction
 from fakeapiserver.registry.generic.table_cells import age
 
 _SPEC: Final = Path("spec")
 _HIGHEST: Final = {"groupPriorityMinimum": 20_000, "versionPriority": 1_000}
 _CONDITION_STATUSES: Final = ("True", "False", "Unknown")
+_KEPT_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 _PORT_RANGE: Final = "port is not valid: must be between 1 and 65535, inclusive"
 
 
@@ -29,6 +30,12 @@ class APIServiceStrategy(Strategy, kw_only=True):
         obj["status"] = {}
         if obj["spec"].get("service") is None:
             obj["status"]["conditions"] = [_local(metadata(obj)["creationTimestamp"])]
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Keeps less of the metadata than other kinds do."""
+        obj["spec"] = old["spec"]
+        for name in _KEPT_METADATA:
+            copy_field(name, metadata(old), metadata(obj))
 
     def table_row(self, obj: Object, now: float) -> Cells:
         service = (obj.get("spec") or {}).get("service")

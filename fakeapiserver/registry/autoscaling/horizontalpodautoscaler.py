@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.apimachinery.serializer.json import encode_sorted
 from fakeapiserver.apis import conversion_autoscaling
 from fakeapiserver.registry.autoscaling.autoscaler_validation import spec_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
@@ -91,8 +90,8 @@ class HorizontalPodAutoscalerStrategy(Strategy, kw_only=True):
         ]
 
     def raises_generation(self, obj: Object, old: Object) -> bool:
-        """Compares in v2. The way through v1 changes the order of metrics, which counts for nothing."""
-        return super().raises_generation(_in_one_order(obj), _in_one_order(old))
+        """Compares in v2. The way through v1 changes the order of metrics, which counts as a change."""
+        return super().raises_generation(_meant(obj), _meant(old))
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         status, path = obj.get("status") or {}, Path("status")
@@ -124,12 +123,6 @@ def _default_behavior(spec: Object) -> None:
 def _meant(obj: Object) -> Object:
     """The object in the form of v2, in which every version is validated."""
     return conversion_autoscaling.to_v2(obj) if str(obj.get("apiVersion", "")).endswith("/v1") else obj
-
-
-def _in_one_order(obj: Object) -> Object:
-    """The object in the form of v2, with its metrics in the order of their texts."""
-    spec = _meant(obj).get("spec") or {}
-    return {"spec": {**spec, "metrics": sorted(spec.get("metrics") or (), key=encode_sorted)}}
 
 
 def _metrics(spec: Object, status: Object) -> str:

@@ -23,7 +23,6 @@ RESOURCES: dict[str, Strategy] = {
         update_meta_checks=("create", "immutable", "update"),
     ),
     "podcertificaterequests": PodCertificateRequestStrategy(
-        reset_fields=(),  # upstream's storage doesn't ask the strategy: who sends a status owns it, though it isn't kept
         allow_unconditional_update=False,
         selectable_fields={f"spec.{name}": f"spec.{name}" for name in ("signerName", "podName", "nodeName")},
     ),

@@ -11,6 +11,7 @@ from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
+from fakeapiserver.apis.internal_form import conditions_form
 from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.registry.declared.types import Fields
 from fakeapiserver.registry.generic.printing import human_duration, translate_timestamp_since
@@ -40,7 +41,7 @@ class EvictionStrategy(LifecycleStrategy, kw_only=True):
                 continue
             new = next((row for row in status.get("conditions") or () if row.get("type") == kind), None)
             if new is None or new.get("status") == "False" or new.get("reason") != condition.get("reason"):
-                shown = status.get("conditions")
+                shown = conditions_form(status.get("conditions") or ()) or None
                 errors.append(field.invalid("status.conditions", shown, f"{kind} condition status cannot be reverted"))
                 has_ended = True
         return errors + responders_errors(status, before, has_ended=has_ended, now=self.clock.now())

@@ -18,12 +18,20 @@ from fakeapiserver.registry.generic.table_cells import age
 _SPEC: Final = Path("spec")
 _STATUS: Final = Path("status")
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+_OF_V1BETA1: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+_MATCH_NONE: Final = {"key": _OF_V1BETA1, "operator": "Exists"}
 _POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 
 
 class PodDisruptionBudgetStrategy(Strategy, kw_only=True):
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = dict.fromkeys(_COUNTS, 0)
+        _strip(obj["spec"].get("selector"))
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        if obj["spec"].get("selector") != old["spec"].get("selector"):
+            _strip(obj["spec"].get("selector"))
 
     def validate(self, obj: Object) -> ErrorList:
         spec, errors = obj["spec"], ErrorList()
@@ -58,6 +66,17 @@ class PodDisruptionBudgetStrategy(Strategy, kw_only=True):
             (obj.get("status") or {}).get("disruptionsAllowed", 0),
             age(obj, now),
         ]
+
+
+def _strip(selector: Object | None) -> None:
+    """Removes what v1beta1 made of a selector of all or no pods, where it isn't alone."""
+    expressions = (selector or {}).get("matchExpressions") or []
+    kept = [expression for expression in expressions if expression.get("key") != _OF_V1BETA1]
+    if selector is None or len(kept) == len(expressions) or selector == {"matchExpressions": [_MATCH_NONE]}:
+        return
+    del selector["matchExpressions"]
+    if kept:
+        selector["matchExpressions"] = kept
 
 
 def _go_spec(spec: Object) -> Object:

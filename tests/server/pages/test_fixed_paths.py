@@ -107,7 +107,7 @@ def test_requests_are_counted_under_upstreams_names(client: Client) -> None:
         'component="apiserver",' + rest.partition(",")[2].format(scope, verb): 1
         for scope, verb in (("namespace", "LIST"), ("resource", "GET"), ("resource", "APPLY"))
     }
-    assert samples(page, "apiserver_storage_objects")['resource="namespaces"'] == 4
+    assert samples(page, "apiserver_resource_objects")['group="",resource="namespaces"'] == 4
     assert set(samples(page, "apiserver_current_inflight_requests")) == {
         'request_kind="mutating"',
         'request_kind="readOnly"',

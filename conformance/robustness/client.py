@@ -43,8 +43,9 @@ class Credentials:
 
 
 class Client:
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, patience: float = PATIENCE) -> None:
         self._credentials = credentials
+        self._patience = patience
         self._connection: HTTPSConnection | None = None
 
     def ask(self, method: str, path: str, body: object = None, content_type: str = _JSON) -> tuple[int, Any]:
@@ -83,7 +84,7 @@ class Client:
     def _send(self, method: str, path: str, body: object, content_type: str) -> HTTPResponse:
         if self._connection is None:
             self._connection = HTTPSConnection(
-                self._credentials.address, context=self._credentials.context, timeout=PATIENCE
+                self._credentials.address, context=self._credentials.context, timeout=self._patience
             )
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type, **self._credentials.headers}

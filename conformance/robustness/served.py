@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from conformance.bench.servers import resident_bytes
-from conformance.robustness.client import Client, Credentials
+from conformance.robustness.client import PATIENCE, Client, Credentials
 from conformance.robustness.servers import OurServer
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -23,8 +23,8 @@ class Served(Struct, frozen=True):
     process: int
     output: Callable[[], str]
 
-    def client(self) -> Client:
-        return Client(self.credentials)
+    def client(self, patience: float = PATIENCE) -> Client:
+        return Client(self.credentials, patience)
 
     def complaints(self) -> list[str]:
         """Returns the first lines of tracebacks that the server has printed."""
@@ -33,6 +33,15 @@ class Served(Struct, frozen=True):
     def memory(self) -> int:
         """Returns the bytes of memory that the server has (its resident set)."""
         return resident_bytes(self.process)
+
+    def forget_peak(self) -> None:
+        """Begins to look for the peak again (Linux, proc_pid_clear_refs(5))."""
+        Path(f"/proc/{self.process}/clear_refs").write_text("5")
+
+    def peak(self) -> int:
+        """Returns the most bytes of memory that the server has had since `forget_peak`."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
     def descriptors(self) -> int:
         return len(list(Path(f"/proc/{self.process}/fd").iterdir()))

@@ -40,8 +40,10 @@ HIJACK: Final = "fakeapiserver.hijack"
 # Our ASGI extension: a message of this type, behind `http.response.start`, gives `attach` (or None) the function by which a stream's source
 # writes to the connection, in between its chunks and without waiting. `gone` is called when the client is gone.
 PUSH: Final = "fakeapiserver.push"
+# Bytes of a response that many connections may send.
+Piece = bytes | memoryview
 # Sends pieces as one chunk of the body, and returns true, or returns false if the client takes nothing at the moment.
-Push = Callable[[Sequence[bytes]], bool]
+Push = Callable[[Sequence[Piece]], bool]
 
 # A key of the scope: the UserInfo of a caller in this process. Requests from a socket can't set it.
 IN_PROCESS_USER: Final = "fakeapiserver.user"

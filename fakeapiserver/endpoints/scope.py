@@ -23,6 +23,7 @@ from fakeapiserver.endpoints.negotiation import partial as partial_forms
 from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
 from fakeapiserver.endpoints.negotiation.body import Recognizes
 from fakeapiserver.endpoints.request import OpenWatch, Request
+from fakeapiserver.endpoints.verbs.shared_frames import SharedFrames
 from fakeapiserver.registry.generic import canonical
 from fakeapiserver.registry.generic.interfaces import AdmissionChain
 from fakeapiserver.registry.generic.kind import BuiltinKind, Kind
@@ -96,6 +97,8 @@ class RequestScope(Struct, kw_only=True, eq=False, dict=True):
     watches_in_process: WeakSet[OpenWatch] = field(default_factory=WeakSet)
     # Custom resources: apiVersion -> the path elements of its replicas, None for a version without the scale subresource.
     replicas_paths: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    # Large frames that open watches send.
+    frames: SharedFrames = field(default_factory=SharedFrames)
     _partials: dict[str, "PartialForm"] = field(default_factory=dict)
 
     @property

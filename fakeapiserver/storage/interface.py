@@ -161,13 +161,15 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 class Event(Struct):
     """A change as a watcher sees it. `object` is the new state; for DELETED the last one, stamped with the deletion's
-    revision. `frames` keeps encodings, shared by all watchers that see the same event."""
+    revision. `frames` keeps encodings, shared by all watchers that see the same event; `gone` is the object as watchers see it whose
+    selector no longer matches."""
 
     type: EventType
     object: StoredObject
     previous: StoredObject | None
     revision: int
-    frames: dict[str, bytes] = field(default_factory=dict)
+    frames: dict[str, bytes | memoryview] = field(default_factory=dict)
+    gone: StoredObject | None = None
 
 
 class Watcher(Protocol):

@@ -15,10 +15,12 @@ A worked example, history behind three writes and one compaction:
 Upstream: go.etcd.io/etcd/server/v3/storage/mvcc, k8s.io/apiserver/pkg/storage/cacher/watch_cache.go.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, structs
@@ -48,6 +50,7 @@ _SORTED_AT_ONCE: Final = 5_000
 # In the place of an object that was deleted meanwhile.
 _GONE: Final = StoredObject("", b"", 0, 0, Index(), 0)
 # The prefixes of resources are few, unlike keys, and their generations are asked for dozens of times in each write.
+_revision_of: Final = attrgetter("revision")
 _resource_of_prefix: Final = lru_cache(maxsize=4096)(resource_of)
 
 
@@ -292,12 +295,8 @@ class MVCC:
     def changes_after(self, revision: int) -> Iterator[Change]:
         """The history after `revision`, in order. Raises Compacted if its beginning is forgotten."""
         self.check_watchable(revision)
-        younger: list[Change] = []
-        for change in reversed(self._history):
-            if change.revision <= revision:
-                break
-            younger.append(change)
-        return reversed(younger)
+        known = bisect_right(self._history, revision, key=_revision_of)
+        return reversed(list(islice(reversed(self._history), len(self._history) - known)))
 
     # -------------------------------------------------------------- snapshots
 

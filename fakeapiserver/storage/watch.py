@@ -24,6 +24,8 @@ MAX_BUFFERED_EVENTS: Final = 1000
 MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
 # Bytes that all watchers together buffer while their readers are busy, as those of slow clients are.
 MAX_UNREAD_BYTES: Final = 64 * 1024 * 1024
+# Bytes after which a watcher that has fallen behind reads no more of the history at once: what it hasn't sent yet is held by it alone.
+_CATCH_UP_BYTES: Final = 64 * 1024
 # Watchers with a sink are served in rounds. In a turn of the event loop they get at least this many seconds, and this share of the time
 # since they were last served, but no more than the most, so that neither they nor requests wait for long; the time is looked at after so
 # many watchers.
@@ -74,9 +76,10 @@ def selected_event(event: Event, predicate: Predicate) -> Event | None:
     if not seen or event.previous is None:
         return None
     last = event.previous
-    value = restamp(last.value, last.offset, event.revision)
-    gone = StoredObject(last.key, value, event.revision, last.create_revision, last.index, last.offset)
-    return Event("DELETED", gone, last, event.revision)
+    if event.gone is None:
+        value = restamp(last.value, last.offset, event.revision)
+        event.gone = StoredObject(last.key, value, event.revision, last.create_revision, last.index, last.offset)
+    return Event("DELETED", event.gone, last, event.revision)
 
 
 # Takes events that come while the reader waits, and returns true; false if it can't now.
@@ -217,9 +220,9 @@ class BufferedWatcher:
         batch: list[Event] = []
         size = 0
         for event in missed:
-            is_full = len(batch) >= MAX_BUFFERED_EVENTS or size > MAX_BUFFERED_BYTES
+            is_full = len(batch) >= MAX_BUFFERED_EVENTS or size > _CATCH_UP_BYTES
             if is_full and event.revision > self._revision:
-                return batch  # the rest next time: no more is held than a buffer may hold
+                return batch  # the rest next time
             self._revision = event.revision
             predicate = self._predicate
             seen = event if predicate is None else selected_event(event, predicate)

@@ -147,6 +147,36 @@ def test_a_watcher_that_falls_behind_reads_the_history_and_misses_nothing(monkey
     asyncio.run(scenario())
 
 
+def test_a_watcher_that_fell_behind_reads_little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its events belong to it alone."""
+    monkeypatch.setattr(watch, "_CATCH_UP_BYTES", 2 * len(VALUE))
+
+    async def scenario() -> None:
+        storage = Storage()
+        for name in "abcdefgh":
+            storage.create(name)
+        watcher = storage.hub.watch(PODS, 1, None)
+        batches = []
+        while batch := await seen(watcher):
+            batches.append("".join(name for _, name, _ in batch))
+        assert batches == ["ab", "cd", "ef", "gh"]
+
+    asyncio.run(scenario())
+
+
+def test_watchers_whose_selector_no_longer_matches_share_the_last_state() -> None:
+    async def scenario() -> None:
+        storage = Storage()
+        storage.create("a")
+        watchers = [storage.hub.watch(PODS, None, is_blue) for _ in range(3)]
+        storage.recolour("a", "red")
+        batches = [await watcher.next_batch(0.0) or [] for watcher in watchers]
+        assert [[event.type for event in batch] for batch in batches] == [["DELETED"]] * 3
+        assert len({id(batch[0].object) for batch in batches}) == 1
+
+    asyncio.run(scenario())
+
+
 def test_a_watcher_whose_history_is_forgotten_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MAX_BUFFERED_EVENTS", 1)
 

@@ -67,16 +67,18 @@ async def _slow_readers(full: bool) -> Report:
     watchers = 1_000 if full else 30
     stalled = watchers // 10
     with served() as server:
-        client, arrivals = server.client(), Arrivals()
+        # The writer shares its processor with a thousand readers.
+        client, arrivals = server.client(_PATIENCE), Arrivals()
         revision = _created(client)
         opened = await open_watchers(server.credentials, CONFIG_MAPS, revision, watchers, arrivals.arrived)
         slow, quick = opened[:stalled], opened[stalled:]
         for watcher in slow:
             watcher.stall()
+        server.forget_peak()
         before = server.memory()
         revisions = await asyncio.to_thread(_write, client, _LARGE_EVENTS, arrivals, "x" * _LARGE)
         problems = await _lost(quick, revisions)
-        more = server.memory() - before
+        more, most = server.memory() - before, server.peak() - before
         for watcher in slow:
             watcher.go_on()
         rests = [
@@ -92,14 +94,15 @@ async def _slow_readers(full: bool) -> Report:
     allowed = history + stalled * _STALLED
     if gaps:
         problems.append(f"{gaps} stalled watches have a gap")
-    if full and more > allowed:
-        problems.append(f"the server keeps {mebibytes(more)}, not {mebibytes(allowed)}")
+    if full and most > allowed:
+        problems.append(f"the server held {mebibytes(most)}, not {mebibytes(allowed)}")
     figures = {
         "watchers, of which stalled": f"{watchers:,}, {stalled:,}",
         "events of 200 KB": f"{len(revisions):,}",
         "from the write to the event, p99": milliseconds(percentile(arrivals.delays, 0.99)),
         "stalled watches that were ended; the others got everything": f"{ended}",
-        f"more memory, of which history {mebibytes(history)}": mebibytes(more),
+        f"more memory of the server at most, of which history {mebibytes(history)}": mebibytes(most),
+        "... when all but the stalled watchers had everything": mebibytes(more),
     }
     return Report(figures, problems)
 

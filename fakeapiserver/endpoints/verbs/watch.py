@@ -6,7 +6,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Final, TypeVar
@@ -32,12 +32,13 @@ from fakeapiserver.endpoints.negotiation.media_types import (
     Accept,
     not_streamable,
 )
-from fakeapiserver.endpoints.request import IN_PROCESS_USER, Push, Request, Response, WatchProgress
+from fakeapiserver.endpoints.request import IN_PROCESS_USER, Piece, Push, Request, Response, WatchProgress
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs import selection
 from fakeapiserver.endpoints.verbs.get import parse_revision, too_large
 from fakeapiserver.endpoints.verbs.list import unready
 from fakeapiserver.endpoints.verbs.options import ListOptions, list_options
+from fakeapiserver.endpoints.verbs.shared_frames import LARGE
 from fakeapiserver.registry.generic.interfaces import NotConverted
 from fakeapiserver.storage.interface import (
     Compacted,
@@ -189,12 +190,7 @@ class Form:
         """Reports whether each event has one frame for all watchers of this form."""
         return self._accept.as_kind != "Table"
 
-    def sent(self, frames: list[bytes]) -> bytes:
-        """Joins frames into one chunk and counts them."""
-        self.count(frames)
-        return b"".join(frames)
-
-    def count(self, frames: list[bytes]) -> None:
+    def count(self, frames: Sequence[Piece]) -> None:
         """Counts frames that are sent."""
         if not frames:
             return
@@ -207,18 +203,23 @@ class Form:
         for frame in frames:
             sizes.observe(len(frame))
 
-    def event(self, event: Event) -> bytes:
-        if self._accept.as_kind == "Table":
-            return self._transformed(event.type, self._scope.internal(event.object.value))
+    def event(self, event: Event) -> Piece:
+        if not self.is_shared:
+            return self._object(event.type, event.object)
         frame = event.frames.get(self._key)
         if frame is None:
-            frame = event.frames[self._key] = self._frame(event.type, self._served(event.object.value))
+            frame = event.frames[self._key] = self._object(event.type, event.object)
         return frame
 
-    def added(self, item: StoredObject) -> bytes:
-        if self._accept.as_kind == "Table":
-            return self._transformed("ADDED", self._scope.internal(item.value))
-        return self._frame("ADDED", self._served(item.value))
+    def added(self, item: StoredObject) -> Piece:
+        return self._object("ADDED", item)
+
+    def _object(self, kind: str, stored: StoredObject) -> Piece:
+        if not self.is_shared:
+            return self._transformed(kind, self._scope.internal(stored.value))
+        if len(stored.value) < LARGE:
+            return self._frame(kind, self._served(stored.value))
+        return self._scope.frames.frame(kind, self._key, stored, lambda: self._frame(kind, self._served(stored.value)))
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         scope = self._scope
@@ -382,13 +383,10 @@ class Stream:
                 return
             self._told = revision
             end = self._clock.monotonic() + self._lifetime
-            # The headers must be sent now, even without events, because clients wait for them.
-            groups = _groups(items, _object_size) or [[]]
-            for number, group in enumerate(groups, 1):
-                frames = list(map(self._form.added, group))
-                if number == len(groups) and self._options.send_initial_events and self._options.allow_watch_bookmarks:
-                    frames.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
-                yield self._form.sent(frames)
+            initial = self._initial(items, revision)
+            del items  # a watch that waits holds no objects
+            for chunk in initial:
+                yield chunk
             async for chunk in self._live(end):
                 yield chunk
         except NoSuchForm:
@@ -401,6 +399,20 @@ class Stream:
             self._running.discard(watcher)
             self._watcher.close()
 
+    def _initial(self, items: list[StoredObject], revision: int) -> Iterator[bytes]:
+        # The headers must be sent now, even without events, because clients wait for them.
+        groups = _groups(items, _object_size) or [[]]
+        for number, group in enumerate(groups, 1):
+            frames: list[Piece] = list(map(self._form.added, group))
+            if number == len(groups) and self._options.send_initial_events and self._options.allow_watch_bookmarks:
+                frames.append(self._form.bookmark(revision, {_INITIAL_EVENTS_END: "true"}))
+            yield from self._chunks(frames)
+
+    def _changes(self, events: list[Event]) -> Iterator[bytes]:
+        for group in _groups(events, _event_size):
+            self._sent(group)
+            yield from self._chunks(list(map(self._form.event, group)))
+
     async def _live(self, end: float) -> AsyncGenerator[bytes, None]:
         bookmark_at = self._next_bookmark(end)
         while True:
@@ -412,19 +424,32 @@ class Stream:
                 events = await self._watcher.next_batch(min(end, bookmark_at) - now)
             except StatusError as error:
                 self._form.progress.ended = "error"
-                yield self._form.sent([self._form.error(error.status)])
+                for chunk in self._chunks([self._form.error(error.status)]):
+                    yield chunk
                 return
             if events is None:
                 self._form.progress.ended = "server"
                 return  # fallen behind or shut down: a clean end, the client resumes from its last revision
-            for group in _groups(events, _event_size):
-                self._sent(group)
-                yield self._form.sent(list(map(self._form.event, group)))
+            changes = self._changes(events)
+            del events
+            for chunk in changes:
+                yield chunk
             if self._clock.monotonic() >= bookmark_at:
                 bookmark_at = self._next_bookmark(end)
                 if self._watcher.progress > self._told:
                     self._told = self._watcher.progress
-                    yield self._form.sent([self._form.bookmark(self._told)])
+                    for chunk in self._chunks([self._form.bookmark(self._told)]):
+                        yield chunk
+
+    def _chunks(self, frames: Sequence[Piece]) -> Iterator[bytes]:
+        """The chunks that send the frames. They are empty where the frames go straight to the connection, without a copy: an empty chunk
+        waits until the client takes something."""
+        self._form.count(frames)
+        if self._push is None:
+            yield b"".join(frames)
+            return
+        while not self._push(frames):
+            yield b""
 
     def _next_bookmark(self, end: float) -> float:
         """The time of the next bookmark: they come once a minute, and a last time shortly before `end`."""

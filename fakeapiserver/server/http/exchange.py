@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fakeapiserver.endpoints.request import HIJACK, PUSH, ConnectionReset, ResponseBroken
+from fakeapiserver.endpoints.request import HIJACK, PUSH, ConnectionReset, Piece, ResponseBroken
 from fakeapiserver.server.http.request_head import Refusal
 from fakeapiserver.server.http.tls_transport import TLSTransport
 
@@ -226,7 +226,7 @@ class Exchange:
         else:
             raise RuntimeError(f"unexpected ASGI message {kind!r}")
 
-    def push(self, pieces: Sequence[bytes]) -> bool:
+    def push(self, pieces: Sequence[Piece]) -> bool:
         """See endpoints.request.Push."""
         if self.flow.write_paused or self.disconnected or self.response_complete:
             return False
@@ -236,7 +236,7 @@ class Exchange:
             self._write_body(b"".join(pieces), True)
         return True
 
-    def _write_chunk(self, pieces: Sequence[bytes]) -> None:
+    def _write_chunk(self, pieces: Sequence[Piece]) -> None:
         """Writes a large chunk, whose pieces other connections may send as well."""
         head, self._head = self._head, b""
         self._write_parts(b"%b%x\r\n" % (head, sum(map(len, pieces))), *pieces, b"\r\n")
@@ -300,7 +300,7 @@ class Exchange:
             self.transport.write(self._head)
         self._head = b""
 
-    def _write_parts(self, *parts: bytes) -> None:
+    def _write_parts(self, *parts: Piece) -> None:
         """Writes parts without joining them. Before Python 3.13.2 asyncio's own `writelines` doesn't ask a writer to pause."""
         if isinstance(self.transport, TLSTransport):
             self.transport.writelines(parts)

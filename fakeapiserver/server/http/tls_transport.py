@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 RECORD: Final = 16384
 # OpenSSL's buffers keep the size of the largest piece; those of connections with larger pieces are replaced (`release`).
 _SMALL: Final = 4096
-# Bytes that are encrypted before the socket gets them.
-_AT_ONCE: Final = 65536
+# Bytes that are encrypted before the socket gets them: a slow reader holds about as much ciphertext, and one record more.
+_AT_ONCE: Final = 32768
+# Of less that waits, small records are made.
+_LITTLE: Final = 65536
 _METHODS: Final = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
 _PLAIN_HTTP: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _VERSIONS: Final = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
@@ -73,6 +75,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         from OpenSSL import SSL
 
         self._socket = transport
+        transport.set_write_buffer_limits(high=RECORD)
         connection = self._handshake = SSL.Connection(self._context.openssl, None)
         connection.set_accept_state()
         self._ssl, self._incoming, self._outgoing = connection._ssl, connection._into_ssl, connection._from_ssl
@@ -182,7 +185,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._backlog is None:
             self._backlog = deque()
         for data in list_of_data:
-            self._backlog.append(bytes(data))
+            self._backlog.append(bytes(data) if isinstance(data, bytearray) else data)
             self.backlog_bytes += len(data)
         self._send_backlog()
 
@@ -251,7 +254,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         """Encrypts what was written until the socket is full. Of little, small records are made, for which no buffer grows."""
         backlog = self._backlog
         assert backlog is not None
-        room = _SMALL if self.backlog_bytes <= _AT_ONCE else RECORD
+        room = _SMALL if self.backlog_bytes <= _LITTLE else RECORD
         while backlog and not self._is_full and self._ssl is not None:
             records, size = list[bytes](), 0
             while backlog and size < _AT_ONCE:

@@ -1,7 +1,7 @@
 """A watch by itself: its initial events, its bookmarks, its encodings and its ends."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -9,8 +9,9 @@ import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError, new_resource_expired
 from fakeapiserver.clock import AdjustableClock
-from fakeapiserver.endpoints.request import PUSH, Response
+from fakeapiserver.endpoints.request import PUSH, Piece, Response
 from fakeapiserver.endpoints.scope import RequestScope
+from fakeapiserver.endpoints.verbs.shared_frames import LARGE
 from fakeapiserver.endpoints.verbs.watch import _lifetime, watch
 from fakeapiserver.storage.interface import Event
 from tests.endpoints.in_process import Server, frames, serving
@@ -123,6 +124,58 @@ def test_watches_of_one_form_share_an_encoding() -> None:
         seen += await watcher.next_batch(1.0) or ()
         assert [len(event.frames) for event in seen] == [1]
         watcher.close()
+
+    run(scenario)
+
+
+class Slow:
+    """A connection that holds what it gets, and takes nothing at first."""
+
+    def __init__(self, response: Response) -> None:
+        assert response.attach is not None
+        self.response = response
+        self.held: list[Piece] = []
+        self.is_full = True
+        response.attach(self.push)
+
+    def push(self, pieces: Sequence[Piece]) -> bool:
+        if not self.is_full:
+            self.held += pieces
+        return not self.is_full
+
+    async def read(self) -> Any:
+        """Waits with an empty chunk, and gets a large frame by itself then."""
+        assert self.response.stream is not None
+        assert await anext(self.response.stream) == b""
+        self.is_full = False
+        reading = asyncio.ensure_future(anext(self.response.stream))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.is_full = True
+        self.reading = reading
+        [frame] = self.held
+        assert isinstance(frame, memoryview)
+        return frame.obj
+
+
+@pytest.mark.parametrize("accept", [b"application/json", b"application/vnd.kubernetes.protobuf"])
+@pytest.mark.parametrize("query", ["fieldSelector=metadata.name%3Dlarge", "resourceVersion={}"])
+def test_slow_clients_share_large_frames(accept: bytes, query: str) -> None:
+    """Initial objects as well as events that watchers read from the history one after the other."""
+
+    async def scenario(opened: Watching) -> None:
+        revision = opened.server.api.storage.revision
+        body = {"metadata": {"name": "large"}, "data": {"text": "x" * LARGE}}
+        assert (await opened.server.ask("POST", MAPS, body)).status == 201
+        shared = opened.scope.frames
+        responses = [await opened.open(query.format(revision), (b"accept", accept)) for _ in range(3)]
+        clients = [Slow(response) for response in responses]
+        assert len({id(await client.read()) for client in clients}) == len(shared) == 1
+        for client in clients:
+            client.held.clear()
+        assert len(shared) == 0
+        for client in clients:
+            client.reading.cancel()
 
     run(scenario)
 

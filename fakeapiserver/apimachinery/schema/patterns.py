@@ -4,8 +4,11 @@ Upstream: Go's regexp/syntax/parse.go
 """
 
 import re
+import sys
 from functools import lru_cache
 from typing import Any, Final
+
+from fakeapiserver.effort import spend
 
 # Go writes names of groups in either way, RE2 only with a P.
 _NAMED: Final = re.compile(r"(?<!\\)\(\?<([A-Za-z_0-9]+)>")
@@ -29,6 +32,15 @@ _PATTERN_PROBLEMS: Final = {
 _LONGEST: Final = 64 * 1024
 _MOST_OPTIONS: Final = 3_000
 _TOO_LARGE: Final = b"expression too large: "
+# The largest product of a text's characters and a program's instructions: where RE2 finds no automaton that fits into its memory, it takes
+# 3 ns for each, and lets no other thread run meanwhile.
+_MOST_STEPS: Final = 16_000_000
+_STEPS_OF_A_UNIT: Final = 20
+# The cost of the import of RE2, in the unit of `spend`: a request that needs it first leaves the event loop.
+_IMPORT_COST: Final = 1_000_000
+# Go refuses repetitions of so many digits, and RE2 reads them as text.
+_MOST_DIGITS: Final = 8
+_LONG_NUMBER: Final = re.compile(r"[{,][1-9]\d{%d}" % _MOST_DIGITS)
 _PIECE: Final = re.compile(
     r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(,?)(\d*)\}|\(\??|.", re.S
 )
@@ -61,17 +73,48 @@ def _options(pattern: str) -> int:
     return sum(groups)
 
 
+def _endless_repetition(pattern: str) -> str:
+    """Returns the first repetition with a number of more than eight digits; empty if there is none."""
+    if not _LONG_NUMBER.search(pattern):
+        return ""
+    return next((piece[0] for piece in _PIECE.finditer(pattern) if piece[1] and _LONG_NUMBER.search(piece[0])), "")
+
+
+class TextTooLong(ValueError):
+    """Raised where a pattern could take too long to match a text."""
+
+
+def check_length(compiled: Any, text: str) -> None:
+    """Counts the effort of matching a text. Raises TextTooLong."""
+    steps = len(text) * compiled.programsize
+    if steps > _MOST_STEPS:
+        raise TextTooLong(f"{len(text)} characters are too many for a pattern of {compiled.programsize} instructions")
+    spend(steps // _STEPS_OF_A_UNIT)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Reports whether a part of the text matches the pattern. Raises re2.error and TextTooLong."""
+    compiled = compile_pattern(pattern)
+    check_length(compiled, text)
+    return compiled.search(text) is not None
+
+
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str) -> Any:
-    """Compiles a pattern; its `search` matches texts. Raises re2.error."""
+def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
+    """Compiles a pattern; its `search` matches texts, slower if `captures`, the texts of its groups. Raises re2.error."""
+    if "re2" not in sys.modules:
+        spend(_IMPORT_COST)
     import re2  # type: ignore[import-untyped]  # heavy, and only schemas with patterns need it
 
+    if endless := _endless_repetition(pattern):
+        raise re2.error(b"invalid repetition size: " + endless.encode())
     if len(pattern) > _LONGEST or _options(pattern) > _MOST_OPTIONS:
         raise re2.error(_TOO_LARGE + pattern.encode())
     if _ONE_BYTE.match(pattern):
         raise re2.error(rb"invalid escape sequence: \C")
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = not captures
     return re2.compile(_NAMED.sub(r"(?P<\1>", pattern), options)
 
 

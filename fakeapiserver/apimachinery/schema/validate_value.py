@@ -16,7 +16,7 @@ from fakeapiserver.apimachinery.field import Error, invalid, not_supported_text,
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import to_int64
 from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
-from fakeapiserver.apimachinery.schema.patterns import compile_pattern
+from fakeapiserver.apimachinery.schema.patterns import TextTooLong, matches
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.serializer import json
 
@@ -100,8 +100,12 @@ def string_check(schema: Schema, value_format: str) -> tuple[list[Check], bool]:
             findings.add(text, too_long(field_name(path), longest))
         elif shortest is not None and len(value) < shortest:
             findings.invalid(path, value, f"{path} in body should be at least {shortest} chars long")
-        elif pattern and not compile_pattern(pattern).search(value):
-            findings.invalid(path, value, f"{path} in body should match '{pattern}'")
+        elif pattern:
+            try:
+                if not matches(pattern, value):
+                    findings.invalid(path, value, f"{path} in body should match '{pattern}'")
+            except TextTooLong as problem:
+                findings.invalid(path, value, f"{path} in body: {problem}")
 
     is_valid = FORMATS.get(value_format.replace("-", ""))
 

@@ -42,19 +42,28 @@ def compile_pattern(pattern: str) -> Any:
     return patterns.compile_pattern(pattern)
 
 
-def matches(text: str, pattern: str) -> bool:
-    return compile_pattern(pattern).search(text) is not None
-
-
-def _legal(pattern: str) -> Any:
+def _checked(compiled: Any, text: str) -> Any:
     try:
-        return compile_pattern(pattern)
+        patterns.check_length(compiled, text)
+    except patterns.TextTooLong as problem:
+        raise CelError(str(problem)) from None
+    return compiled
+
+
+def matches(text: str, pattern: str) -> bool:
+    return _checked(compile_pattern(pattern), text).search(text) is not None
+
+
+def _legal(pattern: str, text: str) -> Any:
+    try:
+        compiled = compile_pattern(pattern)
     except CelError as error:
         raise CelError(f"Illegal regex: {error}") from None
+    return _checked(compiled, text)
 
 
 def find(text: str, pattern: str) -> str:
-    match = _legal(pattern).search(text)
+    match = _legal(pattern, text).search(text)
     return "" if match is None else str(match.group())
 
 
@@ -62,7 +71,7 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """Go's FindAllString: an empty match right behind another does not count."""
     matches: list[str] = []
     last_end = -1
-    for match in _legal(pattern).finditer(text):
+    for match in _legal(pattern, text).finditer(text):
         if 0 <= limit <= len(matches):
             break
         if match.start() == match.end() == last_end:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.apimachinery.schema.patterns import pattern_problem
+from fakeapiserver.apimachinery.schema.patterns import TextTooLong, matches, pattern_problem
 
 ACCEPTED = {
     "parts that may be left out": "a?" * 3000,
@@ -35,6 +35,18 @@ def test_refused(name: str) -> None:
     assert pattern_problem(REFUSED[name]).startswith("error parsing regexp: expression too large: `")
 
 
-@pytest.mark.parametrize("pattern", ["a{1001}", "(a{1000}){1000}", "((a{100}){100}){100}", "a{2,1}", "a**"])
+@pytest.mark.parametrize("pattern", ["a{1001}", "a{99999999999}", "a{1,99999999999}", "(a{1000}){1000}", "((a{100}){100}){100}", "a{2,1}", "a**"])
 def test_absurd_repetitions_are_malformed(pattern: str) -> None:
     assert pattern_problem(pattern).startswith("error parsing regexp: invalid ")
+
+
+@pytest.mark.parametrize("pattern", ["[{99999999999}]", "a{0999999999999}", r"\Q{99999999999}\E", r"\{99999999999}"])
+def test_long_numbers_that_repeat_nothing_are_text(pattern: str) -> None:
+    assert pattern_problem(pattern) == ""
+
+
+def test_a_text_is_refused_that_could_take_minutes() -> None:
+    assert not matches("[ab]*a[ab]{500}c", "ab" * 5_000)
+    assert matches("^(a+)+$", "a" * 1_000_000)
+    with pytest.raises(TextTooLong, match="^100000 characters are too many for a pattern of 507 instructions$"):
+        matches("[ab]*a[ab]{500}c", "ab" * 50_000)

@@ -11,7 +11,7 @@ from fakeapiserver.languages.gotemplate.values import TemplateError
 def _pattern(pattern: str) -> Any:
     if problem := pattern_problem(pattern):
         raise TemplateError(problem)
-    return compile_pattern(pattern)
+    return compile_pattern(pattern, captures=True)
 
 
 def must_match(pattern: str, text: str) -> bool:

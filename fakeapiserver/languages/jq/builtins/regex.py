@@ -15,7 +15,7 @@ def matches(value: Any, pattern: Any, flags: Any, only_test: Any) -> Any:
     inline = "".join(sorted({"i": "i", "s": "s", "p": "s", "x": ""}.get(flag, "") for flag in given))
     if problem := pattern_problem(source):
         raise JqError(f"invalid regular expression {source!r}: {problem}")
-    compiled = compile_pattern(f"(?{inline}){source}" if inline else source)
+    compiled = compile_pattern(f"(?{inline}){source}" if inline else source, captures=True)
     if only_test:
         return compiled.search(text) is not None
     matches = []

@@ -18,9 +18,6 @@ class Requirement(Struct, frozen=True):
     operator: str
     value: str
 
-    def matches(self, values: Mapping[str, str]) -> bool:
-        return (values.get(self.field, "") == self.value) == (self.operator == "=")
-
     def __str__(self) -> str:
         return f"{self.field}{self.operator}{self.value.translate(_ESCAPED)}"
 
@@ -38,8 +35,21 @@ class Selector(Struct, frozen=True, dict=True):
     def _exact(self) -> dict[str, str]:
         return {r.field: r.value for r in reversed(self.requirements) if r.operator == "="}
 
+    @cached_property
+    def _by_field(self) -> dict[str, tuple[set[str], set[str]]]:
+        """The values that a field must have, each of them, and those that it must not have."""
+        by_field: dict[str, tuple[set[str], set[str]]] = {}
+        for requirement in self.requirements:
+            values = by_field.setdefault(requirement.field, (set(), set()))
+            values[requirement.operator == "!="].add(requirement.value)
+        return by_field
+
     def matches(self, values: Mapping[str, str]) -> bool:
-        return all(requirement.matches(values) for requirement in self.requirements)
+        for field, (required, excluded) in self._by_field.items():
+            value = values.get(field, "")
+            if value in excluded or (required and required != {value}):
+                return False
+        return True
 
     def requires_exact_match(self, field: str) -> str | None:
         """The one value that the field must have, None where it is free."""

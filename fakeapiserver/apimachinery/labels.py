@@ -5,7 +5,7 @@ pkg/apis/meta/v1/helpers.go.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,6 +18,10 @@ from fakeapiserver.apimachinery.message import joined
 _KEYWORDS: Final = ("in", "notin")
 _BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")
 _BINARY_SHOWN: Final = "in, notin, =, ==, !=, gt, lt"
+# Requirements and values that are looked at faster than looked up.
+_FEW: Final = 20
+# Operators that hold for a label that isn't there.
+_TRUE_OF_ABSENT: Final = ("!=", "notin", "!")
 # The pattern matches wherever a token ends, so that each character is read once. Upstream's lexer takes a NUL for the end of a
 # token, and one where a token should start for the end of the text.
 _TOKEN: Final = re.compile(r"[ \t\r\n]*+(?:(!=|==|[=!(),<>])\0?|([^\0=!(),<> \t\r\n]+)\0?|\0.*|\Z)", re.DOTALL)
@@ -78,6 +82,58 @@ class Selector(Struct, frozen=True):
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
+
+
+def matcher(selector: Selector) -> Callable[[Mapping[str, str]], bool]:
+    """Returns `matches` of the selector; for one with many requirements or values a function that looks up each label instead."""
+    size = sum(1 + len(requirement.values) for requirement in selector.requirements)
+    return selector.matches if size <= _FEW else Matcher(selector)
+
+
+class Matcher:
+    """Does what `Selector.matches` does, in time that doesn't grow with the number of requirements and values."""
+
+    def __init__(self, selector: Selector) -> None:
+        self._nothing = selector.nothing
+        self._needed = {each.key for each in selector.requirements if each.operator not in _TRUE_OF_ABSENT}
+        self._of_keys: dict[str, _OfKey] = {}
+        for requirement in selector.requirements:
+            self._of_keys.setdefault(requirement.key, _OfKey()).add(requirement)
+
+    def __call__(self, labels: Mapping[str, str]) -> bool:
+        if self._nothing or len(self._needed) > len(labels) or not self._needed <= labels.keys():
+            return False
+        of_keys = self._of_keys
+        return all(key not in of_keys or of_keys[key].matches(value) for key, value in labels.items())
+
+
+class _OfKey:
+    """The requirements of one key: of their values, and those of each other kind, of which only one counts."""
+
+    def __init__(self) -> None:
+        self._among: set[str] | None = None
+        self._excluded: set[str] = set()
+        self._others: dict[str, Requirement] = {}
+
+    def add(self, requirement: Requirement) -> None:
+        match requirement.operator:
+            case "=" | "==" | "in":
+                values = set(requirement.values)
+                self._among = values if self._among is None else self._among & values
+            case "!=" | "notin":
+                self._excluded.update(requirement.values)
+            case ">" | "<" as operator:
+                known = self._others.get(operator)
+                limit = parse_int(requirement.values[0])
+                if known is None or (limit > parse_int(known.values[0])) == (operator == ">"):
+                    self._others[operator] = requirement
+            case operator:
+                self._others[operator] = requirement
+
+    def matches(self, value: str) -> bool:
+        if value in self._excluded or (self._among is not None and value not in self._among):
+            return False
+        return all(requirement.matches({requirement.key: value}) for requirement in self._others.values())
 
 
 EVERYTHING: Final = Selector()

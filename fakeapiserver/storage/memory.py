@@ -32,6 +32,8 @@ _MAX_MESSAGE_BYTES: Final = 2 << 20
 _TRANSACTION_BYTES: Final = 32
 # Objects that a selector looks at in one turn of the event loop: some milliseconds.
 _SELECTED_AT_FIRST: Final = 8
+# Objects that are read at once for a page with a selector.
+_READ_AT_MOST: Final = 2_000
 # Seconds after which others have their turn.
 _TURN: Final = 0.005
 
@@ -116,6 +118,9 @@ class MemoryStorage:
     async def _range(self, prefix: str, query: ListQuery) -> ListResult:
         """The list as it is now. Of very many objects, those that are selected are found in several turns of the event loop."""
         predicate = query.predicate
+        if query.limit and predicate is not None:
+            with suppress(Compacted):
+                return await self._page(prefix, query, predicate)
         if query.limit:
             return self._mvcc.range(prefix, query)
         found = None
@@ -124,6 +129,26 @@ class MemoryStorage:
         if found is None:
             found = await self._everything(prefix, query)
         return found if predicate is None else ListResult(await _selected(found.items, predicate), found.revision)
+
+    async def _page(self, prefix: str, query: ListQuery, predicate: Predicate) -> ListResult:
+        """The list of a query with a limit and a predicate, found in several turns of the event loop: the objects as they are in the
+        first one. Raises Compacted if the history has forgotten what was written meanwhile."""
+        selected, limit, count = list[StoredObject](), query.limit, query.limit
+        query = replace(query, revision=query.revision or self._mvcc.revision, predicate=None)
+        number: int | None = None
+        while True:
+            part = self._mvcc.range(prefix, replace(query, limit=count))
+            if number is None:
+                number = len(part.items) + part.remaining
+            selected += await _selected(part.items, predicate)
+            if len(selected) >= limit:
+                # Whether what follows is selected is not looked at: the next page may be empty, as upstream's.
+                more = part.more or part.items[-1] is not selected[limit - 1]
+                return ListResult(selected[:limit], part.revision, number - limit, more)
+            if not part.more:
+                return ListResult(selected, part.revision)
+            query = replace(query, start=f"{part.items[-1].key}\0")
+            count = min(2 * count, _READ_AT_MOST)
 
     async def _labelled(self, prefix: str, labels: Mapping[str, str]) -> ListResult | None:
         """Objects among which are all with these labels, if an index helps to find them."""

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from fakeapiserver.storage import mvcc
+from fakeapiserver.storage import memory, mvcc
 from fakeapiserver.storage.interface import Index, ListQuery, Predicate, StoredObject, WithLabels
 from fakeapiserver.storage.memory import MemoryStorage
 from fakeapiserver.storage.mvcc import MVCC
@@ -48,6 +48,35 @@ def test_writes_in_between_are_not_seen(prefix: str, predicate: Predicate | None
             turns += 1
         assert list(filter(predicate or bool, gathered)) == expected
     assert turns > 300
+
+
+@pytest.mark.parametrize("predicate", PREDICATES[1:], ids=["labels", "other"])
+@pytest.mark.parametrize("prefix", [PODS, f"{PODS}default/"])
+def test_a_page_that_a_selector_selects_shows_the_state_of_its_first_turn(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, predicate: Predicate
+) -> None:
+    monkeypatch.setattr(memory, "_TURN", -1)
+    core, chance, writes = MVCC(), random.Random(2), 0
+    storage = MemoryStorage(core)
+    for _ in range(150):
+        write(core, chance)
+
+    async def scenario() -> None:
+        nonlocal writes
+        for number in range(100):
+            start = f"{prefix}{chance.randrange(60):02}" if number % 2 else ""
+            query = ListQuery(predicate=predicate, limit=chance.randrange(1, 12), start=start)
+            expected = core.range(prefix, query)
+            listing = asyncio.ensure_future(storage.list(prefix, query))
+            await asyncio.sleep(0)
+            while not listing.done():
+                write(core, chance)
+                writes += 1
+                await asyncio.sleep(0)
+            assert listing.result() == expected
+
+    asyncio.run(scenario())
+    assert writes > 300
 
 
 def test_a_list_whose_history_is_forgotten_meanwhile_shows_the_newest_state() -> None:

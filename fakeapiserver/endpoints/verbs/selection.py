@@ -36,8 +36,9 @@ def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> P
         return None
     if label_selector is not None and field_selector is None and sharding is None:
         return _with_labels(label_selector)
+    has_labels = None if label_selector is None else labels.matcher(label_selector)
     return lambda stored: (
-        (label_selector is None or label_selector.matches(stored.index.labels))
+        (has_labels is None or has_labels(stored.index.labels))
         and (field_selector is None or field_selector.matches(stored.index.fields))
         and (sharding is None or sharding.matches(_sharded_by(sharding, stored.index)))
     )
@@ -46,15 +47,14 @@ def predicate(options: ListOptions, info: RequestInfo, scope: RequestScope) -> P
 def _with_labels(selector: labels.Selector) -> Predicate:
     """The predicate of a label selector: where labels have to equal values, one that a storage can look up."""
     wanted: dict[str, str] = {}
+    is_exact = bool(selector.requirements) and not selector.nothing
     for requirement in selector.requirements:
-        if (
-            requirement.operator not in _EQUAL
-            or wanted.setdefault(requirement.key, requirement.values[0]) != requirement.values[0]
-        ):
-            return lambda stored: selector.matches(stored.index.labels)
-    if selector.nothing or not wanted:
-        return lambda stored: selector.matches(stored.index.labels)
-    return WithLabels(wanted)
+        value = requirement.values[0] if requirement.operator in _EQUAL else None
+        is_exact = is_exact and value is not None and wanted.setdefault(requirement.key, value) == value
+    if is_exact:
+        return WithLabels(wanted)
+    matches = labels.matcher(selector)
+    return lambda stored: matches(stored.index.labels)
 
 
 def shard(options: ListOptions, scope: RequestScope) -> "ShardSelector | None":

@@ -35,7 +35,10 @@ def test_refused(name: str) -> None:
     assert pattern_problem(REFUSED[name]).startswith("error parsing regexp: expression too large: `")
 
 
-@pytest.mark.parametrize("pattern", ["a{1001}", "a{99999999999}", "a{1,99999999999}", "(a{1000}){1000}", "((a{100}){100}){100}", "a{2,1}", "a**"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{1001}", "a{99999999999}", "a{1,99999999999}", "(a{1000}){1000}", "((a{100}){100}){100}", "a{2,1}", "a**"],
+)
 def test_absurd_repetitions_are_malformed(pattern: str) -> None:
     assert pattern_problem(pattern).startswith("error parsing regexp: invalid ")
 

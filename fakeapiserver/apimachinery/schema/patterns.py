@@ -38,9 +38,8 @@ _MOST_STEPS: Final = 16_000_000
 _STEPS_OF_A_UNIT: Final = 20
 # The cost of the import of RE2, in the unit of `spend`: a request that needs it first leaves the event loop.
 _IMPORT_COST: Final = 1_000_000
-# Go refuses repetitions of so many digits, and RE2 reads them as text.
-_MOST_DIGITS: Final = 8
-_LONG_NUMBER: Final = re.compile(r"[{,][1-9]\d{%d}" % _MOST_DIGITS)
+# Repetitions of more than eight digits, which Go refuses, and RE2 reads as text.
+_LONG_NUMBER: Final = re.compile(r"[{,][1-9]\d{8}")
 _PIECE: Final = re.compile(
     r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(,?)(\d*)\}|\(\??|.", re.S
 )
@@ -74,7 +73,7 @@ def _options(pattern: str) -> int:
 
 
 def _endless_repetition(pattern: str) -> str:
-    """Returns the first repetition with a number of more than eight digits; empty if there is none."""
+    """Returns the first repetition with a number of more than eight digits; empty if no repetition has one."""
     if not _LONG_NUMBER.search(pattern):
         return ""
     return next((piece[0] for piece in _PIECE.finditer(pattern) if piece[1] and _LONG_NUMBER.search(piece[0])), "")

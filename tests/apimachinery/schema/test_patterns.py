@@ -51,5 +51,5 @@ def test_long_numbers_that_repeat_nothing_are_text(pattern: str) -> None:
 def test_a_text_is_refused_that_could_take_minutes() -> None:
     assert not matches("[ab]*a[ab]{500}c", "ab" * 5_000)
     assert matches("^(a+)+$", "a" * 1_000_000)
-    with pytest.raises(TextTooLong, match="^100000 characters are too many for a pattern of 507 instructions$"):
+    with pytest.raises(TextTooLong, match=r"^100000 characters .* 507 instructions$"):
         matches("[ab]*a[ab]{500}c", "ab" * 50_000)

@@ -5,7 +5,7 @@ pkg/webhook/{internal/metrics,admission/metrics,conversion/metrics}.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -54,7 +54,7 @@ class Metrics:
         # Registered first, so that the others are collected with the series that it creates.
         self._late = _LateSeries()
         registry.register(self._late)
-        ProcessCollector(registry=registry)
+        registry.register(_process())
         self._queue_names = queue_names or {}
         self._made: dict[str, Counter | Gauge | Histogram] = {}
         counter, gauge, histogram = self.counter, self.gauge, self.histogram
@@ -170,6 +170,12 @@ class Metrics:
                     f"{shown}{{{labels}}} {_number(sample.value)}" if labels else f"{shown} {_number(sample.value)}"
                 )
         return ("\n".join(lines) + "\n").encode()
+
+
+@cache
+def _process() -> ProcessCollector:
+    """Returns the metrics of this process, which are read at each scrape."""
+    return ProcessCollector(registry=None)
 
 
 def _escaped(text: str) -> str:

@@ -66,8 +66,8 @@ class Change(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """Bytes that only the history keeps alive."""
-        states = (self.previous, self.tombstone)
-        return sum(len(state.value) for state in states if state is not None)
+        previous = 0 if self.previous is None else len(self.previous.value)
+        return previous if self.tombstone is None else previous + len(self.tombstone.value)
 
 
 def creation(key: str, value: bytes, offset: int, index: Index, revision: int) -> Change:

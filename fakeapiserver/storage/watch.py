@@ -318,7 +318,7 @@ class Hub:
         event: Event | None = None
         if self.observer is not None:
             self.observer.published(change)
-        for prefix in _prefixes(change.key):
+        for prefix in _prefixes(change.key) if self._watchers else ():
             for watcher in self._watchers.get(prefix, ()):
                 if event is None:
                     event = unselected_event(change)

@@ -19,6 +19,7 @@ HIDDEN_SERVICE_ACCOUNT: Final = "/no-cluster-outside-of-fake_cluster/serviceacco
 
 # The constants with the kubeconfig's path: that of kubernetes and kubernetes_asyncio, which modules of the user may have copied, too, …
 _COPIED: Final = "KUBE_CONFIG_DEFAULT_LOCATION"
+_COPIED_FROM: Final = ("kubernetes.config", "kubernetes.aio.config", "kubernetes_asyncio.config")
 # … and those of single modules.
 _CONSTANTS: Final = (
     ("lightkube.config.kubeconfig", "DEFAULT_KUBECONFIG"),
@@ -52,7 +53,9 @@ def set_locations(known: Mapping[str, str], otherwise: str) -> None:
 
 
 def _locations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for module_name, module in sys.modules.copy().items():
+    # a look at a thousand modules takes a tenth of a cluster's life
+    modules = sys.modules.copy() if any(name in sys.modules for name in _COPIED_FROM) else {}
+    for module_name, module in modules.items():
         namespace = getattr(module, "__dict__", {})
         if isinstance(namespace.get(_COPIED), str):
             yield module_name, _COPIED, namespace

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -20,11 +21,12 @@ _UNLOCKED: Final = ".lock-of-a-beginning"
 
 
 class TemporaryFolder:
-    """A folder of this process, `name`, until `cleanup` or the end of a `with` block. Removes folders of processes that are gone."""
+    """A folder of this process, `name`, until `cleanup` or the end of a `with` block. The first one of a process removes folders of
+    processes that are gone.
+    """
 
     def __init__(self) -> None:
-        for folder in _left_behind(Path(tempfile.gettempdir())):
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_left_behind(Path(tempfile.gettempdir()))
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self.name = self._folder.name
         # Under its name the file is never without its lock: else another process could remove the folder.
@@ -48,6 +50,14 @@ class TemporaryFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cleanup()
+
+
+@cache
+def remove_left_behind(parent: Path) -> None:
+    """Removes the folders in `parent` of processes that are gone, once in a process: to read a large folder takes longer than to make one
+    in it."""
+    for folder in _left_behind(parent):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _left_behind(parent: Path) -> Iterator[Path]:

@@ -354,7 +354,7 @@ def test_without_load_a_target_may_lose_its_last_pod_and_gets_it_back() -> None:
         values.set_external("queue", 30)
         replicas, _, conditions = await look(cluster)
         assert (replicas, conditions["ScaledToZero"]) == (3, ("False", "NotScaledToZero"))
-        # zero that somebody else wants stays
+        # a target that its owner scales to zero stays there
         await cluster.of(DEPLOYMENTS).patch("web", {"spec": {"replicas": 0}})
         replicas, _, conditions = await look(cluster)
         assert (replicas, conditions["ScalingActive"]) == (0, ("False", "ScalingDisabled"))

@@ -11,7 +11,7 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
+from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS
 from fakeapiserver.component_helpers.pods import selects
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
@@ -57,6 +57,7 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     normalize_with_behavior,
     scaled_to_zero,
 )
+from fakeapiserver.controllers.horizontal_pod_autoscaler.selector_store import SelectorStore
 
 _ABLE: Final = "AbleToScale"
 _ACTIVE: Final = "ScalingActive"
@@ -88,8 +89,7 @@ class HorizontalController:
         )
         self._metrics = MetricsClient(context.client.rest, context.mapper, context.clock, self.period)
         self._histories: dict[Request, History] = {}
-        # The pods of each autoscaler's target, as far as they are known.
-        self._selectors: dict[Request, Selector] = {}
+        self._selectors = SelectorStore()
         gates = settings.feature_gates
         self._observes_generations = gates.enabled("HPAGeneration")
         self._scales_to_zero = gates.enabled("HPAScaleToZero")
@@ -102,17 +102,14 @@ class HorizontalController:
         """Queues the autoscaler for its next interval; since 1.37 a new or changed one at once."""
         request = request_for(event.object_new if isinstance(event, UpdateEvent) else event.object)
         if isinstance(event, DeleteEvent):
-            self._selectors.pop(request, None)
+            self._selectors.remove(request)
             return
-        self._selectors.setdefault(request, labels.NOTHING)
-        if self._is_newer and (not isinstance(event, UpdateEvent) or self._is_changed(event)):
+        self._selectors.add(request)
+        is_status = isinstance(event, UpdateEvent) and not (self._observes_generations and _is_changed(event))
+        if self._is_newer and not is_status:
             queue.add(request)
         else:
             queue.add_rate_limited(request)
-
-    def _is_changed(self, event: UpdateEvent) -> bool:
-        old, new = event.object_old["metadata"], event.object_new["metadata"]
-        return self._observes_generations and old.get("generation") != new.get("generation")
 
     async def reconcile(self, request: Request) -> Result | None:
         autoscaler = self.autoscalers.indexer.get_by_key(str(request))
@@ -293,9 +290,8 @@ class HorizontalController:
             self._tell(autoscaler, "InvalidSelector", why)
             status.set(_ACTIVE, "False", Reason("InvalidSelector", why))
             raise Uncomputable(why) from None
-        if request in self._selectors:
-            self._selectors[request] = selector
-        others = self._selecting(request.namespace, self._pods(request.namespace, selector))
+        self._selectors.set(request, selector)
+        others = self._selectors.selecting(request.namespace, self._pods(request.namespace, selector))
         if len(others) > 1:
             why = f"multiple HPAs: [{' '.join(map(str, others))}]"
             if self._is_newer:
@@ -305,15 +301,6 @@ class HorizontalController:
             status.set(_ACTIVE, "False", Reason("AmbiguousSelector", why))
             raise Uncomputable(why)
         return selector
-
-    def _selecting(self, namespace: str, pods: Sequence[Object]) -> Sequence[Request]:
-        """The autoscalers that have any of these pods."""
-        own = {tuple(sorted(labels_of(pod).items())): labels_of(pod) for pod in pods}.values()
-        return [
-            request
-            for request, selector in self._selectors.items()
-            if request.namespace == namespace and any(map(selector.matches, own))
-        ]
 
     def _pods(self, namespace: str, selector: Selector) -> Sequence[Object]:
         selected = selects(selector)
@@ -413,12 +400,7 @@ class HorizontalController:
         try:
             usage = await self._metrics.of_object(metric.name, metric.namespace, described, series)
         except CalculationError as error:
-            kind, name = described["kind"], described["name"]
-            # before 1.37 upstream has these in each other's places
-            why = f"unable to get metric {metric.name}: {kind} on {metric.namespace} {name}/{error}"
-            if self._is_newer:
-                why = f"unable to get metric {metric.name} on {kind} {metric.namespace}/{name}: {error}"
-            told = CalculationError(why)
+            told = CalculationError(_unreadable(metric, described, error, is_newer=self._is_newer))
             if value is not None:
                 raise told from None
             raise InContext(f"failed to get {metric.name} object metric") from told
@@ -486,6 +468,19 @@ class HorizontalController:
             self._tell(autoscaler, "FailedUpdateStatus", str(error))
             return f"failed to update status for {metadata['name']}: {error}"
         return ""
+
+
+def _unreadable(metric: Metric, described: Object, error: CalculationError, *, is_newer: bool) -> str:
+    """Returns the message about a metric of an object; before 1.37 upstream has its parts in each other's places."""
+    kind, name = described["kind"], described["name"]
+    if is_newer:
+        return f"unable to get metric {metric.name} on {kind} {metric.namespace}/{name}: {error}"
+    return f"unable to get metric {metric.name}: {kind} on {metric.namespace} {name}/{error}"
+
+
+def _is_changed(event: UpdateEvent) -> bool:
+    old, new = event.object_old["metadata"], event.object_new["metadata"]
+    return bool(old.get("generation") != new.get("generation"))
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

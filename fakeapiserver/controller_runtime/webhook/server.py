@@ -21,7 +21,8 @@ __all__ = ["METRICS", "Handler", "WebhookServer", "metrics_of"]
 log = logging.getLogger(__name__)
 
 Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
-_CERTIFICATES: Final = Path(tempfile.gettempdir()) / "k8s-webhook-server" / "serving-certs"
+# The default folder of certificates, below that of temporary files.
+_CERTIFICATES: Final = "k8s-webhook-server/serving-certs"
 _REACHABLE_SECONDS: Final = 10.0
 # The key under which a handler's scope has the server's Metrics.
 METRICS: Final = "fakeapiserver.metrics"
@@ -30,8 +31,9 @@ METRICS: Final = "fakeapiserver.metrics"
 class WebhookServer:
     """A manager's runnable.
 
-    cert_dir: a folder with `cert_name` and `key_name`, PEM. They are read every `reload_period` seconds; connections made after
-        they have changed get the new ones. What doesn't fit together is logged, and the old ones stay.
+    cert_dir: a folder with `cert_name` and `key_name`, PEM, by default
+        k8s-webhook-server/serving-certs among temporary files. They are read every `reload_period` seconds; connections made after they
+        have changed get the new ones. What doesn't fit together is logged, and the old ones stay.
     client_ca_name: PEM in cert_dir of authorities whose certificates callers must show; "" for none.
     port 0 takes a free one.
     """
@@ -43,13 +45,13 @@ class WebhookServer:
         *,
         host: str = "",
         port: int = 9443,
-        cert_dir: Path | str = _CERTIFICATES,
+        cert_dir: Path | str = "",
         cert_name: str = "tls.crt",
         key_name: str = "tls.key",
         client_ca_name: str = "",
         reload_period: float = 10.0,
     ) -> None:
-        folder = Path(cert_dir)
+        folder = Path(cert_dir or Path(tempfile.gettempdir(), _CERTIFICATES))
         self._certificate, self._key = folder / cert_name, folder / key_name
         self._client_ca = folder / client_ca_name if client_ca_name else None
         self._handlers: dict[str, Handler] = {}

@@ -4,11 +4,12 @@ import pytest
 
 from conformance.robustness.guarantees.every import GUARANTEES
 from conformance.robustness.guarantees.guarantee import percentile
+from conformance.robustness.guarantees.suites import TESTS
 
 # seconds of real time, since limits are kube-apiserver's
-SLOW = {"slow-senders", "soak", "malformed-http", "operations"}
-# test_robustness.py runs the same histories
-ELSEWHERE = {"histories", "kills", "etcd-faults", "planted-bugs"}
+SLOW = {"slow-senders", "soak", "malformed-http", "operations", "shutdown"}
+# test_robustness.py runs the same histories, and suites are tests themselves
+ELSEWHERE = {"histories", "kills", "etcd-faults", "planted-bugs", *TESTS}
 
 
 @pytest.mark.parametrize(

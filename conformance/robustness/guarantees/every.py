@@ -5,6 +5,9 @@ from typing import Final
 
 from conformance.robustness.guarantees.guarantee import Guarantee
 from conformance.robustness.guarantees.lifecycle import one_after_the_other, side_by_side
+from conformance.robustness.guarantees.processes.shutdown import shutdown
+from conformance.robustness.guarantees.processes.surroundings import surroundings
+from conformance.robustness.guarantees.requests.fuzzing import fuzzing
 from conformance.robustness.guarantees.requests.malformed import malformed
 from conformance.robustness.guarantees.requests.operations import operations
 from conformance.robustness.guarantees.requests.strings import strings
@@ -15,6 +18,7 @@ from conformance.robustness.guarantees.storage.cancellations import cancellation
 from conformance.robustness.guarantees.storage.machine import state_machine
 from conformance.robustness.guarantees.storage.revisions import revisions
 from conformance.robustness.guarantees.storage.simulation import simulation
+from conformance.robustness.guarantees.suites import TESTS, suite
 from conformance.robustness.guarantees.watchers import fan_out, slow_readers
 
 GUARANTEES: Final[Mapping[str, Guarantee]] = {
@@ -41,6 +45,7 @@ GUARANTEES: Final[Mapping[str, Guarantee]] = {
         "Malformed requests get one answer or a closed connection, the same whole and in pieces.", malformed
     ),
     "strings": Guarantee("Odd texts break nothing, and come back as they were sent.", strings),
+    "fuzzing": Guarantee("Each parser returns a value or its own error for any bytes.", fuzzing),
     "fan-out": Guarantee("Each watcher gets each event once, in order.", fan_out),
     "slow-readers": Guarantee(
         "Watchers that stop reading are ended, or go on without a gap; the others lose nothing, and memory is bounded.",
@@ -53,5 +58,13 @@ GUARANTEES: Final[Mapping[str, Guarantee]] = {
         "Clusters that were stopped leave no descriptor, thread or event loop.", one_after_the_other
     ),
     "side-by-side": Guarantee("Clusters in one process know nothing of each other.", side_by_side),
+    "shutdown": Guarantee(
+        "A server that is stopped under load answers each write that happens, and frees its port.", shutdown
+    ),
+    "surroundings": Guarantee(
+        "Without a home, a temporary folder, room or descriptors a server serves, or says why not in one line.",
+        surroundings,
+    ),
     "soak": Guarantee("Memory, descriptors and threads of a server don't grow with time.", soak),
+    **{name: Guarantee(tests.promise, suite(name)) for name, tests in TESTS.items()},
 }

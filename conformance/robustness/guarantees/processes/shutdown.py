@@ -26,8 +26,8 @@ _PATIENCE: Final = 30.0
 
 
 class _Seen(Struct):
-    """What the clients of one server saw. answered, unanswered: names of objects whose creation was answered with 201, or whose connection
-    was closed without an answer. wrong: other answers, and answers that are cut. cut: watches that ended in the middle of an event."""
+    """The experience of a server's clients. answered, unanswered: names of objects whose creation was answered with 201, or whose
+    connection was closed without an answer. wrong: other answers, and cut ones. cut: watches that ended in the middle of an event."""
 
     answered: list[str] = field(default_factory=list)
     unanswered: list[str] = field(default_factory=list)

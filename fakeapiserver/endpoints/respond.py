@@ -58,7 +58,7 @@ _WITHOUT_TABLE: Final = frozenset(
 )
 # Upstream: defaultGzipThresholdBytes and the level in writers.go.
 _GZIP_THRESHOLD: Final = 128 * 1024
-_GZIP_HEADERS: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
+GZIP_HEADERS: Final = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 # Characters of all warnings of an answer, and of one where there are more.
 _MAX_WARNINGS: Final = 4096
 _MAX_WARNING: Final = 256
@@ -202,22 +202,22 @@ def answer(request: Request, body: bytes, content_type: str, status: int = 200) 
     headers: list[tuple[bytes, bytes]] = []
     if compresses(request, len(body)):
         body = gzip.compress(body, 1)
-        headers += _GZIP_HEADERS
+        headers += GZIP_HEADERS
     return Response(status, body, content_type, headers)
 
 
 def in_pieces(pieces: Iterator[bytes], size: int, content_type: str, *, compressed: bool = False) -> Response:
     """An answer with a large body that is made while it is sent. `size`: about its bytes, before they were compressed."""
-    headers = [*_GZIP_HEADERS] if compressed else []
+    headers = [*GZIP_HEADERS] if compressed else []
     return Response(200, b"", content_type, headers, pieces=pieces, size=size)
 
 
 def compresses(request: Request, size: int) -> bool:
     """Reports whether an answer of so many bytes is compressed."""
-    return size > _GZIP_THRESHOLD and request.compresses and _takes_gzip(request)
+    return size > _GZIP_THRESHOLD and request.compresses and takes_gzip(request)
 
 
-def _takes_gzip(request: Request) -> bool:
+def takes_gzip(request: Request) -> bool:
     """Reports whether the client accepts gzip. Upstream compares whole words, so `gzip;q=0.5` doesn't count."""
     return "gzip" in [word.strip() for word in request.header(b"accept-encoding").split(",")]
 

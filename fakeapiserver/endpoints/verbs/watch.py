@@ -4,6 +4,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 """
 
 import asyncio
+import gzip
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from fakeapiserver.apimachinery.errors import Status, StatusError, new_resource_
 from fakeapiserver.apimachinery.instruments import Family, Histogram, Values, exponential
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer import cbor, json, protobuf
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation import protobuf as protobuf_forms
@@ -72,7 +74,7 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     options = await computed(read, request.query_size)
     predicate = await computed(partial(selection.predicate, options, request.info, scope), request.query_size)
     revision = parse_revision(options.resource_version, "")
-    form = Form(request, scope, accept)
+    form = Form(request, scope, accept, compressed=_is_compressed(request, options, store.strategy.features))
     try:
         stream = await _opened(
             request, scope, store.collection(request.info.namespace), predicate, options, form, revision
@@ -84,14 +86,22 @@ async def watch(request: Request, scope: RequestScope) -> Response:
     except StatusError as error:
         # After this point upstream can answer only in the stream.
         form.progress.ended = "error"
-        return _answer(form, _only(form.error(error.status)))
+        return _answer(form, _only(b"".join(form.packed([form.error(error.status)]))))
     return stream
+
+
+def _is_compressed(request: Request, options: ListOptions, features: FeatureGates) -> bool:
+    """Reports whether the stream is compressed: one that begins with a list, if the client accepts gzip (since 1.37)."""
+    is_watch_list = bool(options.send_initial_events and options.allow_watch_bookmarks)
+    is_on = is_watch_list and features.enabled("WatchListCompression")
+    return is_on and respond.takes_gzip(request) and not request.header(b"upgrade")
 
 
 def _answer(
     form: "Form", frames: AsyncGenerator[bytes, None], attach: Callable[[Push], None] | None = None
 ) -> Response:
-    return Response(200, content_type=form.content_type, stream=frames, attach=attach)
+    headers = [*respond.GZIP_HEADERS] if form.compressed else []
+    return Response(200, content_type=form.content_type, headers=headers, stream=frames, attach=attach)
 
 
 async def _only(frame: bytes) -> AsyncGenerator[bytes, None]:
@@ -164,8 +174,9 @@ class Form:
     """Writes events with the whole object, its Table or its metadata. All but Tables are encoded once for all watchers and kept with
     the event."""
 
-    def __init__(self, request: Request, scope: RequestScope, accept: Accept) -> None:
+    def __init__(self, request: Request, scope: RequestScope, accept: Accept, *, compressed: bool = False) -> None:
         self._scope = scope
+        self.compressed = compressed
         self.clock = scope.clock
         self.min_request_timeout = scope.min_request_timeout
         self.in_process = IN_PROCESS_USER in request.scope
@@ -189,6 +200,20 @@ class Form:
     def is_shared(self) -> bool:
         """Reports whether each event has one frame for all watchers of this form."""
         return self._accept.as_kind != "Table"
+
+    def packed(self, frames: Sequence[Piece]) -> Sequence[Piece]:
+        """Frames as they are sent: compressed ones are a member of the gzip stream of their own, as upstream flushes them."""
+        return [gzip.compress(b"".join(frames), 1)] if self.compressed and frames else frames
+
+    def packed_events(self, events: list[Event], frames: Sequence[Piece]) -> Sequence[Piece]:
+        """The frames of events as they are sent. Each is compressed once for all watchers."""
+        if not self.compressed:
+            return frames
+        key = f"{self._key} gzip"
+        for event, frame in zip(events, frames, strict=True):
+            if key not in event.frames:
+                event.frames[key] = gzip.compress(frame, 1)
+        return [event.frames[key] for event in events]
 
     def count(self, frames: Sequence[Piece]) -> None:
         """Counts frames that are sent."""
@@ -352,7 +377,7 @@ class Stream:
             frames = list(map(self._form.event, events))
         except Exception:  # raised again where the reader makes the frames: there it ends the watch
             return False
-        if not self._push(frames):
+        if not self._push(self._form.packed_events(events, frames)):
             return False
         self._sent(events)
         self._form.count(frames)
@@ -445,6 +470,7 @@ class Stream:
         """The chunks that send the frames. They are empty where the frames go straight to the connection, without a copy: an empty chunk
         waits until the client takes something."""
         self._form.count(frames)
+        frames = self._form.packed(frames)
         if self._push is None:
             yield b"".join(frames)
             return

@@ -115,6 +115,8 @@ def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> Er
             path.child("firstAvailable"),
             lambda row: row.get("name", ""),
         )
+    if excess and features.declares:
+        errors += _declared_choice_errors(choices, path.child("firstAvailable"))
     if exactly is not None and (features.both or not excess):
         errors += _wanted_errors(exactly, path.child("exactly"), features)
     if excess:
@@ -125,6 +127,18 @@ def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> Er
 def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> ErrorList:
     errors = name_errors(choice.get("name", ""), names.is_dns1123_label, path.child("name"))
     return errors + _wanted_errors(choice, path, features)
+
+
+def _declared_choice_errors(choices: Sequence[Object], path: Path) -> ErrorList:
+    """The errors that declared rules find in alternatives which the handwritten ones don't look at."""
+    if len(choices) > _MAX_CHOICES:
+        return [field.too_many(path, len(choices), _MAX_CHOICES)]
+    twice = sorted(field.repetitions([choice.get("name", "") for choice in choices]))
+    errors = [field.duplicate(path.index(i), choices[i].get("name", "")) for i in twice]
+    for i, choice in enumerate(choices):
+        at, name = path.index(i).child("deviceClassName"), choice.get("deviceClassName", "")
+        errors += name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
+    return errors
 
 
 def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> ErrorList:

@@ -104,6 +104,7 @@ FEATURE_GATES: Final = (
     "VolumeBindMountOptions",
     "VolumeLimitScaling",
     "WatchList",
+    "WatchListCompression",
     "WorkloadWithJob",
 )
 # Those that change something in older versions only: in the newest they are locked, or gone.

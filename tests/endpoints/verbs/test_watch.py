@@ -1,6 +1,8 @@
 """A watch by itself: its initial events, its bookmarks, its encodings and its ends."""
 
 import asyncio
+import gzip
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -288,5 +290,50 @@ def test_a_client_that_is_gone_leaves_no_watcher(extensions: dict[str, Any], sen
             await opened.server.api.application(scope, receive, send)
         await asyncio.sleep(0)
         assert storage.watchers == before
+
+    run(scenario)
+
+
+LIST_FIRST = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+GZIP = (b"accept-encoding", b"deflate, gzip")
+
+
+def test_a_watch_that_begins_with_a_list_is_compressed() -> None:
+    """Each chunk, and each event that goes straight to the connection, is a member of the gzip stream of its own."""
+
+    async def scenario(opened: Watching) -> None:
+        response = await opened.open(LIST_FIRST, GZIP)
+        assert (b"content-encoding", b"gzip") in response.headers
+        assert response.stream is not None
+        assert response.attach is not None
+        first = gzip.decompress(await anext(response.stream))
+        assert [json.loads(line)["type"] for line in first.splitlines()] == ["ADDED", "ADDED", "BOOKMARK"]
+        pushed: list[Piece] = []
+
+        def push(chunks: Sequence[Piece]) -> bool:
+            pushed.extend(chunks)
+            return True
+
+        response.attach(push)
+        waiting = asyncio.ensure_future(anext(response.stream))
+        await asyncio.sleep(0)
+        await opened.create("c")
+        assert named([json.loads(gzip.decompress(chunk)) for chunk in pushed]) == [("ADDED", "c")]
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [(LIST_FIRST, ()), ("", (GZIP,)), (LIST_FIRST, (GZIP, (b"upgrade", b"websocket")))],
+)
+def test_other_watches_are_not_compressed(query: str, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+    async def scenario(opened: Watching) -> None:
+        response = await opened.open(query, *headers)
+        assert response.headers == []
+        assert named(await frames(response, 2))[:2] == [("ADDED", "a"), ("ADDED", "b")]
 
     run(scenario)

@@ -115,7 +115,7 @@ def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> Er
             path.child("firstAvailable"),
             lambda row: row.get("name", ""),
         )
-    if excess and features.declares:
+    if choices and excess and features.declares:
         errors += _declared_choice_errors(choices, path.child("firstAvailable"))
     if exactly is not None and (features.both or not excess):
         errors += _wanted_errors(exactly, path.child("exactly"), features)

@@ -47,6 +47,7 @@ _NOT_CACHED: Final = (GroupResource("", "events"), GroupResource("events.k8s.io"
 _PAGE: Final = 500
 # Seconds that a new resource has to become known.
 _PATIENCE: Final = 60.0
+_RUNNING_MESSAGE: Final = "The migration is running"
 _RETRIABLE: Final = ("ServerTimeout", "ServiceUnavailable", "InternalError", "Timeout")
 
 
@@ -54,8 +55,19 @@ class NotYet(Exception):
     """Something isn't known, and may be soon."""
 
 
+class Progress(Struct):
+    """How many of the objects are left to migrate."""
+
+    left: int
+    total: int
+
+
 class MigrationFailed(Exception):
-    """The migration failed for good; the text goes into the condition."""
+    """The migration failed for good; the text goes into the condition. `progress`: if it had begun."""
+
+    def __init__(self, why: str, progress: Progress | None = None) -> None:
+        super().__init__(why)
+        self.progress = progress
 
 
 class StorageVersionMigrator:
@@ -64,6 +76,7 @@ class StorageVersionMigrator:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._clock = context.clock
+        self._says_progress = context.configuration.feature_gates.at_least("v1.37")
         self._definitions = context.client.resource(CUSTOM_RESOURCE_DEFINITIONS)
         self._monitors = ResourceMonitors(
             context,
@@ -121,9 +134,7 @@ class StorageVersionMigrator:
                 await self._tell(definition, "True", "MigrationRunning", f"Migration {name} is running")
 
         await retry_on_conflict(mark)
-        await self._update(
-            _with_condition(migration, "Running", "MigrationRunning", "The migration is running", self._now)
-        )
+        await self._update(_with_condition(migration, "Running", "MigrationRunning", _RUNNING_MESSAGE, self._now))
 
     async def _stop(self, migration: Object) -> None:
         """Ends a migration that succeeded or failed."""
@@ -235,9 +246,13 @@ class StorageVersionMigrator:
                 raise MigrationFailed("unable to obtain GVR from discovery")
             if resource.gvr.group_resource in _NOT_CACHED or not {*resource.verbs} >= _CACHED:
                 raise NotYet(f"no monitor found for resource {_shown(resource.gvr)}")
-            await self._write_all(resource, _noted_version(migration))
+            progress = await self._write_all(migration, resource)
         except MigrationFailed as failure:
-            await self._fail(migration, f"migration encountered unhandled error: {failure}")
+            message = f"migration encountered unhandled error: {failure}"
+            if self._says_progress and (stopped := failure.progress) is not None:
+                message = f"{stopped.left}/{stopped.total} not yet migrated. {message}"
+                migration = self._with_progress(migration, stopped)
+            await self._fail(migration, message)
             return None
         except StatusError as error:
             delay = (error.status.get("details") or {}).get("retryAfterSeconds", 0)
@@ -245,26 +260,52 @@ class StorageVersionMigrator:
                 raise
             log.info("%s of %s is tried again in %d s: %s", self._context.name, request, delay, error)
             return Result(requeue_after=delay)
-        succeeded = _with_condition(migration, "Succeeded", "StorageVersionMigrationSucceeded", "", self._now)
+        message = ""
+        if self._says_progress:
+            message, migration = "Migration completed", self._with_progress(migration, progress)
+        succeeded = _with_condition(migration, "Succeeded", "StorageVersionMigrationSucceeded", message, self._now)
         await self._update(succeeded)
         return None
 
-    async def _write_all(self, resource: APIResource, newest: str) -> None:
-        """Writes the objects that were not written since.
+    def _with_progress(self, migration: Object, progress: Progress, error: StatusError | None = None) -> Object:
+        """Returns the migration with a condition that says how far it is, and the error after which it will be tried again."""
+        message = _RUNNING_MESSAGE
+        if progress.left:
+            message += f", {progress.left}/{progress.total} objects not yet migrated"
+        elif progress.total:
+            message += f", {progress.total} objects verified migrated"
+        message += f"; transient error: {error}" if error is not None else ""
+        conditions = set_status_condition(
+            _conditions(migration), "Running", "True", "MigrationRunning", self._now, message=message
+        )
+        return {**migration, "status": {**(migration.get("status") or {}), "conditions": conditions}}
+
+    async def _write_all(self, migration: Object, resource: APIResource) -> Progress:
+        """Writes the objects that were not written since the migration began.
 
         Raises MigrationFailed, and errors after which it can be tried again.
         """
         try:
-            limit = _ordered(newest)
+            limit = _ordered(_noted_version(migration))
         except ValueError as error:
             raise MigrationFailed(f"error comparing resource versions between GC and SVM resource: {error}") from None
-        async for metadata in self._metadata(resource):
+        everything = [metadata async for metadata in self._metadata(resource)]
+        try:
+            old = [metadata for metadata in everything if _ordered(metadata["resourceVersion"]) <= limit]
+        except ValueError as error:
+            raise MigrationFailed(str(error)) from None
+        progress = Progress(len(old), len(everything))
+        for metadata in old:
             try:
-                old = _ordered(metadata["resourceVersion"]) <= limit
-            except ValueError as error:
-                raise MigrationFailed(str(error)) from None
-            if old:
                 await self._write(resource, metadata)
+            except StatusError as error:
+                if error.reason not in _RETRIABLE and not is_too_many_requests(error):
+                    raise MigrationFailed(str(error), progress) from error
+                if self._says_progress:
+                    await self._update(self._with_progress(migration, progress, error))
+                raise
+            progress.left -= 1
+        return progress
 
     async def _metadata(self, resource: APIResource) -> AsyncIterator[Object]:
         objects = self._context.client.resource(resource.gvr, metadata_only=True)
@@ -278,18 +319,23 @@ class StorageVersionMigrator:
                 return
 
     async def _write(self, resource: APIResource, metadata: Object) -> None:
-        """Applies nothing to the object; uid and resourceVersion prevent that a deleted object is created again."""
+        """Changes nothing of the object, which is written all the same.
+
+        An apply needs uid and resourceVersion, which prevent that a deleted object is created again.
+        """
         objects = self._context.client.resource(resource.gvr, metadata.get("namespace", ""))
         identity = {key: metadata[key] for key in ("name", "uid", "resourceVersion")}
         nothing = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind, "metadata": identity}
         try:
-            await objects.apply(nothing, field_manager=self._context.name)
+            if self._says_progress:
+                del identity["name"], identity["uid"]
+                await objects.patch(metadata["name"], nothing, field_manager=self._context.name)
+            else:
+                await objects.apply(nothing, field_manager=self._context.name)
         except StatusError as error:
-            if is_conflict(error):
-                return  # another client has written or deleted it
-            if error.reason in _RETRIABLE or is_too_many_requests(error):
+            # another client has written or deleted it
+            if not is_conflict(error) and not (self._says_progress and is_not_found(error)):
                 raise
-            raise MigrationFailed(str(error)) from error
 
     # ------------------------------------------------------------------------------------- what all do
 

@@ -56,7 +56,7 @@ class NotYet(Exception):
 
 
 class Progress(Struct):
-    """How many of the objects are left to migrate."""
+    """Counts the objects, and those that are left to migrate."""
 
     left: int
     total: int

@@ -4,8 +4,8 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go, storage/cacher/{cach
 """
 
 import asyncio
-import gzip
 import random
+import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from functools import partial
@@ -59,6 +59,7 @@ _BOOKMARK_PERIOD: Final = 60.0
 _LAST_BOOKMARK: Final = 2.0
 # About as many bytes of objects are sent in a chunk.
 _CHUNK: Final = 64 * 1024
+_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _Item = TypeVar("_Item")
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -166,6 +167,12 @@ EVENT_SIZES: Final = Family(
 )
 
 
+def _gzip_member(data: Piece) -> bytes:
+    """A member of a gzip stream, flushed before its end: Go's reader waits for the next member before it hands on the last block."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
+    return compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH) + compressor.flush()
+
+
 class NoSuchForm(Exception):
     """A client may ask for events in the form of a list, which doesn't exist: the stream ends with the first event."""
 
@@ -203,7 +210,7 @@ class Form:
 
     def packed(self, frames: Sequence[Piece]) -> Sequence[Piece]:
         """Frames as they are sent: compressed ones are a member of the gzip stream of their own, as upstream flushes them."""
-        return [gzip.compress(b"".join(frames), 1)] if self.compressed and frames else frames
+        return [_gzip_member(b"".join(frames))] if self.compressed and frames else frames
 
     def packed_events(self, events: list[Event], frames: Sequence[Piece]) -> Sequence[Piece]:
         """The frames of events as they are sent. Each is compressed once for all watchers."""
@@ -212,7 +219,7 @@ class Form:
         key = f"{self._key} gzip"
         for event, frame in zip(events, frames, strict=True):
             if key not in event.frames:
-                event.frames[key] = gzip.compress(frame, 1)
+                event.frames[key] = _gzip_member(frame)
         return [event.frames[key] for event in events]
 
     def count(self, frames: Sequence[Piece]) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fakeapiserver.apis.recorded import NEWEST, read_table, release_of
+from fakeapiserver.apis.recorded import NEWEST, release_of
 from fakeapiserver.cli import serve, stop_signals
 from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.envtest_assets import help_text
 from fakeapiserver.cli.etcd_stand_in import lives
 from fakeapiserver.cli.flags import Parsed, parse
 from fakeapiserver.cli.unheeded_flags import UNENCRYPTED
@@ -84,8 +85,6 @@ def _check(parsed: Parsed) -> None:
 
 
 def _run(parsed: Parsed, parent: int) -> int:
-    # Imported here, for --help must not wait for the server to be imported: every envtest asks for it first.
-
     async def run() -> int:
         stop = stop_signals.StopSignals()
         if parent:
@@ -127,10 +126,3 @@ def _stop_without(parent: int, stop: "asyncio.Event", loop: "asyncio.AbstractEve
         loop.call_later(_PARENT_CHECK, _stop_without, parent, stop, loop)
     else:
         stop.set()
-
-
-def help_text(version: str = NEWEST) -> str:
-    """A flag a line, as envtest looks for them: it asks which ones there are before it gives them."""
-    flags: dict[str, str] = read_table(NEWEST, "flags.json")["flags"]
-    lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
-    return f"fakeapiserver in the place of kube-apiserver {release_of(version)}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

@@ -162,7 +162,8 @@ def _nested(schema: Schema, path: Path) -> ErrorList:
         errors += _nested(sub, path.child("properties").key(key))
     for key, wanted in _NESTED.items():
         nested = schema.get(key)
-        if nested or (wanted == "undefined" and nested is not None and key != "additionalProperties"):
+        is_left_out = nested is None or (key == "additionalProperties" and nested is False)
+        if nested or (wanted == "undefined" and not is_left_out):
             errors.append(forbidden(path.child(key), f"must be {wanted} to be structural"))
     if schema.get("x-kubernetes-validations"):
         errors.append(forbidden(path.child("x-kubernetes-validations"), "must be empty to be structural"))

@@ -53,7 +53,8 @@ def _test_control(document: Mapping[str, Any]) -> str:
     parts = [
         "# Test control\n",
         _MADE,
-        "These paths are part of every server, for tests in any language: plain HTTP with the server's own credentials. "
+        "These paths are part of every server but envtest's programs, for tests in any language: plain HTTP with the server's own "
+        "credentials. "
         "A caller needs the right to use the path (`nonResourceURLs`); the admin has it. Bodies are JSON. Errors are Kubernetes' Status "
         "objects. `/fakeapiserver/docs` is the same as a page of a running server, and `/fakeapiserver/openapi.json` for programs.\n",
     ]

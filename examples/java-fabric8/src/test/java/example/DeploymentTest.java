@@ -24,7 +24,9 @@ class DeploymentTest {
 
   @AfterAll
   static void stop() throws IOException {
-    cluster.close();
+    if (cluster != null) { // it has started
+      cluster.close();
+    }
   }
 
   @Test

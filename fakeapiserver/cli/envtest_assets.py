@@ -240,7 +240,7 @@ def scripts(python: str, version: str, *, package: Path | None, detached: bool =
 
 
 def help_text(version: str) -> str:
-    """A line for each flag of kube-apiserver: envtest looks for those that it gives."""
+    """A line for each flag of kube-apiserver, in which envtest looks for the flags that it wants to give."""
     flags: dict[str, str] = read_table(NEWEST, "flags.json")["flags"]
     lines = "\n".join(f"      --{name} {'' if kind == 'bool' else kind}".rstrip() for name, kind in flags.items())
     return f"fakeapiserver in the place of kube-apiserver {release_of(version)}.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n{lines}\n"

@@ -41,12 +41,15 @@ _OF_JOBS: Final = re.compile(r"(?<=-)\d{8}(?![\da-f])")
 _OF_NONE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{8,10}(?=\")")
 # The hash of certificates in the name of kube-apiserver's bundle.
 _OF_AUTHORITY: Final = re.compile(r"(?<=:kube-apiserver-serving:)[\da-f]{24}(?![\da-f])")
+# The two autoscalers that have the same pods, in an order of chance.
+_OF_TWO: Final = re.compile(r"(?<= more than one HPA \(e\.g\. \[)[^\]]+")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # In this order: the digits of some minutes (29922425) are all such as a hash may have.
 _NEUTRAL: Final = (
     (_CODED, "CODED"),
     (_PEM, "CERTIFICATES"),
     (_OF_AUTHORITY, "HASH"),
+    (_OF_TWO, "TWO"),
     (_OF_PODS, "*****"),
     (_OF_JOBS, "MINUTES"),
     (_OF_NONE, "HASH"),

@@ -4,7 +4,8 @@
     python -m conformance.players.controllers replay [--server URL --token T] [NAME ...]   by default a `fakeapiserver serve` of its own
     python -m conformance.players.controllers cross --assets DIR [--pair SERVER/MANAGER ...] [NAME ...]  each with the other's manager
 
-A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`. Every script has a namespace of its
+A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`, and `"until": version` if newer ones lack
+what it is about. Every script has a namespace of its
 own, which `${namespace}` stands for. A step is one of
 `{"create": object}`, `{"apply": object}` (server-side, forced),
 `{"patch": path, "body": object, "type"?: "merge" | "json" | "strategic"}`,
@@ -81,8 +82,11 @@ def scripts(names: Sequence[str]) -> Iterator[Path]:
 
 
 def recorded_scripts(names: Sequence[str], version: str) -> Iterator[Path]:
-    """Yields those of the scripts that this version has controllers for."""
-    return (path for path in scripts(names) if recording_of(path, version).exists())
+    """Yields those of the scripts that were recorded with this version: others are about something that it does not have."""
+    for path in scripts(names):
+        last = json.loads(path.read_text()).get("until", version)
+        if version <= last and recording_of(path, version).exists():
+            yield path
 
 
 def _target(path: Path, version: str) -> Path:

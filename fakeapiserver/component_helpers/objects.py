@@ -39,6 +39,7 @@ VOLUME_ATTACHMENTS: Final = GroupVersionResource("storage.k8s.io", "v1", "volume
 RESOURCE_CLAIMS: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 RESOURCE_CLAIM_TEMPLATES: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaimtemplates")
 RESOURCE_SLICES: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceslices")
+DEVICE_TAINT_RULES: Final = GroupVersionResource("resource.k8s.io", "v1", "devicetaintrules")
 DEVICE_CLASSES: Final = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 CLUSTER_ROLES: Final = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 CUSTOM_RESOURCE_DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -72,7 +72,7 @@ def test_a_volume_follows_its_pods() -> None:
         told = [row for row in await cluster.events() if row[0].endswith("AttachVolume")]
         assert told == [
             ("SuccessfulAttachVolume", 'AttachVolume.Attach succeeded for volume "v" '),
-            ("FailedAttachVolume", 'Multi-Attach error for volume "v" Volume is already used by pod(s) p'),
+            ("FailedAttachVolume", 'Waiting for detach for volume "v" Volume is already used by pod(s) p'),
             ("SuccessfulAttachVolume", 'AttachVolume.Attach succeeded for volume "v" '),
         ]
 

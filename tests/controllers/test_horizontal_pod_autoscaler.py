@@ -273,6 +273,11 @@ async def start(cluster: Harness) -> None:
 async def look(cluster: Harness) -> tuple[int, Object, dict[str, tuple[str, str]]]:
     """A turn later: (replicas of the target, status, conditions)."""
     await cluster.advance(TURN)
+    return await see(cluster)
+
+
+async def see(cluster: Harness) -> tuple[int, Object, dict[str, tuple[str, str]]]:
+    """(replicas of the target, status, conditions)."""
     status = (await cluster.get(HORIZONTAL_POD_AUTOSCALERS, "web"))["status"]
     conditions = {found["type"]: (found["status"], found["reason"]) for found in status.get("conditions") or ()}
     return (await cluster.get(DEPLOYMENTS, "web"))["spec"]["replicas"], status, conditions
@@ -286,8 +291,7 @@ def test_a_deployment_grows_with_its_load_and_shrinks_five_minutes_later() -> No
         values = await deploy(cluster, 2)
         values.set_pod(selector="app=web", usage={"cpu": "90m"})
         await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler())
-        assert (await cluster.get(HORIZONTAL_POD_AUTOSCALERS, "web"))["status"].get("conditions") is None
-        replicas, status, conditions = await look(cluster)
+        replicas, status, conditions = await see(cluster)
         assert replicas == 4
         assert status["currentMetrics"] == [
             {
@@ -295,8 +299,9 @@ def test_a_deployment_grows_with_its_load_and_shrinks_five_minutes_later() -> No
                 "resource": {"name": "cpu", "current": {"averageUtilization": 90, "averageValue": "90m"}},
             }
         ]
-        assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 4)
+        assert (status["currentReplicas"], status["desiredReplicas"], status["observedGeneration"]) == (2, 4, 1)
         assert conditions == {
+            "ScaledToZero": ("False", "NotScaledToZero"),
             "AbleToScale": ("True", "SucceededRescale"),
             "ScalingActive": ("True", "ValidMetricFound"),
             "ScalingLimited": ("False", "DesiredWithinRange"),
@@ -309,6 +314,50 @@ def test_a_deployment_grows_with_its_load_and_shrinks_five_minutes_later() -> No
         replicas, _, conditions = await look(cluster)
         assert replicas == 1
         assert ("SuccessfulRescale", "New size: 1; reason: All metrics below target") in await cluster.events()
+
+    run(scenario, *WORKLOADS)
+
+
+def test_before_1_37_a_new_autoscaler_waits_for_its_turn() -> None:
+    async def scenario(cluster: Harness) -> None:
+        values = await deploy(cluster, 2)
+        values.set_pod(selector="app=web", usage={"cpu": "90m"})
+        await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler())
+        assert (await see(cluster))[::2] == (2, {})
+        replicas, status, conditions = await look(cluster)
+        assert (replicas, "observedGeneration" in status, "ScaledToZero" in conditions) == (4, False, False)
+
+    run(scenario, *WORKLOADS, version="1.36")
+
+
+def test_a_changed_autoscaler_has_its_turn_at_once() -> None:
+    async def scenario(cluster: Harness) -> None:
+        values = await deploy(cluster, 2)
+        values.set_pod(selector="app=web", usage={"cpu": "50m"})
+        await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler())
+        assert (await see(cluster))[0] == 2
+        await cluster.of(HORIZONTAL_POD_AUTOSCALERS).patch("web", {"spec": {"minReplicas": 3}})
+        await cluster.settle()
+        assert (await see(cluster))[0] == 3
+
+    run(scenario, *WORKLOADS)
+
+
+def test_without_load_a_target_may_lose_its_last_pod_and_gets_it_back() -> None:
+    async def scenario(cluster: Harness) -> None:
+        values = await deploy(cluster, 1)
+        values.set_external("queue", 0)
+        await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(external(), minReplicas=0))
+        await cluster.advance(330)
+        replicas, _, conditions = await see(cluster)
+        assert (replicas, conditions["ScaledToZero"]) == (0, ("True", "ScaledToZero"))
+        values.set_external("queue", 30)
+        replicas, _, conditions = await look(cluster)
+        assert (replicas, conditions["ScaledToZero"]) == (3, ("False", "NotScaledToZero"))
+        # a target that its owner scales to zero stays there
+        await cluster.of(DEPLOYMENTS).patch("web", {"spec": {"replicas": 0}})
+        replicas, _, conditions = await look(cluster)
+        assert (replicas, conditions["ScalingActive"]) == (0, ("False", "ScalingDisabled"))
 
     run(scenario, *WORKLOADS)
 
@@ -340,7 +389,7 @@ def test_sizes(replicas: int, spec: Object, expected: int, event: str) -> None:
         values = await deploy(cluster, replicas)
         values.set_external("queue", 30)
         await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(external(), **spec))
-        found, _, conditions = await look(cluster)
+        found, _, conditions = await see(cluster)
         assert found == expected
         told = [message for reason, message in await cluster.events() if reason == "SuccessfulRescale"]
         assert told == ([event] if event else [])

@@ -207,9 +207,15 @@ class AttachDetachController:
 
     def _tell_of_others(self, pair: Pair, wish: Wish, others: list[str]) -> None:
         users = self.desired.pods_on(pair.volume, others)
+        waits = self._configuration.feature_gates.at_least("v1.37")
         for pod in wish.pods.values():
             if not users:
-                why = "Volume is already exclusively attached to one node and can't be attached to another"
+                why = "Volume is already exclusively attached to one node"
+                why += (
+                    ", waiting on detach before it can be attached to another node"
+                    if waits
+                    else " and can't be attached to another"
+                )
             else:
                 namespace = pod["metadata"]["namespace"]
                 near = [user["metadata"]["name"] for user in users if user["metadata"]["namespace"] == namespace]
@@ -217,7 +223,8 @@ class AttachDetachController:
                 why = "Volume is already used by "
                 why += f"pod(s) {', '.join(near)}" if near else f"{far} pod(s) in different namespaces"
                 why += f" and {far} pod(s) in different namespaces" if near and far else ""
-            message = f'Multi-Attach error for volume "{wish.volume.persistent_volume}" {why}'
+            trouble = "Waiting for detach" if waits else "Multi-Attach error"
+            message = f'{trouble} for volume "{wish.volume.persistent_volume}" {why}'
             self._recorder.event(pod, "Warning", "FailedAttachVolume", message)
 
     async def _attach_failed(self, pair: Pair, operation: _Operation, why: str) -> Result:

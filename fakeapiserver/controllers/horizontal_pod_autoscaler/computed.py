@@ -130,11 +130,12 @@ class Uncomputable(Exception):
 
 
 class Status:
-    """The status of an autoscaler that is being written."""
+    """The status of an autoscaler that is being written. `generation`: the one that it will have observed; 0: it doesn't say."""
 
-    def __init__(self, old: Object | None, now: float) -> None:
+    def __init__(self, old: Object | None, now: float, generation: int = 0) -> None:
         self._fields: Object = {**(old or {})}
         self._now = now
+        self._generation = generation
 
     def set(self, condition_type: str, status: str, reason: Reason) -> None:
         """Sets a condition; it changed now only if its status did."""
@@ -143,6 +144,10 @@ class Status:
         new = {"type": condition_type, "status": status, "lastTransitionTime": since, **reason._asdict()}
         conditions = {row["type"]: row for row in self._fields.get("conditions") or ()}
         self._fields["conditions"] = [*(conditions | {condition_type: new}).values()]
+
+    def is_true(self, condition_type: str) -> bool:
+        condition = find_condition(self._fields.get("conditions"), condition_type)
+        return condition is not None and condition["status"] == "True"
 
     def remove(self, condition_type: str) -> None:
         conditions = self._fields.get("conditions") or ()
@@ -153,6 +158,7 @@ class Status:
     ) -> None:
         """Numbers of pods (desired: as before, by default) and metrics. Beside them stay the conditions and the last time."""
         self._fields = {
+            "observedGeneration": self._generation,
             "currentReplicas": current,
             "desiredReplicas": self._fields.get("desiredReplicas", 0) if desired is None else desired,
             "lastScaleTime": rfc3339(self._now) if scaled else self._fields.get("lastScaleTime"),
@@ -166,6 +172,13 @@ class Status:
 
     def written(self) -> Object:
         return {"desiredReplicas": 0, **_filled(self._fields)}
+
+
+def tolerances_of(spec: Object, default: float) -> Tolerances:
+    """Returns the tolerances of an autoscaler for going down and up."""
+    behavior = spec.get("behavior") or {}
+    down, up = ((behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp"))
+    return Tolerances(*(default if text is None else approximate(text) for text in (down, up)))
 
 
 def measured(replicas: int, name: str, kind: str, shown: Object) -> Measured:

@@ -11,7 +11,7 @@ from fakeapiserver.client.cache.indexer import NAMESPACE_INDEX
 from fakeapiserver.client.errors import StatusError, TransportError
 from fakeapiserver.client.workqueue import ItemExponentialFailureRateLimiter
 from fakeapiserver.component_helpers.controller_context import ControllerContext
-from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS, labels_of
+from fakeapiserver.component_helpers.objects import HORIZONTAL_POD_AUTOSCALERS, PODS
 from fakeapiserver.component_helpers.pods import selects
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import DeleteEvent, Event, UpdateEvent
@@ -32,12 +32,12 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.computed import (
     Scale,
     Status,
     Uncomputable,
-    approximate,
     field,
     measured,
     milli,
     quantity,
     resource_quantity,
+    tolerances_of,
 )
 from fakeapiserver.controllers.horizontal_pod_autoscaler.metrics_client import MetricsClient
 from fakeapiserver.controllers.horizontal_pod_autoscaler.monitor import Monitor, Observation
@@ -52,15 +52,18 @@ from fakeapiserver.controllers.horizontal_pod_autoscaler.scaling import (
     History,
     Limits,
     Reason,
+    counts_without_pods,
     normalize,
     normalize_with_behavior,
+    scaled_to_zero,
 )
+from fakeapiserver.controllers.horizontal_pod_autoscaler.selector_store import SelectorStore
 
 _ABLE: Final = "AbleToScale"
 _ACTIVE: Final = "ScalingActive"
 _LIMITED: Final = "ScalingLimited"
 _SCALED_TO_ZERO: Final = "ScaledToZero"
-
+_TOO_FEW: Final = "Current number of replicas below Spec.MinReplicas"
 
 log = logging.getLogger(__name__)
 
@@ -86,20 +89,27 @@ class HorizontalController:
         )
         self._metrics = MetricsClient(context.client.rest, context.mapper, context.clock, self.period)
         self._histories: dict[Request, History] = {}
-        # The pods of each autoscaler's target, as far as they are known.
-        self._selectors: dict[Request, Selector] = {}
+        self._selectors = SelectorStore()
+        gates = settings.feature_gates
+        self._observes_generations = gates.enabled("HPAGeneration")
+        self._scales_to_zero = gates.enabled("HPAScaleToZero")
+        self._is_newer = gates.at_least("v1.37")
         self.autoscalers = context.informer(HORIZONTAL_POD_AUTOSCALERS)
         self.pods = context.informer(PODS)
         self._monitor = Monitor(context.metrics, lambda: len(self.autoscalers.indexer.list_keys()))
 
     def autoscaler_changed(self, event: Event, queue: Queue) -> None:
-        """Queues the autoscaler for its next interval."""
+        """Queues the autoscaler for its next interval; since 1.37 a new or changed one at once."""
         request = request_for(event.object_new if isinstance(event, UpdateEvent) else event.object)
         if isinstance(event, DeleteEvent):
-            self._selectors.pop(request, None)
+            self._selectors.remove(request)
             return
-        queue.add_rate_limited(request)
-        self._selectors.setdefault(request, labels.NOTHING)
+        self._selectors.add(request)
+        is_status = isinstance(event, UpdateEvent) and not (self._observes_generations and _is_changed(event))
+        if self._is_newer and not is_status:
+            queue.add(request)
+        else:
+            queue.add_rate_limited(request)
 
     async def reconcile(self, request: Request) -> Result | None:
         autoscaler = self.autoscalers.indexer.get_by_key(str(request))
@@ -118,33 +128,26 @@ class HorizontalController:
     async def _sync(self, request: Request, autoscaler: Object, observation: Observation) -> None:
         """HPAError."""
         spec, target = autoscaler["spec"], autoscaler["spec"]["scaleTargetRef"]
-        status = Status(autoscaler.get("status"), self._clock.now())
+        generation = autoscaler["metadata"].get("generation", 0) if self._observes_generations else 0
+        status = Status(autoscaler.get("status"), self._clock.now(), generation)
         reference = f"{target['kind']}/{request.namespace}/{target['name']}"
-        try:
-            scale = await self._scales.read(request.namespace, target)
-        except NoScale as error:
-            self._tell(autoscaler, "FailedGetScale", str(error))
-            message = f"the HPA controller was unable to get the target's current scale: {error}"
-            status.set(_ABLE, "False", Reason("FailedGetScale", message))
-            await self._write(autoscaler, status)
-            raise HPAError(f"failed to query scale subresource for {reference}: {error}") from error
-        message = "the HPA controller was able to get the target's current scale"
-        status.set(_ABLE, "True", Reason("SucceededGetScale", message))
+        scale = await self._scale_of(autoscaler, status, reference)
         current = scale.replicas
         history = self._histories.setdefault(request, History())
         history.begin(current, self._clock.now())
         lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
 
         computed, failure = None, ""
-        if current == 0:
+        if current == 0 and not self._leaves_zero(spec, status):
             desired, why = 0, ""
             message = "scaling is disabled since the replica count of the target is zero"
             status.set(_ACTIVE, "False", Reason("ScalingDisabled", message))
-            status.remove(_SCALED_TO_ZERO)
+            if not self._scales_to_zero:
+                status.remove(_SCALED_TO_ZERO)
         elif current > highest:
             desired, why = highest, "Current number of replicas above Spec.MaxReplicas"
-        elif current < lowest:
-            desired, why = lowest, "Current number of replicas below Spec.MinReplicas"
+        elif 0 < current < lowest:
+            desired, why = lowest, _TOO_FEW
         else:
             try:
                 computed = await self._compute(request, autoscaler, status, scale)
@@ -168,6 +171,20 @@ class HorizontalController:
         if failure:
             raise HPAError(failure)
 
+    async def _scale_of(self, autoscaler: Object, status: Status, reference: str) -> Scale:
+        """HPAError, with AbleToScale set."""
+        try:
+            scale = await self._scales.read(autoscaler["metadata"]["namespace"], autoscaler["spec"]["scaleTargetRef"])
+        except NoScale as error:
+            self._tell(autoscaler, "FailedGetScale", str(error))
+            message = f"the HPA controller was unable to get the target's current scale: {error}"
+            status.set(_ABLE, "False", Reason("FailedGetScale", message))
+            await self._write(autoscaler, status)
+            raise HPAError(f"failed to query scale subresource for {reference}: {error}") from error
+        message = "the HPA controller was able to get the target's current scale"
+        status.set(_ABLE, "True", Reason("SucceededGetScale", message))
+        return scale
+
     def _normalized(
         self, spec: Object, status: Status, history: History, current: int, computed: Computed
     ) -> tuple[int, str]:
@@ -185,7 +202,14 @@ class HorizontalController:
             normalized = normalize_with_behavior(history, behavior, current, desired, limits)
         status.set(_ABLE, "True", normalized.able)
         status.set(_LIMITED, "True" if normalized.limited else "False", normalized.why)
+        if current == 0 and normalized.replicas < limits.lowest:
+            return limits.lowest, why or _TOO_FEW
         return normalized.replicas, why
+
+    def _leaves_zero(self, spec: Object, status: Status) -> bool:
+        """Reports whether a target without pods gets any again: if it was scaled to zero, and has to have pods or such metrics."""
+        was_scaled = self._scales_to_zero and status.is_true(_SCALED_TO_ZERO)
+        return was_scaled and (spec.get("minReplicas", 1) != 0 or counts_without_pods(spec))
 
     # -------------------------------------------------------------------------------- scales
 
@@ -213,7 +237,10 @@ class HorizontalController:
         message = f"the HPA controller was able to update the target scale to {desired}"
         status.set(_ABLE, "True", Reason("SucceededRescale", message))
         self._events.event(autoscaler, "Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
-        status.remove(_SCALED_TO_ZERO)
+        if self._scales_to_zero:
+            status.set(_SCALED_TO_ZERO, *scaled_to_zero(autoscaler["spec"], current, desired))
+        else:
+            status.remove(_SCALED_TO_ZERO)
 
     # ------------------------------------------------------------------------------- metrics
 
@@ -263,24 +290,17 @@ class HorizontalController:
             self._tell(autoscaler, "InvalidSelector", why)
             status.set(_ACTIVE, "False", Reason("InvalidSelector", why))
             raise Uncomputable(why) from None
-        if request in self._selectors:
-            self._selectors[request] = selector
-        others = self._selecting(request.namespace, self._pods(request.namespace, selector))
+        self._selectors.set(request, selector)
+        others = self._selectors.selecting(request.namespace, self._pods(request.namespace, selector))
         if len(others) > 1:
-            why = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(map(str, others))}]"
+            why = f"multiple HPAs: [{' '.join(map(str, others))}]"
+            if self._is_newer:
+                why = f"more than one HPA (e.g. [{' '.join(map(str, others[:2]))}])"
+            why = f"pods by selector {text} are controlled by {why}"
             self._tell(autoscaler, "AmbiguousSelector", why)
             status.set(_ACTIVE, "False", Reason("AmbiguousSelector", why))
             raise Uncomputable(why)
         return selector
-
-    def _selecting(self, namespace: str, pods: Sequence[Object]) -> Sequence[Request]:
-        """The autoscalers that have any of these pods."""
-        own = {tuple(sorted(labels_of(pod).items())): labels_of(pod) for pod in pods}.values()
-        return [
-            request
-            for request, selector in self._selectors.items()
-            if request.namespace == namespace and any(map(selector.matches, own))
-        ]
 
     def _pods(self, namespace: str, selector: Selector) -> Sequence[Object]:
         selected = selects(selector)
@@ -291,7 +311,7 @@ class HorizontalController:
         kind = spec["type"]
         source = spec[field(kind)]
         namespace = autoscaler["metadata"]["namespace"]
-        metric = Metric(namespace, source, scale, selector, self._tolerances(autoscaler["spec"]))
+        metric = Metric(namespace, source, scale, selector, tolerances_of(autoscaler["spec"], self._tolerance))
         match kind:
             case "Resource":
                 measure, what = self._resource, f"{source['name']} resource metric"
@@ -380,9 +400,7 @@ class HorizontalController:
         try:
             usage = await self._metrics.of_object(metric.name, metric.namespace, described, series)
         except CalculationError as error:
-            # What it is about, and then why, in the places that upstream has for them the other way round.
-            place = f"{described['kind']} on {metric.namespace} {described['name']}"
-            told = CalculationError(f"unable to get metric {metric.name}: {place}/{error}")
+            told = CalculationError(_unreadable(metric, described, error, is_newer=self._is_newer))
             if value is not None:
                 raise told from None
             raise InContext(f"failed to get {metric.name} object metric") from told
@@ -433,11 +451,6 @@ class HorizontalController:
         )
         return Proposal(replicas, usage)
 
-    def _tolerances(self, spec: Object) -> Tolerances:
-        behavior = spec.get("behavior") or {}
-        down, up = ((behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp"))
-        return Tolerances(*(self._tolerance if text is None else approximate(text) for text in (down, up)))
-
     # ------------------------------------------------------------------------------- telling
 
     def _tell(self, autoscaler: Object, reason: str, message: str) -> None:
@@ -455,6 +468,19 @@ class HorizontalController:
             self._tell(autoscaler, "FailedUpdateStatus", str(error))
             return f"failed to update status for {metadata['name']}: {error}"
         return ""
+
+
+def _unreadable(metric: Metric, described: Object, error: CalculationError, *, is_newer: bool) -> str:
+    """Returns the message about a metric of an object; before 1.37 upstream has its parts in each other's places."""
+    kind, name = described["kind"], described["name"]
+    if is_newer:
+        return f"unable to get metric {metric.name} on {kind} {metric.namespace}/{name}: {error}"
+    return f"unable to get metric {metric.name}: {kind} on {metric.namespace} {name}/{error}"
+
+
+def _is_changed(event: UpdateEvent) -> bool:
+    old, new = event.object_old["metadata"], event.object_new["metadata"]
+    return bool(old.get("generation") != new.get("generation"))
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

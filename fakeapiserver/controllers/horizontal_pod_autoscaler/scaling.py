@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.meta import Object
+
 _LIMIT_FACTOR: Final = 2
 _LIMIT_MINIMUM: Final = 4
 
@@ -95,6 +97,18 @@ class Limited(NamedTuple):
 
 
 # ------------------------------------------------------------------------ without behavior
+
+
+def counts_without_pods(spec: Object) -> bool:
+    """Reports whether the autoscaler has a metric that also exists while there are no pods."""
+    return any(metric["type"] in ("Object", "External") for metric in spec.get("metrics") or ())
+
+
+def scaled_to_zero(spec: Object, current: int, desired: int) -> tuple[str, Reason]:
+    """Returns the status of the condition ScaledToZero after a change of the number of pods, and its reason."""
+    if current > 0 == desired and spec.get("minReplicas", 1) == 0 and counts_without_pods(spec):
+        return "True", Reason("ScaledToZero", "the HPA controller scaled the workload to zero")
+    return "False", Reason("NotScaledToZero", "the HPA controller did not scale the workload to zero")
 
 
 def normalize(history: History, current: int, desired: int, limits: Limits) -> Limited:

@@ -117,7 +117,7 @@ def _spec_errors(spec: Object, decode: DecodeMetadata, *, established: bool) -> 
         errors.append(not_supported(_SPEC.child("scope"), scope, ("Cluster", "Namespaced")))
     errors += _missing_schema_errors(internal)
     preserves = bool(spec.get("preserveUnknownFields"))
-    if preserves and any(_has_defaults(version) for version in spec["versions"]):
+    if preserves and any(_has_defaults(version) for version in spec["versions"] or ()):
         detail = "must be false in order to use defaults in the schema"
         errors.append(invalid(_SPEC.child("preserveUnknownFields"), True, detail))
     for i, version in enumerate(internal.versions):

@@ -22,6 +22,7 @@ _UPSTREAM: Final = (
     b"error trying to reach service",
     b"no preferred addresses found",
     b"failed to create typed patch object",
+    b"failed to convert new object",
 )
 
 

@@ -137,7 +137,7 @@ class ServiceAllocation:
         """Creates the IPAddress of an address, which admission may refuse. Returns False if it exists and another address will do."""
         meta = metadata(obj)
         try:
-            await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta["name"]))
+            await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta.get("name", "")))
         except StatusError as error:
             exists = error.reason == "AlreadyExists"
             if exists and is_chosen and self._catch_up is not None:

@@ -50,6 +50,10 @@ class Selectors(Struct, frozen=True, dict=True):
     def labels(self) -> Parsed:
         return _parsed(self.label_selector, labels.parse, _label_requirement)
 
+    def read(self) -> None:
+        """Parses both, which may take long."""
+        _ = self.fields, self.labels
+
     def as_attributes(self) -> dict[str, Any]:
         """`fieldSelector` and `labelSelector` of a SubjectAccessReview's resourceAttributes, without what is empty."""
         attributes: dict[str, Any] = {}

@@ -46,6 +46,8 @@ _MATCH: Final = {
     for pattern in (_LABEL, _SUBDOMAIN, _DNS1035, _KEY, _VALUE, _HTTP_PATH)
 }
 _MAX_LABEL: Final = 63
+# Characters of a long text.
+_LONG: Final = 64 * 1024
 _MAX_SUBDOMAIN: Final = 253
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 _MAX_FIELD_MANAGER: Final = 128
@@ -66,17 +68,24 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
+def _is_subdomain(value: str) -> bool:
+    """Reports whether a text is a subdomain, whatever its length. A long one is matched label by label, so that threads take turns."""
+    if len(value) < _LONG:
+        return _MATCH[_SUBDOMAIN](value) is not None
+    return all(_MATCH[_LABEL](label) for label in value.split("."))
+
+
 def is_dns1123_label(value: str, unit: str = "characters") -> list[str]:
     errors = [max_length_error(_MAX_LABEL, unit)] if len(value.encode()) > _MAX_LABEL else []
     if not _MATCH[_LABEL](value):
-        dotted = _MATCH[_SUBDOMAIN](value)
+        dotted = _is_subdomain(value)
         errors.append("must not contain dots" if dotted else regex_error(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
     return errors
 
 
 def is_dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
     errors = [max_length_error(_MAX_SUBDOMAIN, unit)] if len(value.encode()) > _MAX_SUBDOMAIN else []
-    if not _MATCH[_SUBDOMAIN](value):
+    if not _is_subdomain(value):
         errors.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return errors
 
@@ -84,7 +93,7 @@ def is_dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
 def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
     """A subdomain whose first label is `*`."""
     errors = [max_length_error(_MAX_SUBDOMAIN, "characters")] if len(value.encode()) > _MAX_SUBDOMAIN else []
-    if not (value.startswith("*.") and _MATCH[_SUBDOMAIN](value[2:])):
+    if not (value.startswith("*.") and _is_subdomain(value[2:])):
         errors.append(regex_error(_WILDCARD_RULE, rf"\*\.{_SUBDOMAIN}", "*.example.com"))
     return errors
 

@@ -5,6 +5,7 @@ pkg/registry/authorization/util/helpers.go, pkg/apis/authorization/validation/va
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from fakeapiserver.auth.interfaces import (
     UserInfo,
 )
 from fakeapiserver.auth.selectors import Parsed, Selectors
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints.request import Request
 from fakeapiserver.endpoints.scope import Virtual
 from fakeapiserver.registry.generic.legacy_messages import ONE_OF_ATTRIBUTES, reworded_errors
@@ -61,8 +63,9 @@ class AccessReview(Struct, frozen=True):
     version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
-        _refuse([*_spec_errors(obj, of_a_user=True), *_metadata_errors(obj, "must be empty")], self.version)
-        return await _answered(self.authorizer, obj, _user(obj))
+        size = len(request.content)
+        await computed(partial(_refuse_spec, obj, self.version, of_a_user=True), size)
+        return await _answered(self.authorizer, obj, _user(obj), size)
 
 
 class LocalAccessReview(Struct, frozen=True):
@@ -72,6 +75,11 @@ class LocalAccessReview(Struct, frozen=True):
     version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
+        size = len(request.content)
+        await computed(partial(self._refuse_spec, obj), size)
+        return await _answered(self.authorizer, obj, _user(obj), size)
+
+    def _refuse_spec(self, obj: Object) -> None:
         spec, namespace = obj.get("spec") or {}, metadata(obj).get("namespace", "")
         errors = _spec_errors(obj, of_a_user=True)
         errors += _metadata_errors(obj, "must be empty except for namespace", "namespace")
@@ -86,7 +94,6 @@ class LocalAccessReview(Struct, frozen=True):
                 )
             )
         _refuse(errors, self.version)
-        return await _answered(self.authorizer, obj, _user(obj))
 
 
 class SelfAccessReview(Struct, frozen=True):
@@ -96,8 +103,9 @@ class SelfAccessReview(Struct, frozen=True):
     version: str = NEWEST
 
     async def create(self, request: Request, obj: Object) -> Object:
-        _refuse([*_spec_errors(obj, of_a_user=False), *_metadata_errors(obj, "must be empty")], self.version)
-        return await _answered(self.authorizer, obj, request.user)
+        size = len(request.content)
+        await computed(partial(_refuse_spec, obj, self.version, of_a_user=False), size)
+        return await _answered(self.authorizer, obj, request.user, size)
 
 
 class SelfRulesReview(Struct, frozen=True):
@@ -119,6 +127,10 @@ class SelfRulesReview(Struct, frozen=True):
 
 
 # ------------------------------------------------------------------- validation
+
+
+def _refuse_spec(obj: Object, version: str, *, of_a_user: bool) -> None:
+    _refuse([*_spec_errors(obj, of_a_user=of_a_user), *_metadata_errors(obj, "must be empty")], version)
 
 
 def _refuse(errors: ErrorList, version: str) -> None:
@@ -196,8 +208,10 @@ def _metadata_errors(obj: Object, detail: str, *allowed: str) -> ErrorList:
 # ----------------------------------------------------------------- the question
 
 
-async def _answered(authorizer: Authorizer, obj: Object, user: UserInfo) -> Object:
+async def _answered(authorizer: Authorizer, obj: Object, user: UserInfo, size: int) -> Object:
     attributes, errors = _attributes(obj.get("spec") or {}, user), list[str]()
+    if attributes.selectors is not None:
+        await computed(attributes.selectors.read, size)
     try:
         decision, reason = await authorizer.authorize(attributes)
     except EvaluationError as error:

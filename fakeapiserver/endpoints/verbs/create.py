@@ -1,5 +1,6 @@
 """POST (upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go)."""
 
+from functools import partial
 from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
@@ -7,7 +8,7 @@ from fakeapiserver.apimachinery import managedfields
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.effort import LARGE, computed
+from fakeapiserver.effort import LARGE, computed, offloaded
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.negotiation.media_types import JSON
@@ -34,14 +35,16 @@ async def create(request: Request, scope: RequestScope) -> Response:
     if scope.virtual is not None:
         for name in _SYSTEM_FIELDS:
             metadata(obj).pop(name, None)
-        obj = owned(request, scope, scope.kind, options, obj)
+        size = len(request.content)
+        obj = await offloaded(partial(owned, request, scope, scope.kind, options, obj), size)
         if scope.admission is not None:
             attributes = creation(request, scope, obj, options, scope.gvk)
             await scope.admission.admit(attributes)
             await scope.admission.validate(attributes)
             obj = attributes.object or obj
         restore_empties(obj, request.empties)  # the answer shows the object as it was sent
-        return respond.unstored_object(request, scope, await scope.virtual.create(request, obj), accept)
+        obj = await scope.virtual.create(request, obj)
+        return await offloaded(partial(respond.unstored_object, request, scope, obj, accept), size)
     assert scope.store is not None
     written = await scope.store.write(write_request(request, scope, options), posted(obj), create=True)
     return respond.stored_object(request, scope, written.value, 201)

@@ -27,6 +27,7 @@ _HEADER: Final = re.compile("[-A-Za-z0-9]+")
 _HEADER_RULE: Final = "a valid HTTP header must consist of alphanumeric characters or '-'"
 _MAX_SUBDOMAIN: Final = 253
 _UNDERSCORED_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_LONG_NAME: Final = 64 * 1024
 _UNDERSCORED: Final = re.compile(rf"{_UNDERSCORED_LABEL}(\.{_UNDERSCORED_LABEL})*")
 _UNDERSCORED_RULE: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
@@ -134,7 +135,8 @@ def is_http_header_name(name: str) -> list[str]:
 def is_subdomain_with_underscore(name: str) -> list[str]:
     """The problems of a DNS subdomain whose labels may have underscores, as those of services."""
     errors = [names.max_length_error(_MAX_SUBDOMAIN, "characters")] if len(name.encode()) > _MAX_SUBDOMAIN else []
-    if not _UNDERSCORED.fullmatch(name):
+    # One match of a very long text would let no other thread run.
+    if not all(_UNDERSCORED.fullmatch(part) for part in ([name] if len(name) < _LONG_NAME else name.split("."))):
         text = names.regex_error(_UNDERSCORED_RULE, _UNDERSCORED.pattern, "example.com")
         errors.append(Message(text, "subdomain.underscore"))
     return errors

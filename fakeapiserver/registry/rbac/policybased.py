@@ -4,6 +4,7 @@ Upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/po
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
@@ -12,9 +13,13 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
+from fakeapiserver.effort import LARGE, computed
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 
 GROUP: Final = "rbac.authorization.k8s.io"
+# Rules that are a large object, whatever is in them, and the bytes of one of their values.
+_MANY: Final = 100
+_VALUE: Final = 10
 _MASTERS: Final = "system:masters"
 _RESOURCES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 # What the garbage collector changes.
@@ -69,16 +74,16 @@ class PolicyBased(Guard):
             if await self._allowed(request, "escalate", self.resource, request.name):
                 return
             if old is None or not _only_gc_fields_differ(obj, old):
-                self._check_role(request, obj, old or {})
+                await self._check_role(request, obj, old or {})
         elif old is None or not _only_gc_fields_differ(obj, old):
             await self._check_binding(request, obj)
 
-    def _check_role(self, request: WriteRequest, obj: Object, old: Object) -> None:
-        self._confirm(request, obj, obj.get("rules") or [])
+    async def _check_role(self, request: WriteRequest, obj: Object, old: Object) -> None:
+        await self._confirm(request, obj, obj.get("rules") or [])
         if self.resource == "clusterroles" and (_aggregates(obj) or _aggregates(old)):
             # the aggregated rules can be any, so all rights are required
             owned, _ = self.rules.policy_rules(request.user, request.namespace)
-            if rules_cover(owned, _FULL_AUTHORITY):
+            if await _missing(owned, _FULL_AUTHORITY):
                 raise self._forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
 
     async def _check_binding(self, request: WriteRequest, obj: Object) -> None:
@@ -97,7 +102,7 @@ class PolicyBased(Guard):
         role = self.objects.get(f"{resource}.{GROUP}", namespace, name)
         if role is None:  # upstream calls it by the resource that is written
             raise new_not_found(GroupResource(GROUP, self.resource), name)
-        self._confirm(request, obj, role.get("rules") or [])
+        await self._confirm(request, obj, role.get("rules") or [])
 
     def _grant(self, request: WriteRequest, obj: Object, old: Object) -> Grant:
         user, namespace = request.user.name, request.namespace
@@ -114,11 +119,11 @@ class PolicyBased(Guard):
         # a role that doesn't exist may only be bound by users with the verb `bind`
         return Grant(user, namespace, role.get("rules") or [] if role else _FULL_AUTHORITY, "bind", resource, name)
 
-    def _confirm(self, request: WriteRequest, obj: Object, wanted: list[PolicyRule]) -> None:
+    async def _confirm(self, request: WriteRequest, obj: Object, wanted: list[PolicyRule]) -> None:
         owned, error = self.rules.policy_rules(request.user, request.namespace, self.resource)
-        missing = rules_cover(owned, wanted)
-        if missing:
-            raise self._forbidden(obj, escalation_message(request.user, missing, error))
+        if missing := await _missing(owned, wanted):
+            message = await computed(partial(escalation_message, request.user, missing, error), _size(missing))
+            raise self._forbidden(obj, message)
 
     def _forbidden(self, obj: Object, message: str) -> StatusError:
         return new_forbidden(GroupResource(GROUP, self.resource), metadata(obj).get("name", ""), message)
@@ -139,6 +144,15 @@ class PolicyBased(Guard):
         except EvaluationError:  # an error of the authorizer is a refusal
             return False
         return decision is Decision.ALLOW
+
+
+async def _missing(owned: list[PolicyRule], wanted: list[PolicyRule]) -> list[PolicyRule]:
+    return await computed(partial(rules_cover, owned, wanted), _size(owned) + _size(wanted))
+
+
+def _size(rules: list[PolicyRule]) -> int:
+    """Returns about the bytes of rules; of many it doesn't count them all."""
+    return LARGE if len(rules) > _MANY else _VALUE * sum(len(value or ()) for rule in rules for value in rule.values())
 
 
 def _aggregates(role: Object) -> bool:

@@ -19,11 +19,13 @@ _REFERENCE: Final = re.compile(
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
 _DIGEST_LENGTH: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 _LONGEST_NAME: Final = 255
+# Characters of an image that is looked at. Only a registry's domain could make a valid one longer.
+_LONGEST_IMAGE: Final = 4096
 
 
 def pull_policy(image: str) -> str:
     """`Always` for the tag latest and for no tag, else IfNotPresent; invalid names are left to validation."""
-    return "Always" if _tag(image) == "latest" else "IfNotPresent"
+    return "Always" if len(image) <= _LONGEST_IMAGE and _tag(image) == "latest" else "IfNotPresent"
 
 
 @lru_cache(maxsize=1024)

@@ -4,8 +4,8 @@
     python -m conformance.players.controllers replay [--server URL --token T] [NAME ...]   by default a `fakeapiserver serve` of its own
     python -m conformance.players.controllers cross --assets DIR [--pair SERVER/MANAGER ...] [NAME ...]  each with the other's manager
 
-A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`, and `"until": version` if newer ones lack
-what it is about. Every script has a namespace of its
+A script is `controller_scripts/<controller>/<name>.json`: `{"show": [paths], "steps": [...]}`, and `"until": version` if
+it has not been recorded with newer ones. Every script has a namespace of its
 own, which `${namespace}` stands for. A step is one of
 `{"create": object}`, `{"apply": object}` (server-side, forced),
 `{"patch": path, "body": object, "type"?: "merge" | "json" | "strategic"}`,

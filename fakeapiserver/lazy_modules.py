@@ -157,6 +157,13 @@ LAZY: Final = {
         "fakeapiserver.server.options.config_reloads",
         "fakeapiserver.storage.encryption.configuration",
     ),
+    "Some servers run no controllers, whose clients and managers are large.": (
+        "fakeapiserver.component_helpers.controller_context",
+        "fakeapiserver.controller_manager.manager",
+        "fakeapiserver.controllers.root_ca_certificate_publisher",
+        "fakeapiserver.controllers.serviceaccount",
+        "fakeapiserver.server.in_process",
+    ),
     "Few servers have a page, for which everything is recorded.": (
         "fakeapiserver.evidence.timeline.embedded",
         "fakeapiserver.evidence.timeline.recorder",

@@ -10,12 +10,30 @@ from fakeapiserver.lazy_modules import LAZY
 
 ROOT = Path(__file__).parents[1]
 LATER = sorted(name for names in LAZY.values() for name in names)
+_WITHOUT_CONTROLLERS = """import asyncio
+from fakeapiserver.server.local import LocalServer
+from fakeapiserver.server.options.config import Config
+asyncio.run(LocalServer(Config(controllers=("none",))).start())"""
 # How something is started -> what it needs of the modules that are loaded late.
 STARTS = {
     "import fakeapiserver.cli": set[str](),
     "import fakeapiserver.client, fakeapiserver.controller_runtime": set[str](),
     "import fakeapiserver.testing.plugin": set[str](),
     "from fakeapiserver import Cluster; Cluster().__enter__()": {
+        "fakeapiserver.admission.options",
+        "fakeapiserver.apis.feature_gates",
+        "fakeapiserver.apis.recorded",
+        "fakeapiserver.component_helpers.controller_context",
+        "fakeapiserver.controller_manager.descriptor",
+        "fakeapiserver.controller_manager.manager",
+        "fakeapiserver.controllers.root_ca_certificate_publisher",
+        "fakeapiserver.controllers.serviceaccount",
+        "fakeapiserver.endpoints.dialect.builtin",
+        "fakeapiserver.server.in_process",
+        "fakeapiserver.server.options.authorization",
+        "fakeapiserver.server.options.config",
+    },
+    _WITHOUT_CONTROLLERS: {
         "fakeapiserver.admission.options",
         "fakeapiserver.apis.feature_gates",
         "fakeapiserver.apis.recorded",
@@ -46,6 +64,24 @@ os._exit(0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == STARTS[start]
+
+
+def test_a_server_without_controllers_holds_nothing_for_operators_and_no_cluster() -> None:
+    large = [
+        "fakeapiserver.cluster.async_cluster",
+        "fakeapiserver.controller_runtime.manager",
+        "prometheus_client",
+        "html.entities",
+    ]
+    code = f"""{_WITHOUT_CONTROLLERS}
+import os, sys
+import fakeapiserver.cli.serve
+fakeapiserver.cli.serve.main
+print(*set({large}) & set(sys.modules), flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_threads_that_meet_at_a_lazy_module_both_find_it_loaded() -> None:

@@ -5,7 +5,6 @@
 """
 
 import asyncio
-import html
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
@@ -49,6 +48,7 @@ Handle = Callable[[Request], Awaitable[Response]]
 _PIECE: Final = 1 << 20
 # The page of the test control is open to everyone, since it is where browsers log in (docs_page.py).
 _DOCS: Final = f"/{CONTROL}/docs"
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _NO_UPGRADE: Final = (
     "this ASGI server can't hand a connection over to another protocol than WebSocket: use a client that speaks WebSockets, "
     "or run `fakeapiserver serve`"
@@ -148,7 +148,7 @@ def _internal_error(request: Request, text: str) -> Response:
     uri = request.scope.get("raw_path", request.path.encode()).decode("latin-1") + (
         f"?{query.decode('latin-1')}" if query else ""
     )
-    message = html.escape(f"Internal Server Error: {go_quote(uri)}: {text}", quote=False)
+    message = f"Internal Server Error: {go_quote(uri)}: {text}".translate(_ESCAPES)
     return Response(
         500, f"{message}\n".encode(), "text/plain; charset=utf-8", [(b"x-content-type-options", b"nosniff")]
     )

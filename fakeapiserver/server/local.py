@@ -15,23 +15,22 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.chance import Chance
 from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
+from fakeapiserver.component_helpers import controller_context
 from fakeapiserver.component_helpers.cluster_signing import SIGNERS
 from fakeapiserver.component_helpers.configuration import (
     NAMESPACE_DELETION_GRACE,
     KubeControllerManagerConfiguration,
 )
-from fakeapiserver.component_helpers.controller_context import Signing
+from fakeapiserver.controller_manager import manager
 from fakeapiserver.controller_manager.descriptor import selected
-from fakeapiserver.controller_manager.manager import FIRST, ControllerManager
 from fakeapiserver.nodes.stages import sources
-from fakeapiserver.server import adopting, data_directory, forks, page_port
+from fakeapiserver.server import adopting, data_directory, forks, in_process, page_port
 from fakeapiserver.server import origin as origins
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.etcd import backend as etcd_backend
 from fakeapiserver.server.etcd import leadership
 from fakeapiserver.server.http.edge_state import Limits
 from fakeapiserver.server.http.serving import Server
-from fakeapiserver.server.in_process import InProcessClients
 from fakeapiserver.server.options import authentication, read_only
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.outage import Outage
@@ -303,7 +302,7 @@ class LocalServer:
         def resign() -> None:
             self.controllers = api.controllers = None
 
-        client = InProcessClients(api.application, self.url, SystemClock()).client("")
+        client = in_process.InProcessClients(api.application, self.url, SystemClock()).client("")
         election = leadership.Leadership(client, begin, self._go_on, resign)
         self._controllers = asyncio.create_task(election.run())
         await election.decided()
@@ -311,8 +310,8 @@ class LocalServer:
             await self._wait_for_nodes(api)
 
     def _new_manager(self, api: APIServer, extra: "Mapping[str, Extra]") -> None:
-        clients = InProcessClients(api.application, self.url, self.clock)
-        self.controllers = api.controllers = ControllerManager(
+        clients = in_process.InProcessClients(api.application, self.url, self.clock)
+        self.controllers = api.controllers = manager.ControllerManager(
             clients,
             controllers=self._wanted_controllers(),
             stepped=self.config.step_controllers,
@@ -338,7 +337,7 @@ class LocalServer:
             if self.controllers.mode(name) != mode:
                 await self.controllers.set_mode(name, mode)
         if self._is_plain:
-            running = [name for name in FIRST if self.controllers.mode(name) == "run"]
+            running = [name for name in manager.FIRST if self.controllers.mode(name) == "run"]
             await first_objects.store(api.scopes, running, self.ca)
         await self.controllers.begin(is_prepared=self._is_plain)
 
@@ -375,7 +374,7 @@ class LocalServer:
     def _signing(self, api: APIServer) -> "Signing":
         """Returns what controllers sign with: the keys of the server's tokens, and its own authority."""
         assert self._certificates is not None
-        return Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
+        return controller_context.Signing(api.sign_token, dict.fromkeys(SIGNERS, self._certificates.authority))
 
     async def _install(self, api: APIServer) -> None:
         config = self.config

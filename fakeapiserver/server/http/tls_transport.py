@@ -67,7 +67,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self._is_open = False  # the protocol has the connection
         self._is_full = False  # the socket takes nothing at the moment
         self._closing = False
-        self._grown = False  # a piece was larger than the buffers that a connection may keep
+        # The buffers are larger than a connection may keep: by the handshake, or by a large piece.
+        self._grown = False
 
     # ------------------------------------------------------------ the socket's side
 
@@ -111,7 +112,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self._cancel_timer()
         description = _describe(self._handshake)
         self._extra = {"tls": description, "sslcontext": self._context}
-        self._handshake, self._is_open = None, True
+        self._handshake, self._is_open, self._grown = None, True, True
+        self.release()
         self._protocol.connection_made(self)
         if self._ssl is not None:
             self._read()

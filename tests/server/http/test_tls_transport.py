@@ -216,6 +216,18 @@ def test_an_idle_connection_gives_its_buffers_back(context: TLSContext) -> None:
     run(test)
 
 
+def test_a_connection_keeps_no_buffers_of_its_handshake(context: TLSContext) -> None:
+    def test() -> None:
+        connection = Connection(context)
+        incoming = connection.tls._incoming
+        connection.shake_hands()
+        assert connection.tls._incoming != incoming
+        connection.tls.write(b"x")
+        assert connection.read() == b"x"
+
+    run(test)
+
+
 def test_buffers_in_use_are_kept(context: TLSContext) -> None:
     def test() -> None:
         connection = Connection(context).shake_hands()

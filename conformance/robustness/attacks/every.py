@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from conformance.robustness.attacks import builtin, custom, metadata, patches, pods, requests
+from conformance.robustness.attacks import admitted, builtin, custom, metadata, patches, pods, requests, texts
 from conformance.robustness.attacks.attack import Attack
 
 
 def attacks() -> Iterator[Attack]:
-    for module in (pods, metadata, builtin, custom, patches, requests):
+    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted):
         yield from module.attacks()

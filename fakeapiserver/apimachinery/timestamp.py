@@ -23,9 +23,9 @@ def _to_the_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
-def seconds_of(text: str) -> float | None:
+def seconds_of(text: str | None) -> float | None:
     """An RFC 3339 time as seconds since the Unix epoch; None for what isn't one."""
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return None if text is None else datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None

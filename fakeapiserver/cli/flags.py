@@ -262,6 +262,7 @@ HEEDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "enable-admission-plugins": ("enable_admission_plugins", read_list),
     "enable-bootstrap-token-auth": ("enable_bootstrap_token_auth", read_boolean),
     "enable-priority-and-fairness": ("enable_priority_and_fairness", read_boolean),
+    "external-hostname": ("external_hostname", str),
     "feature-gates": ("feature_gates", read_feature_gates),
     "emulated-version": ("emulated_version", str),
     "kubernetes-version": ("kubernetes_version", _kubernetes_version),
@@ -372,10 +373,10 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
     """Parses a command line.
 
     Raises UsageError for an unknown flag, a missing value or a value that can't be read. With a `config` to fill in, flags that
-    kube-apiserver doesn't have are refused as well.
+    kube-apiserver doesn't have are refused as well, but for --controllers and --nodes.
     """
     upstream = _upstream_types()
-    types = flag_types() if config is None else upstream
+    types = flag_types() if config is None else {**upstream, **{name: _OWN[name] for name in ("controllers", "nodes")}}
     parsed = Parsed(config or Config())
     unheeded: dict[str, str] = {}
     words = list(arguments)

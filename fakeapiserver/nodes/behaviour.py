@@ -100,6 +100,7 @@ class ContainerBehaviour(Struct, frozen=True):
     - runs_for: how long it runs; None: until it is stopped.
     - exit_codes: of its first run, its second, and so on; the last one is for all further runs.
     - message: its termination message.
+    - reason: why it ends with another exit code than 0, such as OOMKilled; "": Error.
     - ready_after: when its readiness probe succeeds, counted from its start; None: never. Without a probe it is ready then.
     - started_after: when its startup probe succeeds, counted from its start; None: never.
     - unhealthy_after: when its liveness probe begins to fail, counted from its start; None: never.
@@ -126,6 +127,7 @@ class ContainerBehaviour(Struct, frozen=True):
     runs_for: float | None = None
     exit_codes: Sequence[int] = (0,)
     message: str = ""
+    reason: str = ""
     ready_after: float | None = 0.0
     started_after: float | None = 0.0
     unhealthy_after: float | None = None

@@ -107,8 +107,11 @@ def serving_names(config: Config) -> list[str]:
 
 
 def _addresses(config: Config) -> Iterator[str]:
-    """The bind address, and the first of the service range: the address of the service `kubernetes`."""
+    """The bind address, the name that clients elsewhere know, and the first of the service range: the address of the service
+    `kubernetes`."""
     yield config.bind_address
+    if config.external_hostname:
+        yield config.external_hostname
     network = ipaddress.ip_network(config.service_ranges[0])
     yield str(network.network_address + 1)
 

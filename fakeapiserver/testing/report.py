@@ -73,7 +73,8 @@ def _clock(server: LocalServer) -> str:
     if not isinstance(server.clock, AdjustableClock):
         return shown
     ahead = server.clock.now() - time.time()
-    shown += f", {ahead:.0f} s ahead of the machine" if abs(ahead) >= 1 else ""
+    if abs(ahead) >= 1:
+        shown += f", {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the machine"
     return shown + (", stopped" if server.clock.stopped else "")
 
 
@@ -121,9 +122,13 @@ def _warnings(objects: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
     yield from (_cut(line) for _, line in sorted(warnings))
 
 
-def _not_ready(objects: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+def _not_ready(objects: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    has_nodes = any(name.startswith("nodes ") for name, _ in objects)
     for name, obj in objects:
-        if reasons := [*_reasons(obj)]:
+        reasons = [*_reasons(obj)]
+        if reasons and name.startswith("pods ") and not (has_nodes or obj["spec"].get("nodeName")):
+            reasons.append("there are no nodes: the option nodes=1 simulates one")
+        if reasons:
             yield _cut(f"{name}: {'; '.join(reasons)}")
 
 

@@ -25,6 +25,9 @@ from cryptography.x509.oid import NameOID
 
 from conformance.bench.servers import free_port
 from fakeapiserver.cli import envtest_assets
+from fakeapiserver.cli.arguments import UsageError
+from fakeapiserver.cli.flags import parse
+from fakeapiserver.cli.kube_apiserver import upstream_defaults
 from fakeapiserver.transport.certificates import create_authority, issue_client, save
 from fakeapiserver.transport.key_pair import KeyPair
 
@@ -444,6 +447,14 @@ def test_three_at_a_time_end_with_a_signal_and_leave_nothing(
     assert [server.end(number) for server in servers] == [status] * 3
     assert [etcd.end(number) for etcd in etcds] == [-number] * 3
     assert all(running.nothing_left() for running in [*servers, *etcds])
+
+
+def test_suites_may_ask_for_controllers_and_nodes() -> None:
+    """By `ControlPlane.GetAPIServer().Configure().Set("controllers", "*").Set("nodes", "2")`; flags of ours else are refused."""
+    config = parse(["--controllers=*", "--nodes=2"], upstream_defaults()).config
+    assert (config.controllers, config.nodes) == (("*",), 2)
+    with pytest.raises(UsageError, match="unknown flag: --faults"):
+        parse(["--faults=f.yaml"], upstream_defaults())
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:

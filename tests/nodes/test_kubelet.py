@@ -80,6 +80,32 @@ def test_a_script_changes_what_is_there_already() -> None:
         assert client.pod_status("p")["phase"] == "Failed"
 
 
+def test_a_container_that_needed_too_much_memory() -> None:
+    with Cluster(nodes=1) as cluster:
+        client = PodClient(cluster)
+        cluster.nodes.script(name="p", runs_for=0.0, exit_codes=(137,), reason="OOMKilled")
+        client.pod("p", restartPolicy="Never")
+        cluster.settle()
+        ended = client.pod_status("p")["containerStatuses"][0]["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"]) == (137, "OOMKilled")
+
+
+def test_a_status_of_a_test_needs_no_times() -> None:
+    """The kubelet goes on from whatever the status says."""
+    ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    with Cluster(nodes=1) as cluster:
+        client = PodClient(cluster)
+        client.pod("p")
+        cluster.settle()
+        (was,) = client.pod_status("p")["containerStatuses"]
+        cluster.patch("pod/p", {"status": {"containerStatuses": [{**was, "state": ended}]}}, subresource="status")
+        cluster.settle()
+        cluster.clock.advance("1m")
+        (status,) = client.pod_status("p")["containerStatuses"]
+        assert status["restartCount"] == 1
+        assert status["lastState"]["terminated"]["reason"] == "OOMKilled"
+
+
 def test_commands_for_a_dead_node_wait_for_it() -> None:
     with Cluster(nodes=1) as cluster:
         client = PodClient(cluster)

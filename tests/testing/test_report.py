@@ -49,6 +49,12 @@ def test_the_short_report_shows(shown: str, busy_report: tuple[str, str]) -> Non
     assert shown in busy_report[0]
 
 
+def test_a_pod_without_nodes_has_its_reason() -> None:
+    with Cluster() as cluster:
+        Client(cluster).ask("POST", PODS, pod("alone"))
+        assert "pods default/alone: phase Pending; there are no nodes" in report.text(cluster)
+
+
 def test_the_short_report_is_bounded(busy_report: tuple[str, str]) -> None:
     short, full = busy_report
     assert len(short.splitlines()) <= report.MAX_LINES

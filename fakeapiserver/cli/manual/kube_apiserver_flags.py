@@ -114,7 +114,9 @@ TOPICS: Final = {
     },
     "Requests": {
         "cors-allowed-origins": Flag("Regular expressions of origins that browsers may call from.", "", "LIST"),
-        "external-hostname": Flag("The host in generated URLs.", "", "HOST"),
+        "external-hostname": Flag(
+            "A name or address of this server that its certificate is issued for, too.", "", "HOST"
+        ),
         "goaway-chance": Flag("The share of HTTP/2 requests whose connection is closed.", "0", "SHARE"),
         "max-mutating-requests-inflight": Flag(
             "The most writes at a time; adds to the limit of priority and fairness.", "200"
@@ -244,7 +246,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "etcd-healthcheck-timeout",
         "etcd-readycheck-timeout",
         "etcd-servers-overrides",
-        "external-hostname",
         "goaway-chance",
         "http2-max-streams-per-connection",
         "kubelet-timeout",

@@ -18,7 +18,7 @@ _NAME: Final = "diff-versions"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0; 3 if COMMAND met differences; 1 if it can't be run; 2 for a wrong command line."""
+    """0; 3 if COMMAND met differences; 1 if it can't be run, or asks the server nothing; 2 for a wrong command line."""
     if len(arguments) < 2 or any(word.startswith("-") for word in arguments[:2]):
         return complain(f"{_NAME} needs two versions: fakeapiserver {_NAME} 1.35 1.36 [FLAG ...] [-- COMMAND]", 2)
     try:
@@ -49,6 +49,13 @@ def _compare(parsed: Parsed, old: str, new: str) -> int:
         return complain(f"{parsed.command[0]!r} can't be executed", 126)
     except (OSError, ValueError) as error:
         return complain(str(error), 1)
+    if not any(compared.requests):
+        return complain(
+            "the command sent no request: it must use the cluster that KUBECONFIG names. The fixtures of pytest have their own: "
+            f"for these, compare pytest -o 'fake_cluster_options=kubernetes_version=\"{old.removeprefix('v')}\"' with "
+            f'"{new.removeprefix("v")}"',
+            1,
+        )
     if parsed.output == "json":
         print(msgspec.json.encode(compared, enc_hook=str).decode())
     else:

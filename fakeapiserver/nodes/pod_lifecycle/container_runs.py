@@ -110,7 +110,8 @@ def _begun(ctx: PodContext, spec: Object, old: Object, behaviour: ContainerBehav
     if _ends_unseen(ctx, spec, behaviour):
         for event in begun(spec, ctx.path(spec)):
             ctx.happens(ctx.now, event)
-        return _after_end(ctx, spec, ctx.ended(status, behaviour.exit_code(count), behaviour.message), behaviour)
+        ended = ctx.ended(status, behaviour.exit_code(count), behaviour.message, reason=behaviour.reason)
+        return _after_end(ctx, spec, ended, behaviour)
     if behaviour.runs_for is not None:
         ctx.waits.append(behaviour.runs_for)
     return _probed(ctx, spec, status, _probes(ctx, spec, behaviour, since))
@@ -138,8 +139,8 @@ def _running(ctx: PodContext, spec: Object, old: Object, behaviour: ContainerBeh
     if end.at > ctx.now + _NOISE:
         ctx.waits.append(end.at - ctx.now)
         return _probed(ctx, spec, old, probes)
-    message = "" if restarts_ is not None else behaviour.message
-    status = ctx.ended(old, end.exit_code, message)
+    message, reason = ("", "") if restarts_ is not None else (behaviour.message, behaviour.reason)
+    status = ctx.ended(old, end.exit_code, message, reason=reason)
     ctx.span(old).ended = end.at
     return _after_end(ctx, spec, status, behaviour, again=restarts_)
 

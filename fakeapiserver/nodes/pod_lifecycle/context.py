@@ -133,12 +133,15 @@ class PodContext:
     def started(self, status: Object) -> float:
         return self.span(status).started
 
-    def ended(self, old: Object, exit_code: int, message: str = "", at: float | None = None) -> Object:
+    def ended(
+        self, old: Object, exit_code: int, message: str = "", at: float | None = None, reason: str = ""
+    ) -> Object:
+        """The status of a container that has ended. reason: of an exit code other than 0; "": Error."""
         since = old["state"].get("running", {}).get("startedAt") or rfc3339(self.now)
         self.span(old).ended = self.now
         terminated: Object = {
             "exitCode": exit_code,
-            "reason": "Completed" if exit_code == 0 else "Error",
+            "reason": "Completed" if exit_code == 0 else reason or "Error",
             "startedAt": since,
             "finishedAt": rfc3339(self.now if at is None else at),
             "containerID": old.get("containerID", ""),

@@ -172,6 +172,7 @@ class Config(Struct, kw_only=True):
     """All fields have defaults that work: loopback, a free port, a CA made at start."""
 
     bind_address: str = "127.0.0.1"
+    external_hostname: str = ""
     # Seconds. History is forgotten after one to two such intervals, as when etcd is compacted; 0: only when it is too large.
     etcd_compaction_interval: float = 0.0
     advertise_address: str = ""  # where clients in the cluster reach the server; none by default

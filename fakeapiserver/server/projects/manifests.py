@@ -16,6 +16,8 @@ from fakeapiserver.apimachinery.serializer import type_meta
 Source = str | os.PathLike[str] | Mapping[str, Any]
 Sources = Source | Sequence[Source]
 
+# Files of folders that kustomize reads are no manifests.
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "kustomizeconfig.yaml")
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
 _SEPARATOR: Final = re.compile(rb"^---.*$", re.MULTILINE)
 
@@ -58,7 +60,10 @@ def _objects(source: Source, is_deep: bool) -> Iterator[Object]:
         yield from _documents(source.encode(), "the text")
         return
     for file in _files(Path(source), is_deep):
-        yield from _documents(file.read_bytes(), str(file))
+        for obj in _documents(file.read_bytes(), str(file)):
+            if is_deep and not (obj.get("apiVersion") and obj.get("kind")):
+                raise ValueError(f"{file}: an object must have apiVersion and kind")
+            yield obj
 
 
 def _documents(data: bytes, title: str) -> Iterator[Object]:
@@ -80,7 +85,7 @@ def _files(path: Path, is_deep: bool) -> list[Path]:
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name not in _KUSTOMIZATIONS)
         return files or (_exported(path) if is_deep else [])
     return [path]
 

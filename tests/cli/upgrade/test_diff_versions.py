@@ -59,15 +59,38 @@ def test_a_command_on_both(capfd: pytest.CaptureFixture[str]) -> None:
     assert found["objects"] == []
 
 
+# Reads the namespaces, and fails.
+READER = """
+import asyncio, sys
+from fakeapiserver.client import kubeconfig
+from fakeapiserver.client.rest import RESTClient
+
+async def main():
+    async with RESTClient(kubeconfig.load()) as rest:
+        await rest.request("GET", "/api/v1/namespaces")
+
+asyncio.run(main())
+sys.exit(4)
+"""
+
+
 def test_a_command_that_meets_no_difference(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff-versions", "1.35", "1.36", "--", sys.executable, "-c", "raise SystemExit(4)"]) == 0
+    assert main(["diff-versions", "1.35", "1.36", "--", sys.executable, "-c", READER]) == 0
     out, err = capfd.readouterr()
     assert out.splitlines() == [
         "The command ended with exit status 4 on 1.35 and 4 on 1.36, the same.",
-        "It sent 0 and 0 requests.",
+        "It sent 1 and 1 requests.",
         "Nothing differs.",
     ]
     assert err.count("running the command") == 2
+
+
+def test_a_command_that_asks_nothing_shows_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """As pytest with fixtures, which have clusters of their own."""
+    assert main(["diff-versions", "1.35", "1.36", "--", sys.executable, "-c", ""]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "the command sent no request" in err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

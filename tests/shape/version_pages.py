@@ -14,7 +14,7 @@ from fakeapiserver.cli.upgrade import facts
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 INDEX: Final = DOCS / "versions.md"
-_HEADING: Final = "These pages are made from the tables by `python tests/shape/version_pages.py`:\n"
+_HEADING: Final = "Each page lists the changes from the version before:\n\n"
 
 
 def pages() -> Iterator[tuple[Path, str]]:

@@ -86,7 +86,7 @@ def test_a_command_that_meets_no_difference(capfd: pytest.CaptureFixture[str]) -
 
 
 def test_a_command_that_asks_nothing_shows_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """As pytest with fixtures, which have clusters of their own."""
+    """This is so for pytest with fixtures, which have clusters of their own."""
     assert main(["diff-versions", "1.35", "1.36", "--", sys.executable, "-c", ""]) == 1
     out, err = capfd.readouterr()
     assert out == ""

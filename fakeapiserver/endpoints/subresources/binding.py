@@ -54,7 +54,8 @@ async def bind(request: Request, scope: RequestScope, scopes: RequestScopes) -> 
         _check_assignable(pod, name)
         return _assigned(pod, binding, now, store.strategy.features)
 
-    await store.amend(request.info.namespace, name, assign, dry_run=options.dry_run)
+    size = len(request.content)
+    await store.amend(request.info.namespace, name, assign, dry_run=options.dry_run, size=size)
     return success(request, scope)
 
 

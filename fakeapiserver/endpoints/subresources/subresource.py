@@ -13,14 +13,12 @@ from fakeapiserver.apimachinery.errors import status_error
 from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.endpoints import respond
-from fakeapiserver.endpoints.dialect.builtin import BUILTIN
 from fakeapiserver.endpoints.dialect.routes import handler_of
-from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.endpoints.subresources import scale
-from fakeapiserver.endpoints.verbs.create import creation, match_namespace
+from fakeapiserver.endpoints.verbs import create
 from fakeapiserver.endpoints.verbs.options import WriteOptions, write_options
 from fakeapiserver.registry.generic.kind import Kind
 
@@ -75,24 +73,9 @@ def not_built(scope: RequestScope, name: str) -> Exception:
 async def decoded(request: Request, kind: Kind, scope: RequestScope) -> tuple[Object, WriteOptions]:
     """The body as an object of `kind`, in the path's namespace. StatusError 400, 406, 413, 415, 422."""
     respond.accepted(request, scope)
-    media_type = BUILTIN.object_media_type(request)
-    data = await request.body()
+    scope.dialect.object_media_type(request)  # 415 comes before 400
     options = write_options(request.query, "CreateOptions")
-    obj = BUILTIN.decode(
-        Body(
-            data=data,
-            media_type=media_type,
-            kind=kind,
-            validation=options.field_validation,
-            warnings=request.warnings,
-            recognizes=scope.recognizes,
-            empties=request.empties,
-        )
-    )
-    if request.audit is not None:
-        request.audit.log_request_object(kind.arrange(obj), request.empties)
-    match_namespace(obj, request, scope)
-    return obj, options
+    return await create.decoded(request, scope, options, kind), options
 
 
 async def mutated(
@@ -105,7 +88,7 @@ async def mutated(
     kind: GroupVersionKind | None = None,
 ) -> Attributes:
     """Runs mutating admission for the creation of `obj` (of `kind`, by default its own)."""
-    attributes = creation(request, scope, obj, options, kind or GroupVersionKind("", "v1", obj["kind"]))
+    attributes = create.creation(request, scope, obj, options, kind or GroupVersionKind("", "v1", obj["kind"]))
     await scopes.services.admission.admit(attributes)
     return attributes
 

@@ -5,6 +5,7 @@ pkg/apis/authentication/{v1/defaults.go,validation}.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, metadata, uid
 from fakeapiserver.apimachinery.timestamp import rfc3339
+from fakeapiserver.effort import offloaded
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
@@ -42,7 +44,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     assert store is not None
     kind = BuiltinKind(_GVK, _DEFINITION, scope.kind.definitions, _default, scope.kind.reword)
     body, options = await decoded(request, kind, scope)
-    wanted = owned(request, scope, kind, options, body)
+    size = len(request.content)
+    wanted = await offloaded(partial(owned, request, scope, kind, options, body), size)
     attributes = await mutated(request, scopes, scope, wanted, options, kind=_GVK)
     wanted = attributes.object or wanted
     meta, spec = metadata(wanted), wanted["spec"]
@@ -90,11 +93,12 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     if request.audit is not None:
         request.audit.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
     wanted["status"] = {
-        "token": issuer.keys.sign(claims),
+        "token": await offloaded(partial(issuer.keys.sign, claims), size),
         "expirationTimestamp": rfc3339(now + spec["expirationSeconds"]),
     }
     spec.setdefault("boundObjectRef", None)
-    return respond.unstored_object(request, replace(scope, kind=kind), wanted, respond.accepted(request, scope))
+    accept = respond.accepted(request, scope)
+    return await offloaded(partial(respond.unstored_object, request, replace(scope, kind=kind), wanted, accept), size)
 
 
 def token_claims(

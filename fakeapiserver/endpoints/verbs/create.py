@@ -50,8 +50,10 @@ async def create(request: Request, scope: RequestScope) -> Response:
     return respond.stored_object(request, scope, written.value, 201)
 
 
-async def decoded(request: Request, scope: RequestScope, options: WriteOptions) -> Object:
-    """Returns the object of a POST or PUT, in the path's namespace. Raises StatusError 400 or 415."""
+async def decoded(request: Request, scope: RequestScope, options: WriteOptions, kind: Kind | None = None) -> Object:
+    """Returns the object of a POST or PUT, of `kind` (by default the scope's), in the path's namespace. Raises StatusError 400, 413, 415
+    or 422."""
+    kind = kind or scope.kind
     media_type = scope.dialect.object_media_type(request)
     data = await request.body()
     warned = len(request.warnings)
@@ -63,7 +65,7 @@ async def decoded(request: Request, scope: RequestScope, options: WriteOptions) 
             Body(
                 data=data,
                 media_type=media_type,
-                kind=scope.kind,
+                kind=kind,
                 validation=options.field_validation,
                 warnings=request.warnings,
                 recognizes=scope.recognizes,
@@ -73,7 +75,7 @@ async def decoded(request: Request, scope: RequestScope, options: WriteOptions) 
 
     obj = await computed(decode, _weight(request, scope))
     if request.audit is not None:
-        request.audit.log_request_object(scope.kind.arrange(obj), request.empties)
+        request.audit.log_request_object(kind.arrange(obj), request.empties)
     match_namespace(obj, request, scope)
     return obj
 

@@ -212,29 +212,36 @@ class Store:
         raise new_conflict(self.named(request), request.name, MODIFIED)
 
     async def amend(
-        self, namespace: str, name: str, change: Callable[[Object], Object], *, dry_run: bool = False
+        self,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        *,
+        dry_run: bool = False,
+        size: int = 0,
     ) -> Written:
         """A change of the server's own that bypasses admission, ownership and validation (upstream: GuaranteedUpdate). An object that
-        `change` leaves as it is isn't written. Raises StatusError 404, 409."""
+        `change` leaves as it is isn't written. `size`: the bytes that `change` adds. Raises StatusError 404, 409."""
         for _ in range(WRITE_ATTEMPTS):
             current = await self.get(namespace, name)
             changed = change(self.decode(current.value))
             if changed == self.decode(current.value):
                 return Written(current.value)
             try:
-                return await self.swap(current, changed, dry_run=dry_run)
+                return await self.swap(current, changed, dry_run=dry_run, size=size)
             except (ResourceVersionConflict, KeyNotFound):
                 continue
             except RequestTooLarge as error:
                 raise _too_large(error) from None
         raise new_conflict(self.resource, name, MODIFIED)
 
-    async def swap(self, current: StoredObject, new: Object, *, dry_run: bool) -> Written:
+    async def swap(self, current: StoredObject, new: Object, *, dry_run: bool, size: int = 0) -> Written:
         """Replaces the object if it is still `current`; a dry run returns what it would be. Raises StorageError."""
         if dry_run:  # the stored object's revision stays
             rehearsed = await self.versions.rehearsed(self.versions.encode(new))
             return Written(rehearsed.with_revision(str(current.mod_revision)))
-        stored = await self.storage.update(current.key, *self.stored_form(new), expected_revision=current.mod_revision)
+        form = await offloaded(partial(self.stored_form, new), size)
+        stored = await self.storage.update(current.key, *form, expected_revision=current.mod_revision)
         return Written(stored.value)
 
     async def erase(self, current: StoredObject, last: Object) -> StoredObject:

@@ -3,7 +3,8 @@
 Upstream: k8s.io/kubernetes/plugin/pkg/admission/limitranger/admission.go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
@@ -12,9 +13,15 @@ from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse
 from fakeapiserver.apis.pod_resources import ResourceList, pod_resources, resource_list
+from fakeapiserver.effort import computed, offloaded, spend
 
 _CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
+_CONTAINERS: Final = (("containers", "container"), ("initContainers", "init container"))
+# As how many bytes the defaults of one LimitRange for one container count, and what its bounds cost (effort.py).
+_SIZE: Final = 8
+_COST: Final = 100
+_Check = Callable[[Object, Object], Iterator[str]]
 
 
 class LimitRanger(Handler):
@@ -23,16 +30,17 @@ class LimitRanger(Handler):
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource == PODS:
-            for limits in await self._limits(attributes):
-                _complete(attributes.object or {}, limits)
+            limits, pod = await self._limits(attributes), attributes.object or {}
+            if limits:
+                await offloaded(partial(_complete, pod, limits), _SIZE * len(limits) * _containers(pod))
 
     async def validate(self, attributes: Attributes) -> None:
         spec: Object = (attributes.object or {}).get("spec") or {}
         check = _pod_problems if attributes.resource.group_resource == PODS else _claim_problems
-        for limits in await self._limits(attributes):
-            problems = list(dict.fromkeys(problem for limit in limits for problem in check(limit, spec)))
-            if problems:
-                raise forbidden(attributes, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        if (limits := await self._limits(attributes)) and (
+            problems := await computed(partial(_first_problems, limits, spec, check))
+        ):
+            raise forbidden(attributes, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     async def _limits(self, attributes: Attributes) -> list[list[Object]]:
         """Returns the limits of each LimitRange for the write. A running pod's resources change only by its resize."""
@@ -50,14 +58,25 @@ class LimitRanger(Handler):
 # ---------------------------------------------------------------- defaults
 
 
-def _complete(pod: Object, limits: list[Object]) -> None:
+def _containers(pod: Object) -> int:
+    spec = pod["spec"]
+    return sum(len(spec.get(field) or ()) for field, _ in _CONTAINERS)
+
+
+def _complete(pod: Object, limits: list[list[Object]]) -> None:
+    for limits_of_one in limits:
+        _complete_by(pod, limits_of_one)
+
+
+def _complete_by(pod: Object, limits: list[Object]) -> None:
+    """Sets the defaults of one LimitRange."""
     defaults: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
     for limit in limits:
         if limit["type"] == "Container":
             defaults["requests"] |= limit.get("defaultRequest") or {}
             defaults["limits"] |= limit.get("default") or {}
     done = []
-    for field, called in (("containers", "container"), ("initContainers", "init container")):
+    for field, called in _CONTAINERS:
         for container in pod["spec"].get(field) or ():
             for which in ("requests", "limits"):
                 if missing := _give(container, which, defaults[which]):
@@ -79,10 +98,19 @@ def _give(container: Object, which: str, defaults: dict[str, Any]) -> list[str]:
 # ------------------------------------------------------------------ bounds
 
 
+def _first_problems(limits: list[list[Object]], spec: Object, check: _Check) -> list[str]:
+    """The problems with the first LimitRange that the object doesn't keep to, each once."""
+    for limits_of_one in limits:
+        if problems := list(dict.fromkeys(problem for limit in limits_of_one for problem in check(limit, spec))):
+            return problems
+    return []
+
+
 def _pod_problems(limit: Object, spec: Object) -> Iterator[str]:
     if limit["type"] == "Container":
-        for field in ("containers", "initContainers"):
+        for field, _ in _CONTAINERS:
             for container in spec.get(field) or ():
+                spend(_COST)
                 resources = container.get("resources") or {}
                 yield from _problems(
                     limit, resource_list(resources.get("requests")), resource_list(resources.get("limits"))

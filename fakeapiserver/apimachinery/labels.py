@@ -5,7 +5,7 @@ pkg/apis/meta/v1/helpers.go.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.go.strconv import parse_int
 from fakeapiserver.apimachinery.message import joined
+from fakeapiserver.apimachinery.sorting import RUN, sorted_in_runs
 
 _KEYWORDS: Final = ("in", "notin")
 _BINARY: Final = ("in", "notin", "=", "==", "!=", ">", "<")
@@ -142,7 +143,15 @@ NOTHING: Final = Selector(nothing=True)
 
 def parse(text: str) -> Selector:
     """Parses a label selector. Raises ValueError with upstream's text for an invalid one."""
-    return Selector(tuple(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key)))
+    return Selector(tuple(_in_order(_Parser(text).requirements())))
+
+
+def _in_order(requirements: list[Requirement]) -> list[Requirement]:
+    """Sorts requirements by key; those of one key stay in their order."""
+    if len(requirements) <= RUN:
+        return sorted(requirements, key=lambda requirement: requirement.key)
+    numbered = [(requirement.key, number, requirement) for number, requirement in enumerate(requirements)]
+    return [requirement for _, _, requirement in sorted_in_runs(numbered)]
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
@@ -181,8 +190,8 @@ class _Parser:
     """Recursive descent over tokens: (kind, text), kind being the symbol itself, `identifier`, `end` or `error`."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
-        self._at = 0
+        self._tokens = _tokens(text)
+        self._current = next(self._tokens)
 
     def requirements(self) -> list[Requirement]:
         requirements: list[Requirement] = []
@@ -223,9 +232,7 @@ class _Parser:
         return _checked(text, operator, sorted(set(values)))
 
     def _operator(self) -> str:
-        text = self._tokens[self._at][1]
-        kind = self._tokens[self._at][0]
-        self._at += 1
+        kind, text = self._next()
         operator = text if kind == "identifier" else kind
         if operator not in _BINARY:
             raise ValueError(f"found '{text}', expected: {_BINARY_SHOWN}")
@@ -237,7 +244,7 @@ class _Parser:
             raise ValueError(f"found '{text}' expected: '('")
         kind, text = self._peek()
         if kind == ")":
-            self._at += 1
+            self._next()
             return [""]
         if kind not in ("identifier", ","):
             raise ValueError(f"found '{text}', expected: ',', ')' or identifier")
@@ -275,17 +282,22 @@ class _Parser:
         return [text]
 
     def _peek(self) -> tuple[str, str]:
-        return self._tokens[min(self._at, len(self._tokens) - 1)]
+        return self._current
 
     def _next(self) -> tuple[str, str]:
-        token = self._peek()
-        self._at += 1
+        """Returns the token and goes on to the next one; the end is the last."""
+        token = self._current
+        self._current = next(self._tokens, token)
         return token
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    tokens = ((symbol or "identifier", symbol or identifier) for symbol, identifier in _TOKEN.findall(text))
-    return [*(token for token in tokens if token[1]), ("end", "")]
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yields each token when it is needed: a list of all of them would be one long call."""
+    for match in _TOKEN.finditer(text):
+        symbol, identifier = match.groups("")
+        if symbol or identifier:
+            yield symbol or "identifier", symbol or identifier
+    yield "end", ""
 
 
 def _is_int64(text: str) -> bool:

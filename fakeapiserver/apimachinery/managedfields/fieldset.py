@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import atoi
+from fakeapiserver.apimachinery.sorting import sorted_in_runs
 
 FieldSet = dict[str, Any]
 
@@ -30,8 +30,6 @@ class OrderedFields(dict[str, Any]):
 
 # Nodes are compared by identity nowhere, so one empty node could do; but the sets are stored, and a stored dict must be its owner's.
 _RANK: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
-# Path elements that are sorted in one step.
-_RUN: Final = 4096
 
 
 def union(a: FieldSet, b: FieldSet) -> FieldSet:
@@ -217,17 +215,8 @@ def in_order(fields: FieldSet) -> FieldSet:
     keys = sorted(fields)
     if keys[-1] >= "g":
         # Not fields alone, whose spelling is their order.
-        keys = _sorted(keys)
+        keys = [key for _, key in sorted_in_runs([(order(key), key) for key in keys])]
     return {key: in_order(node) if (node := fields[key]) else {} for key in keys}
-
-
-def _sorted(keys: list[str]) -> list[str]:
-    """Sorts path elements. Each step is short, since threads take no turns within one sort; to merge two sorted runs is fast."""
-    ordered = [(order(key), key) for key in keys]
-    runs = [sorted(ordered[start : start + _RUN]) for start in range(0, len(ordered), _RUN)]
-    while len(runs) > 1:
-        runs = [sorted(chain.from_iterable(runs[first : first + 2])) for first in range(0, len(runs), 2)]
-    return [key for _, key in runs[0]]
 
 
 def canonical(fields: FieldSet) -> FieldSet:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class MutatingHook(Hook, frozen=True):
     @cached_property
     def mutator(self) -> "Mutator":
-        return mutator_module.Mutator(self.spec)
+        return mutator_module.Mutator(self.spec, self.version)
 
 
 class Invocation(NamedTuple):

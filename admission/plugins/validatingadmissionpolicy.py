@@ -29,7 +29,7 @@ _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge":
 class ValidatingHook(Hook, frozen=True):
     @cached_property
     def validator(self) -> "Validator":
-        return validator_module.Validator(self.spec)
+        return validator_module.Validator(self.spec, self.version)
 
 
 class Denial(NamedTuple):

@@ -26,6 +26,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
 from fakeapiserver.apimachinery.patch.go_format import GoValue
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.languages.cel.times import duration_text, timestamp_text
 from fakeapiserver.languages.cel.values import Duration, StructValue, Timestamp
 
@@ -45,9 +46,9 @@ class Mutation(NamedTuple):
 
 
 class Mutator:
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        """`spec` is the policy's. What doesn't compile fails when it is evaluated."""
-        environment = Environment(spec.get("paramKind") is not None, composes=True)
+    def __init__(self, spec: Mapping[str, Any], version: str = NEWEST) -> None:
+        """`spec` is the policy's, `version` Kubernetes's. What doesn't compile fails when it is evaluated."""
+        environment = Environment(spec.get("paramKind") is not None, composes=True, version=version)
         self._ignores_failures = spec.get("failurePolicy") == "Ignore"
         self._variables = compiled_variables(environment, spec.get("variables") or ())
         self._conditions = compiled_conditions(environment, spec.get("matchConditions") or ())

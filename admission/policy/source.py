@@ -29,6 +29,7 @@ from fakeapiserver.apimachinery.gvk import GroupResource, GroupVersionKind
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.apis.recorded import NEWEST
 
 # Policies themselves, so that their writers can't be locked out, and reviews of identities and permissions, which policies
 # could ask themselves.
@@ -84,13 +85,15 @@ class Binding(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True, dict=True):
-    """A policy and its bindings. Subclasses compile its expressions when they are first needed."""
+    """A policy and its bindings. Subclasses compile its expressions when they are first needed, in the CEL of a Kubernetes
+    `version`."""
 
     name: str
     revision: str
     spec: Object
     criteria: Criteria | None
     bindings: tuple[Binding, ...]
+    version: str = NEWEST
 
     def bound(self, bindings: tuple[Binding, ...]) -> Self:
         """The same policy, which needn't be compiled again."""
@@ -174,14 +177,14 @@ class PolicyPlugin(Handler, Generic[H]):
             binding = Binding(metadata(stored)["name"], spec, criteria_of(spec.get("matchResources")))
             bindings.setdefault(spec.get("policyName", ""), []).append(binding)
         before = {(hook.name, hook.revision): hook for hook in self._hooks}
-        hooks = []
+        hooks, version = [], self.initializer.features.version
         for policy in _by_name(self.initializer.getter.list(self.policies)):
             name, revision, spec = metadata(policy)["name"], metadata(policy)["resourceVersion"], policy["spec"]
             if name not in bindings:
                 continue
             hook = before.get((name, revision))
             if hook is None:
-                hook = self.hook(name, revision, spec, criteria_of(spec.get("matchConstraints")), ())
+                hook = self.hook(name, revision, spec, criteria_of(spec.get("matchConstraints")), (), version)
             hooks.append(hook.bound(tuple(bindings[name])))
         return tuple(hooks)
 

@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.cel.schema import Decl, declare, structs_of
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.languages.cel.errors import CompileError
 from fakeapiserver.languages.cel.types import DYN
 
@@ -25,19 +26,20 @@ class TypeChecker(Struct, frozen=True):
 
     `kinds_for` returns the kinds of a resource (an empty group is any), `schema_of` a kind's schema with all that
     it refers to, or None.
-    `unique` returns numbers that distinguish the types of one kind from those of another time.
+    `unique` returns numbers that distinguish the types of one kind from those of another time. `version` is Kubernetes's.
     """
 
     kinds_for: Callable[[str, str, str], Iterable[GroupVersionKind]]
     schema_of: Callable[[GroupVersionKind], Schema | None]
     unique: Callable[[], int]
+    version: str = NEWEST
 
     def check(self, spec: Spec) -> list[Object]:
         """The expressionWarnings of a policy's `spec`."""
         kinds = [(kind, decl) for kind in self._kinds(spec) if (decl := self._declared(kind)) is not None]
         param_kind = _param_kind(spec)
         params = None if param_kind is None else self._declared(param_kind)
-        environments = [(kind, _environment(spec, decl, params, param_kind is not None)) for kind, decl in kinds]
+        environments = [(kind, _environment(spec, decl, params, self.version)) for kind, decl in kinds]
         warnings = []
         for i, validation in enumerate(spec.get("validations") or ()):
             for field in ("expression", "messageExpression"):
@@ -93,13 +95,14 @@ def _param_kind(spec: Spec) -> GroupVersionKind | None:
     return GroupVersionKind(*GroupVersion.parse(kind.get("apiVersion", "")), kind.get("kind", ""))
 
 
-def _environment(spec: Spec, decl: Decl, params: Decl | None, has_params: bool) -> Environment:
+def _environment(spec: Spec, decl: Decl, params: Decl | None, version: str) -> Environment:
     types = {"object": decl.type, "oldObject": decl.type}
     structs = structs_of(decl)
+    has_params = spec.get("paramKind") is not None
     if has_params:
         types["params"] = DYN if params is None else params.type
         structs |= {} if params is None else structs_of(params)
-    environment = Environment(has_params, composes=True, types=types, structs=structs)
+    environment = Environment(has_params, composes=True, types=types, structs=structs, version=version)
     for variable in spec.get("variables") or ():
         environment.check_variable(variable.get("name", ""), variable.get("expression", ""))
     return environment

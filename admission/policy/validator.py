@@ -23,6 +23,7 @@ from fakeapiserver.admission.policy.expressions import (
 )
 from fakeapiserver.apimachinery.cel.admission import Environment
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.languages.cel.program import PER_CALL_LIMIT
 from fakeapiserver.languages.cel.types import BOOL, NULL, STRING
 from fakeapiserver.languages.cel.values import BadField
@@ -53,9 +54,9 @@ class Findings(Struct):
 
 
 class Validator:
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        """`spec` is the policy's. What doesn't compile fails when it is evaluated."""
-        environment = Environment(spec.get("paramKind") is not None, composes=True)
+    def __init__(self, spec: Mapping[str, Any], version: str = NEWEST) -> None:
+        """`spec` is the policy's, `version` Kubernetes's. What doesn't compile fails when it is evaluated."""
+        environment = Environment(spec.get("paramKind") is not None, composes=True, version=version)
         self._ignores_failures = spec.get("failurePolicy") == "Ignore"
         self._variables = compiled_variables(environment, spec.get("variables") or ())
         self._conditions = compiled_conditions(environment, spec.get("matchConditions") or ())

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.cel import admission
 from fakeapiserver.apimachinery.labels import Selector
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.transport.webhook import endpoint_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Hook(Struct, frozen=True, dict=True):
     spec: Object
     namespace_selector: Selector
     object_selector: Selector
+    version: str = NEWEST
 
     @property
     def name(self) -> str:
@@ -53,23 +55,27 @@ class Hook(Struct, frozen=True, dict=True):
 
     @cached_property
     def conditions(self) -> "list[Expression]":
-        return expressions.compiled_conditions(admission.Environment(), self.spec.get("matchConditions") or ())
+        return expressions.compiled_conditions(
+            admission.Environment(version=self.version), self.spec.get("matchConditions") or ()
+        )
 
 
-def hooks_of(configurations: Iterable[Object]) -> tuple[Hook, ...]:
-    """By the names of the configurations, and in each as they are written down."""
+def hooks_of(configurations: Iterable[Object], version: str = NEWEST) -> tuple[Hook, ...]:
+    """By the names of the configurations, and in each as they are written down. `version`: Kubernetes's."""
     return tuple(
         hook
         for configuration in sorted(configurations, key=lambda obj: str(obj["metadata"]["name"]))
-        for hook in _hooks(configuration)
+        for hook in _hooks(configuration, version)
     )
 
 
-def _hooks(configuration: Object) -> Iterable[Hook]:
+def _hooks(configuration: Object, version: str) -> Iterable[Hook]:
     seen: Counter[str] = Counter()
     for spec in configuration.get("webhooks") or ():
         name = spec["name"]
         uid = f"{configuration['metadata']['name']}/{name}/{seen[name]}"
         seen[name] += 1
-        selectors = (labels.from_label_selector(spec.get(f"{what}Selector") or {}) for what in ("namespace", "object"))
-        yield Hook(uid, spec, *selectors)
+        namespaces, objects = (
+            labels.from_label_selector(spec.get(f"{what}Selector") or {}) for what in ("namespace", "object")
+        )
+        yield Hook(uid, spec, namespaces, objects, version)

@@ -95,7 +95,7 @@ class Webhook(Handler):
         """All there are, read again after a change of any configuration."""
         generation = self.initializer.getter.generation((self.configurations,))
         if generation != self._generation:
-            self._hooks = hooks_of(self.initializer.getter.list(self.configurations))
+            self._hooks = hooks_of(self.initializer.getter.list(self.configurations), self.initializer.features.version)
             self._generation = generation
         return self._hooks
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.languages.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from fakeapiserver.languages.cel.checker import Declared
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, Overload
 from fakeapiserver.languages.cel.errors import CompileError
 from fakeapiserver.languages.cel.program import Program, check
 from fakeapiserver.languages.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
@@ -76,13 +76,14 @@ _AUTHORIZER: Final = {"authorizer": AUTHORIZER, "authorizer.requestResource": RE
 
 class Environment(Struct):
     """Compiles the expressions of one webhook or policy. `has_params`: it has a kind of parameters; `composes`: it may have
-    variables, which later expressions name."""
+    variables, which later expressions name; `version`: the Kubernetes version whose CEL compiles them."""
 
     has_params: bool = False
     composes: bool = False
     # What some variables are known to be, beyond being anything; and the structs among them.
     types: Mapping[str, Type] = field(default_factory=dict)
     structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    version: str = NEWEST
     _variables: dict[str, Type] = field(default_factory=dict)
 
     def compile(
@@ -91,14 +92,16 @@ class Environment(Struct):
         """`makes_patches`: it may make JSONPatch and Object. ValueError with upstream's text."""
         names = self._names() | (_AUTHORIZER if has_authorizer else {})
         if not makes_patches:
-            return compile_typed(expression, Declared(names, self._structs()), *wanted)
+            return compile_typed(expression, Declared(names, self._structs(), version=self.version), *wanted)
         structs = {**self._structs(), _PATCH: {**dict.fromkeys(("op", "path", "from"), STRING), "value": DYN}}
-        declared = Declared(names, structs, _PATCH_FUNCTIONS, frozenset({_PATCH, OBJECT.name}))
+        declared = Declared(names, structs, _PATCH_FUNCTIONS, frozenset({_PATCH, OBJECT.name}), version=self.version)
         return compile_typed(expression, declared, *wanted)
 
     def check(self, expression: str) -> Type:
         """An expression's type, whatever it may be; it isn't going to be evaluated. CompileError."""
-        tree, _ = check(expression, Declared(self._names() | {"authorizer": AUTHORIZER}, self._structs()))
+        tree, _ = check(
+            expression, Declared(self._names() | {"authorizer": AUTHORIZER}, self._structs(), version=self.version)
+        )
         return tree.type
 
     def check_variable(self, name: str, expression: str) -> None:

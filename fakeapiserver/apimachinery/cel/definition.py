@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.cel.schema import MAX_REQUEST, is_declared
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, internal, invalid
 from fakeapiserver.apimachinery.schema.go_schema import go_rules
 from fakeapiserver.apimachinery.schema.resolve import Schema
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 _RULE_LIMIT: Final = 10_000_000
 _TOTAL_LIMIT: Final = 100_000_000
@@ -47,7 +48,7 @@ class Scope(Struct, frozen=True):
     enclosing schema whose values can't
     be matched with the old ones; `has_rules`, `undeclared`: an enclosing schema has rules, and below it one could
     not be declared, so that
-    nothing inside has a type.
+    nothing inside has a type; `version`: the Kubernetes version whose CEL compiles the rules.
     """
 
     findings: Findings
@@ -56,6 +57,7 @@ class Scope(Struct, frozen=True):
     uncorrelated: Path | None = None
     has_rules: bool = False
     undeclared: bool = False
+    version: str = NEWEST
 
     def below(self, schema: Schema, sub: Schema, path: Path, *, is_item: bool, is_property: bool) -> "Scope":
         """The scope of a schema inside."""
@@ -94,7 +96,7 @@ class Scope(Struct, frozen=True):
             self.findings.errors.append(internal(at, detail))
             return
         most = MAX_REQUEST // (decl.min_size + 1) if self.cardinality is None else self.cardinality
-        for i, rule in enumerate(compile_rules(schema, decl, with_costs=True)):
+        for i, rule in enumerate(compile_rules(schema, decl, self.version, with_costs=True)):
             self._check_rule(rule, at.index(i), most)
 
     def _check_rule(self, rule: Rule, path: Path, most: int) -> None:

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.languages.cel import values
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.declarations import FUNCTIONS as DECLARATIONS
-from fakeapiserver.languages.cel.declarations import Overload
+from fakeapiserver.languages.cel.declarations import NEWEST, Overload
 from fakeapiserver.languages.cel.errors import CelError, CompileError
 from fakeapiserver.languages.cel.kubernetes.quantity import Quantity
 from fakeapiserver.languages.cel.kubernetes.semver import Semver
@@ -34,17 +34,17 @@ _FIELDS: Final[Mapping[str, Type]] = {
 _INCLUDES: Final = Overload("dra_includes_dyn_dyn", True, (DYN, DYN), BOOL, frozenset())
 
 
-@lru_cache(maxsize=4)
-def _declared(shared: bool, lists: bool) -> Declared:
+@lru_cache(maxsize=8)
+def _declared(shared: bool, lists: bool, version: str) -> Declared:
     fields = dict(_FIELDS)
     if not shared:
         del fields["allowMultipleAllocations"]
     if not lists:
-        return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, binds=True)
+        return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, binds=True, version=version)
     # With values of any type the functions of lists can be called.
     fields["attributes"] = map_of(STRING, map_of(STRING, DYN))
     functions = {**DECLARATIONS, "includes": (_INCLUDES,)}
-    return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, functions, binds=True)
+    return Declared({"device": _DEVICE}, {_DEVICE.name: fields}, functions, binds=True, version=version)
 
 
 def _text(longest: int) -> Decl:
@@ -78,11 +78,12 @@ class NotInstantiated(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def compile_selector(expression: str, *, shared: bool = True, lists: bool = False) -> Program:
-    """`shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes). ValueError with
+def compile_selector(expression: str, *, shared: bool = True, lists: bool = False, version: str = NEWEST) -> Program:
+    """`shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes); `version`:
+    Kubernetes's. ValueError with
     upstream's text."""
     try:
-        program = compile_expression(expression, _declared(shared, lists))
+        program = compile_expression(expression, _declared(shared, lists, version))
     except CompileError as error:
         raise ValueError(f"compilation failed: {error}") from None
     except CelError as error:

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.cel.field_path import normalized
 from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.errors import CelError, CompileError
 from fakeapiserver.languages.cel.program import Program, check
 from fakeapiserver.languages.cel.types import optional_of
@@ -54,11 +55,11 @@ def declare_self(schema: Schema, *, is_resource: bool) -> Decl | None:
     return schemas.declare(schema, is_resource=is_resource, name=f"selfType{zlib.crc32(texts.encode())}")
 
 
-def compile_rules(schema: Schema, decl: Decl, *, with_costs: bool = False) -> list[Rule]:
-    """The rules of a schema itself, in order. Costs are estimated only if asked for."""
+def compile_rules(schema: Schema, decl: Decl, version: str = NEWEST, *, with_costs: bool = False) -> list[Rule]:
+    """The rules of a schema itself, in order, as the Kubernetes version compiles them. Costs are estimated only if asked for."""
     structs = schemas.structs_of(decl)
-    plain = Declared({"self": decl.type, "oldSelf": decl.type}, structs)
-    optional = Declared({"self": decl.type, "oldSelf": optional_of(decl.type)}, structs)
+    plain = Declared({"self": decl.type, "oldSelf": decl.type}, structs, version=version)
+    optional = Declared({"self": decl.type, "oldSelf": optional_of(decl.type)}, structs, version=version)
     return [
         _compiled(source, optional if source.get("optionalOldSelf") else plain, schema, decl if with_costs else None)
         for source in schema.get(RULES) or ()

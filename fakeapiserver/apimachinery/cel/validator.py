@@ -16,6 +16,7 @@ from fakeapiserver.apimachinery.field import OMIT, Error, ErrorList, Path, dupli
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.list_type import MISSING, items_by_key
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
+from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.escaping import escape
 from fakeapiserver.languages.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
 from fakeapiserver.languages.cel.values import NONE, Optional
@@ -102,9 +103,10 @@ def _deep_equal(one: Any, other: Any) -> bool:
 
 
 class Validator:
-    """The rules of a schema and of those inside it. They are compiled when the first value is validated."""
+    """The rules of a schema and of those inside it, in the CEL of a Kubernetes version; compiled when the first value is validated."""
 
-    def __init__(self, schema: Schema, *, is_resource: bool) -> None:
+    def __init__(self, schema: Schema, version: str = NEWEST, *, is_resource: bool) -> None:
+        self._version = version
         self._schema = schema
         self._is_resource = is_resource
 
@@ -126,17 +128,17 @@ class Validator:
 
     @cached_property
     def _items(self) -> "Validator | None":
-        return _below(self._schema.get("items"))
+        return _below(self._schema.get("items"), self._version)
 
     @cached_property
     def _others(self) -> "Validator | None":
-        return _below(self._schema.get("additionalProperties"))
+        return _below(self._schema.get("additionalProperties"), self._version)
 
     @cached_property
     def _properties(self) -> "dict[str, Validator]":
         validators = {}
         for name, schema in (self._schema.get("properties") or {}).items():
-            child = _below(schema)
+            child = _below(schema, self._version)
             # Fields of unknown type are left out, except those that only lack a name in expressions.
             if child is not None and (escape(name) is None or declare(schema, is_resource=False) is not None):
                 validators[name] = child
@@ -147,7 +149,7 @@ class Validator:
         if not self._schema.get(RULES):
             return []
         decl = declare_self(self._schema, is_resource=self._is_resource)
-        return [] if decl is None else compile_rules(self._schema, decl)
+        return [] if decl is None else compile_rules(self._schema, decl, self._version)
 
     @cached_property
     def _convert(self) -> Callable[[Any], Any]:
@@ -256,10 +258,10 @@ class Validator:
         add(_error(rule.source.get("reason"), at, shown, detail))
 
 
-def _below(schema: Any) -> Validator | None:
+def _below(schema: Any, version: str) -> Validator | None:
     if not has_rules(schema):
         return None
-    return Validator(schema, is_resource=bool(schema.get("x-kubernetes-embedded-resource")))
+    return Validator(schema, version, is_resource=bool(schema.get("x-kubernetes-embedded-resource")))
 
 
 def _error(reason: str | None, path: Path, value: Any, detail: str) -> Error:

@@ -15,6 +15,7 @@ from fakeapiserver.apimachinery.schema.prune import prune
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import Validator, placed, validate_object
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 # Puts a value where a schema stands: the object around it.
 _Surround = Callable[[Any], dict[str, Any]]
@@ -22,10 +23,10 @@ _Surround = Callable[[Any], dict[str, Any]]
 _META_FIELDS: Final = ("metadata", "apiVersion", "kind")
 
 
-def default_errors(schema: Schema, path: Path, decode: DecodeMetadata) -> ErrorList:
-    """Returns the errors of the defaults in a structural schema at `path`."""
+def default_errors(schema: Schema, path: Path, decode: DecodeMetadata, version: str = NEWEST) -> ErrorList:
+    """Returns the errors of the defaults in a structural schema at `path`, in a Kubernetes version."""
     root = {**schema, "x-kubernetes-embedded-resource": True}
-    return _Checker(decode).check(root, path, root, _resource, inside_metadata=False)
+    return _Checker(decode, version).check(root, path, root, _resource, inside_metadata=False)
 
 
 def coerce_defaults(schema: Schema, decode: DecodeMetadata) -> None:
@@ -45,8 +46,8 @@ def coerce_defaults(schema: Schema, decode: DecodeMetadata) -> None:
             coerce_defaults(sub, decode)
 
 
-def _value_errors(schema: Schema, value: Any, at: Path) -> ErrorList:
-    return placed(validate_object(Validator(_unmarked(schema), any_format=True), value), at)
+def _value_errors(schema: Schema, value: Any, at: Path, version: str) -> ErrorList:
+    return placed(validate_object(Validator(_unmarked(schema), version, any_format=True), value), at)
 
 
 def _unmarked(value: Any) -> Any:
@@ -69,8 +70,9 @@ class _OutOfBudget(Exception):
 
 
 class _Checker:
-    def __init__(self, decode: DecodeMetadata) -> None:
+    def __init__(self, decode: DecodeMetadata, version: str) -> None:
         self._decode = decode
+        self._version = version
         # What rules may still cost, None before the first rule.
         self._budget: int | None = None
 
@@ -108,7 +110,8 @@ class _Checker:
             texts = list(dict.fromkeys(map(str, errors)))
             told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
             return [invalid(at, sorted_value(value), f"must result in valid metadata: {told}")]
-        return _value_errors(schema, value, at) or self._rule_errors(schema, value, at, is_resource=schema is root)
+        errors = _value_errors(schema, value, at, self._version)
+        return errors or self._rule_errors(schema, value, at, is_resource=schema is root)
 
     def _plain(self, schema: Schema, at: Path, *, is_resource: bool) -> ErrorList:
         value = deepcopy(schema["default"])
@@ -123,7 +126,7 @@ class _Checker:
         except Malformed as malformed:
             return [*errors, malformed.error]
         value_problems = validate_embedded(value, schema, self._decode, at)
-        value_problems = value_problems or _value_errors(schema, value, at)
+        value_problems = value_problems or _value_errors(schema, value, at, self._version)
         return errors + (value_problems or self._rule_errors(schema, value, at, is_resource=is_resource))
 
     def _rule_errors(self, schema: Schema, value: Any, at: Path, *, is_resource: bool) -> ErrorList:
@@ -131,7 +134,7 @@ class _Checker:
         if not has_rules(schema):
             return []
 
-        validator = validator_module.Validator(schema, is_resource=is_resource)
+        validator = validator_module.Validator(schema, self._version, is_resource=is_resource)
         budget = validator_module.BUDGET if self._budget is None else self._budget
         stays = validator.run(value, value, at, budget)
         runs = [stays] if stays.errors else [stays, validator.run(value, None, at, budget)]

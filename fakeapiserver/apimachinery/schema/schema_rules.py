@@ -28,6 +28,7 @@ from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_fields, go_items, go_schema
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.structural_rules import construction_problem, structural_errors
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.definition import Scope
@@ -76,19 +77,26 @@ class _Position(Struct, frozen=True):
     inside_metadata: bool = False
 
 
-def validate_schema(schema: Schema, path: Path, decode_metadata: DecodeMetadata, *, has_status: bool) -> ErrorList:
-    """Returns the errors of the openAPIV3Schema at `path`. `has_status`: its version has the status subresource."""
+def validate_schema(
+    schema: Schema, path: Path, decode_metadata: DecodeMetadata, version: str = NEWEST, *, has_status: bool
+) -> ErrorList:
+    """Returns the errors of the openAPIV3Schema at `path`.
+
+    `version`: Kubernetes's. `has_status`: its version has the status subresource.
+    """
     errors = _root_errors(schema, path) if has_status else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     problem = construction_problem(schema)
     if not problem:
-        wrong = structural_errors(schema, path) or default_errors(schema, path, decode_metadata)
+        wrong = structural_errors(schema, path) or default_errors(schema, path, decode_metadata, version)
         if not wrong and has_rules(schema):
             # Expressions are compiled only for schemas that have some.
 
             findings = definition.Findings()
-            errors += _openapi_errors(schema, path, _Position(), definition.Scope(findings), at_root=True)
+            errors += _openapi_errors(
+                schema, path, _Position(), definition.Scope(findings, version=version), at_root=True
+            )
             return errors + findings.errors + findings.total_errors(path)
         errors += wrong
     errors += _openapi_errors(schema, path, _Position(), None, at_root=True)

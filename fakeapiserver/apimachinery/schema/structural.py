@@ -26,6 +26,7 @@ from fakeapiserver.apimachinery.schema.embedded import (
 from fakeapiserver.apimachinery.schema.list_type import leading_to_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.validator import Validator as RuleValidator
@@ -47,19 +48,21 @@ class StructuralType:
         "_schema",
         "_status",
         "_validator",
+        "_version",
         "has_rules",
     )
 
-    def __init__(self, schema: Schema, decode_metadata: DecodeMetadata) -> None:
+    def __init__(self, schema: Schema, decode_metadata: DecodeMetadata, version: str) -> None:
+        self._version = version
         self._schema = schema
         self._decode_metadata = decode_metadata
         self._has_embedded = has_embedded(schema)
         self._lists = leading_to_unique_lists(schema)
         self.has_rules = has_rules(schema)
         self._rules: RuleValidator | None = None
-        self._validator = Validator(schema)
+        self._validator = Validator(schema, version)
         status = schema.get("properties", {}).get("status")
-        self._status = Validator(status) if status is not None else None
+        self._status = Validator(status, version) if status is not None else None
 
     def prune(self, obj: dict[str, Any]) -> list[str]:
         """Drops unspecified fields, and nulls that may not be, in place; returns the former (`unknown field "spec.foo"`),
@@ -130,10 +133,12 @@ class StructuralType:
         if validator.blocking(errors):
             return [validator.blocked()], []
         if self._rules is None:
-            self._rules = validator.Validator(self._schema, is_resource=True)
+            self._rules = validator.Validator(self._schema, self._version, is_resource=True)
         return self._rules.validate(obj, old, is_update=old is not None)
 
 
-def compile_structural(open_api_v3_schema: Schema, decode_metadata: DecodeMetadata = _any_metadata) -> StructuralType:
-    """The type of a CRD version's openAPIV3Schema, which must not be changed afterwards."""
-    return StructuralType(open_api_v3_schema, decode_metadata)
+def compile_structural(
+    open_api_v3_schema: Schema, decode_metadata: DecodeMetadata = _any_metadata, version: str = NEWEST
+) -> StructuralType:
+    """The type of a CRD version's openAPIV3Schema, which must not be changed afterwards. `version`: Kubernetes's."""
+    return StructuralType(open_api_v3_schema, decode_metadata, version)

@@ -27,6 +27,7 @@ from fakeapiserver.apimachinery.schema.validate_value import (
     value_checks,
 )
 from fakeapiserver.effort import spend
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 
 class Uncorrelated:
@@ -89,11 +90,11 @@ def _same(a: Any, b: Any) -> bool:
 class Validator:
     """A schema's checks."""
 
-    __slots__ = ("_any_format", "_by_type", "_children", "_format", "_junctors", "_schema", "_types")
+    __slots__ = ("_any_format", "_by_type", "_children", "_format", "_junctors", "_schema", "_types", "_version")
 
-    def __init__(self, schema: Schema, *, any_format: bool = False) -> None:
-        """`any_format`: formats count even where upstream knows none of that name for the type."""
-        self._schema, self._any_format = schema, any_format
+    def __init__(self, schema: Schema, version: str = NEWEST, *, any_format: bool = False) -> None:
+        """`version`: Kubernetes's. `any_format`: formats count even where upstream knows none of that name for the type."""
+        self._schema, self._any_format, self._version = schema, any_format, version
         self._types: list[str] = [schema["type"]] if schema.get("type") else []
         if schema.get("x-kubernetes-int-or-string"):
             self._types = ["integer", "string"]
@@ -107,7 +108,7 @@ class Validator:
             self._junctors["not"] = [self._of(schema["not"])]
 
     def _of(self, schema: Schema) -> "Validator":
-        return Validator(schema, any_format=self._any_format)
+        return Validator(schema, self._version, any_format=self._any_format)
 
     def check(self, value: Any, path: str, findings: Findings, old: Any) -> None:
         """Adds what is wrong with a value at a path such as `spec.ports[0]`."""
@@ -174,7 +175,7 @@ class Validator:
             checks += text_checks
         elif kind in (int, float):
             matches += 2
-            checks += number_check(schema, self._types, format_of(schema, self._types))
+            checks += number_check(schema, self._types, format_of(schema, self._types), self._version)
         elif kind is list:
             matches += 2
             checks.append(self._check_items)
@@ -200,7 +201,7 @@ class Validator:
             return []
 
         def check_type(value: Any, path: str, findings: Findings, _: Any) -> None:
-            if not (float_as_int and is_json_integer(value)):
+            if not (float_as_int and is_json_integer(value, self._version)):
                 findings.matches -= 1
                 _wrong_type(path, findings, wanted, got)
 

@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
 from fakeapiserver.apimachinery.schema.patterns import TextTooLong, matches
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.serializer import json
+from fakeapiserver.languages.cel.declarations import NEWEST
 
 _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 _EPSILON: Final = 1e-9
@@ -78,10 +79,14 @@ def format_of(schema: Schema, types: list[str]) -> str:
     return name if is_known_format(name, types[0] if len(types) == 1 else "") else ""
 
 
-def is_json_integer(number: float) -> bool:
-    """Reports whether upstream takes a float for an integer; it forgives a relative error of 1e-9."""
+def is_json_integer(number: float, version: str) -> bool:
+    """Reports whether a Kubernetes version takes a float for an integer. It forgives a relative error of 1e-9: since 1.37 also of
+    numbers that are a little smaller than an integer, and of negative ones."""
     if not abs(number) <= _MAX_JSON_INTEGER:
         return False
+    if version >= NEWEST:
+        nearest = round(number)
+        return number == nearest or abs(number - nearest) < _EPSILON * abs(nearest)
     whole = math.trunc(number)
     if number == whole:
         return True
@@ -190,7 +195,7 @@ def sorted_value(value: Any) -> Any:
     return [sorted_value(item) for item in value] if isinstance(value, list) else value
 
 
-def number_check(schema: Schema, types: list[str], value_format: str) -> list[Check]:
+def number_check(schema: Schema, types: list[str], value_format: str, version: str) -> list[Check]:
     """The checks of a number: range of its type, multipleOf, minimum, maximum."""
     kind = types[0] if len(types) == 1 and types[0] in ("integer", "number") else ""
     number_format = value_format if kind else ""
@@ -207,7 +212,7 @@ def number_check(schema: Schema, types: list[str], value_format: str) -> list[Ch
 
     checks: list[Check] = [check_range] if kind == "integer" or number_format == "float" else []
     if (factor := schema.get("multipleOf")) is not None:
-        checks.append(_multiple_check(factor, fits))
+        checks.append(_multiple_check(factor, fits, version))
     for bound, prefix, sign in (("minimum", "Minimum boundary", -1), ("maximum", "Maximum boundary", 1)):
         if (limit := schema.get(bound)) is not None:
             exclusive = bool(schema.get("exclusive" + bound.capitalize()))
@@ -235,7 +240,7 @@ def _bound_check(limit: float, prefix: str, sign: int, exclusive: bool, fits: _F
     return check_bound
 
 
-def _multiple_check(factor: float, fits: _Fits) -> Check:
+def _multiple_check(factor: float, fits: _Fits, version: str) -> Check:
     def check_multiple(value: float, path: str, findings: Findings, _: Any) -> None:
         native = fits(float(factor), "MultipleOf", path, findings) and isinstance(value, int)
         divisor: float = int(factor) if native else float(factor)
@@ -243,16 +248,16 @@ def _multiple_check(factor: float, fits: _Fits) -> Check:
         if divisor <= 0:
             text = f"factor MultipleOf declared for {path} must be positive: {go_number(divisor)}"
             findings.invalid(path, divisor, text)
-        elif not _is_multiple(number, divisor):
+        elif not _is_multiple(number, divisor, version):
             findings.invalid(path, number, f"{path} in body should be a multiple of {go_number(divisor)}")
 
     return check_multiple
 
 
-def _is_multiple(number: float, divisor: float) -> bool:
+def _is_multiple(number: float, divisor: float, version: str) -> bool:
     if isinstance(number, int) and isinstance(divisor, int):
         return number % divisor == 0
-    return is_json_integer(1 / divisor * number if divisor < 1 else number / divisor)
+    return is_json_integer(1 / divisor * number if divisor < 1 else number / divisor, version)
 
 
 def _in_range(number: float, kind: str, number_format: str) -> bool:

@@ -21,7 +21,7 @@ from fakeapiserver.languages.cel.ast import (
     Struct,
     qualified,
 )
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, REMOVED, Overload
 from fakeapiserver.languages.cel.errors import Issue
 from fakeapiserver.languages.cel.escaping import RESERVED
 from fakeapiserver.languages.cel.types import BOOL, DYN, ERROR, Type
@@ -36,6 +36,7 @@ class Declared:
     Variables, the fields of structs by the structs' names, functions; and `makes`: names of structs that it may
     create, each with all
     names below it, with any fields if `structs` doesn't have them. binds: it may name values with cel.bind.
+    version: the Kubernetes version (`v1.36`) whose cel-go compiles and runs the expression.
     """
 
     variables: Mapping[str, Type]
@@ -43,6 +44,7 @@ class Declared:
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=lambda: FUNCTIONS)
     makes: frozenset[str] = frozenset()
     binds: bool = False
+    version: str = NEWEST
 
 
 class Checker:
@@ -55,6 +57,7 @@ class Checker:
         self._structs = declared.structs
         self._functions = declared.functions
         self._makes = declared.makes
+        self._removed = REMOVED if declared.version >= NEWEST else ()
         self._scopes: list[dict[str, Type]] = [dict(declared.variables)]
         self._bound: Substitutions = {}
         self._fresh = 0
@@ -206,6 +209,8 @@ class Checker:
         chosen: list[str] = []
         for overload in overloads:
             if overload.is_method != (tree.target is not None) or len(overload.args) != len(args):
+                continue
+            if overload.id in self._removed:
                 continue
             fresh = {types.param(name): self._variable() for name in sorted(overload.params)}
             wanted = [substituted(fresh, arg) for arg in overload.args]

@@ -63,16 +63,17 @@ class _Stop(Exception):
     """After an error that can't be repaired."""
 
 
-def parse(source: str, *, binds: bool = False, macros: bool = True) -> Expr:
+def parse(source: str, *, binds: bool = False, escapes: bool = False, macros: bool = True) -> Expr:
     """Parses an expression. Raises CompileError for an invalid one.
 
-    `binds`: cel.bind is allowed. Without `macros`, calls of macros stay calls.
+    `binds`: cel.bind is allowed. `escapes`: names of fields may be in backquotes. Without `macros`, calls of macros stay calls.
     """
     if len(source) > MAX_CODE_POINTS:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Issue(None, message)])
     lexed, issues = tokens(source)
     parser = _Parser(source, lexed, issues, binds, macros)
+    parser.escapes = escapes
     tree: Expr | None = None
     try:
         tree = parser.start()
@@ -99,6 +100,7 @@ class _Parser:
         self._source = source
         self._binds = binds
         self._macros = macros
+        self.escapes = False
         self._tokens = lexed
         self._issues = issues
         self._next = 0
@@ -305,14 +307,20 @@ class _Parser:
             self._no_viable(dot)
             raise _Stop
         name = self._take()
-        if name.kind == "ESC_IDENTIFIER":
-            self._report(name.at, "unsupported syntax: '`'")
+        field = self._unescaped(name)
         if optional:
-            return Call(dot.at, "_?._", None, [operand, Literal(name.at, name.text)])
+            return Call(dot.at, "_?._", None, [operand, Literal(name.at, field)])
         if self._kind == "(" and name.kind == "IDENTIFIER":
             opened = self._take()
             return self._call(opened.at, name.text, operand, self._args())
-        return Select(dot.at, operand, name.text)
+        return Select(dot.at, operand, field)
+
+    def _unescaped(self, name: Token) -> str:
+        if name.kind != "ESC_IDENTIFIER":
+            return name.text
+        if not self.escapes:
+            self._report(name.at, "unsupported syntax: '`'")
+        return name.text.strip("`")
 
     def _call(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
         if not self._macros:
@@ -443,9 +451,7 @@ class _Parser:
         if self._kind not in _NAME_START and not self._skips_one(_NAME_START):
             raise self._mismatch(_NAME_START)
         name = self._take()
-        if name.kind == "ESC_IDENTIFIER":
-            self._report(name.at, "unsupported syntax: '`'")
-        return Literal(name.at, name.text)
+        return Literal(name.at, self._unescaped(name))
 
     def _entries(self, *, is_struct: bool) -> list[Entry]:
         entries: list[Entry] = []

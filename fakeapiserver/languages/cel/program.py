@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.effort import TooExpensive, affordable, spend
 from fakeapiserver.languages.cel.ast import Expr
 from fakeapiserver.languages.cel.checker import Checker, Declared
+from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue
 from fakeapiserver.languages.cel.interpreter.evaluator import Evaluator
 from fakeapiserver.languages.cel.interpreter.steps import Frame
@@ -36,7 +37,12 @@ class Program:
         """CelError where a part that is always the same fails."""
         if checker.undefined:
             raise CelError(f"reference to undefined type: {checker.undefined}")
-        evaluator = Evaluator(tuple(declared.variables), checker.constants, declared.functions)
+        evaluator = Evaluator(
+            tuple(declared.variables),
+            checker.constants,
+            declared.functions,
+            version=declared.version,
+        )
         self._declared = tuple(declared.variables)
         self._step = evaluator.build(tree)
         self._rest = (None,) * (evaluator.size - len(self._declared))
@@ -66,7 +72,7 @@ class Program:
 
 def check(source: str, declared: Declared) -> tuple[Expr, Checker]:
     """Parses and checks an expression. Raises CompileError with its errors."""
-    tree = parse(source, binds=declared.binds)
+    tree = parse(source, binds=declared.binds, escapes=declared.version >= NEWEST)
     checker = Checker(declared)
     try:
         checker.check(tree)

@@ -48,8 +48,8 @@ class AdmissionPolicyStrategy(Strategy, kw_only=True):
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         if self.has_status:
-            return validating_policy_errors(metadata(obj).get("name", ""), obj["spec"], _SPEC)
-        return mutating_policy_errors(obj["spec"], _SPEC)
+            return validating_policy_errors(metadata(obj).get("name", ""), obj["spec"], _SPEC, self.features.version)
+        return mutating_policy_errors(obj["spec"], _SPEC, self.features.version)
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return policy_status_errors(obj.get("status") or {}, Path("status"))

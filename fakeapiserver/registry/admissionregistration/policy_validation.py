@@ -43,11 +43,11 @@ _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 Spec = Mapping[str, Any]
 
 
-def validating_policy_errors(name: str, spec: Spec, path: Path) -> ErrorList:
-    """The errors in a ValidatingAdmissionPolicy's `spec`; `name` is the policy's."""
+def validating_policy_errors(name: str, spec: Spec, path: Path, version: str) -> ErrorList:
+    """The errors in a ValidatingAdmissionPolicy's `spec`; `name` is the policy's, `version` Kubernetes's."""
     variables, validations = spec.get("variables") or (), spec.get("validations") or ()
     annotations = spec.get("auditAnnotations") or ()
-    environment = admission.Environment(spec.get("paramKind") is not None, composes=bool(variables))
+    environment = admission.Environment(spec.get("paramKind") is not None, composes=bool(variables), version=version)
     errors = _common_errors(spec, path, environment)
     if not validations and not annotations:
         detail = "validations or auditAnnotations must contain at least one item"
@@ -71,18 +71,20 @@ def _common_errors(spec: Spec, path: Path, environment: "Environment", operation
             errors.append(required(at.child("resourceRules")))
         errors += _operation_errors(constraints, at, operations)
     conditions = spec.get("matchConditions") or ()
-    errors += condition_errors(conditions, path.child("matchConditions"), has_params=kind is not None)
+    errors += condition_errors(
+        conditions, path.child("matchConditions"), environment.version, has_params=kind is not None
+    )
     for i, variable in enumerate(spec.get("variables") or ()):
         errors += _variable_errors(environment, variable, path.child("variables").index(i))
     return errors
 
 
-def condition_errors(conditions: Sequence[Spec], path: Path, *, has_params: bool = False) -> ErrorList:
-    """The errors in matchConditions, which have no variables."""
+def condition_errors(conditions: Sequence[Spec], path: Path, version: str, *, has_params: bool = False) -> ErrorList:
+    """The errors in matchConditions, which have no variables, in a Kubernetes version."""
     if not conditions:
         return []
 
-    environment, seen = admission.Environment(has_params), set[str]()
+    environment, seen = admission.Environment(has_params, version=version), set[str]()
     errors: ErrorList = []
     if len(conditions) > _MAX_CONDITIONS:
         errors.append(too_many(path, len(conditions), _MAX_CONDITIONS))
@@ -309,9 +311,9 @@ def _action_errors(actions: list[str], path: Path) -> ErrorList:
 _MUTATING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 
 
-def mutating_policy_errors(spec: Spec, path: Path) -> ErrorList:
-    """The errors in a MutatingAdmissionPolicy's `spec`."""
-    environment = admission.Environment(spec.get("paramKind") is not None, composes=True)
+def mutating_policy_errors(spec: Spec, path: Path, version: str) -> ErrorList:
+    """The errors in a MutatingAdmissionPolicy's `spec`; `version` is Kubernetes's."""
+    environment = admission.Environment(spec.get("paramKind") is not None, composes=True, version=version)
     errors = _common_errors(spec, path, environment, _MUTATING)
     mutations, at = spec.get("mutations") or (), path.child("mutations")
     if not mutations:

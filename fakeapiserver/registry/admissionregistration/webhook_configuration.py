@@ -37,7 +37,7 @@ class WebhookConfigurationStrategy(Strategy, kw_only=True):
         return self.validate_update(obj, {}) + reserved_name_errors(obj, self.features)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return webhooks_errors(obj.get("webhooks") or (), Path("webhooks"))
+        return webhooks_errors(obj.get("webhooks") or (), Path("webhooks"), self.features.version)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return reserved_name_warnings(obj, self.features, new=True)

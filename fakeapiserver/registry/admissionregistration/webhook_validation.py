@@ -20,13 +20,13 @@ _MAX_TIMEOUT: Final = 30
 _NAME_SEGMENTS: Final = 3
 
 
-def webhooks_errors(webhooks: Sequence[Mapping[str, Any]], path: Path) -> ErrorList:
-    """The errors in the webhooks of a configuration, which have their defaults."""
+def webhooks_errors(webhooks: Sequence[Mapping[str, Any]], path: Path, version: str) -> ErrorList:
+    """The errors in the webhooks of a configuration, which have their defaults. `version`: Kubernetes's."""
     errors: ErrorList = []
     seen: set[str] = set()
     for i, webhook in enumerate(webhooks):
         at, name = path.index(i), webhook.get("name", "")
-        errors += _webhook_errors(webhook, at)
+        errors += _webhook_errors(webhook, at, version)
         errors += _review_version_errors(
             webhook.get("admissionReviewVersions") or [], at.child("admissionReviewVersions")
         )
@@ -36,7 +36,7 @@ def webhooks_errors(webhooks: Sequence[Mapping[str, Any]], path: Path) -> ErrorL
     return errors
 
 
-def _webhook_errors(webhook: Mapping[str, Any], path: Path) -> ErrorList:
+def _webhook_errors(webhook: Mapping[str, Any], path: Path, version: str) -> ErrorList:
     errors = _name_errors(webhook.get("name", ""), path.child("name"))
     for i, rule in enumerate(webhook.get("rules") or ()):
         errors += rule_errors(rule, path.child("rules").index(i))
@@ -54,7 +54,7 @@ def _webhook_errors(webhook: Mapping[str, Any], path: Path) -> ErrorList:
         errors += label_selector_errors(webhook.get(selector), path.child(selector))
     errors += choice_errors(webhook, "reinvocationPolicy", ("IfNeeded", "Never"), path)
     errors += address_errors(webhook.get("clientConfig") or {}, path.child("clientConfig"))
-    return errors + condition_errors(webhook.get("matchConditions") or (), path.child("matchConditions"))
+    return errors + condition_errors(webhook.get("matchConditions") or (), path.child("matchConditions"), version)
 
 
 def _name_errors(name: str, path: Path) -> ErrorList:

@@ -18,6 +18,7 @@ from fakeapiserver.apimachinery.schema import structural as structural_module
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema
 from fakeapiserver.apimachinery.serializer.json import go_float, sorted_keys
 from fakeapiserver.apis.custom_schema import CustomSchema
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.apiextensions import object_meta
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
 
@@ -44,8 +45,12 @@ class CustomKind:
     definition_name = ""
     raw_fields = ()
 
-    def __init__(self, gvk: GroupVersionKind, schema: CustomSchema, definitions: Definitions) -> None:
+    def __init__(
+        self, gvk: GroupVersionKind, schema: CustomSchema, definitions: Definitions, version: str = NEWEST
+    ) -> None:
+        """`version`: Kubernetes's, whose rules the schema's checks follow."""
         self.gvk = gvk
+        self._kubernetes = version
         self.definitions = definitions
         self._packed = schema
         self.versions: Mapping[str, CustomKind] = {}
@@ -56,7 +61,7 @@ class CustomKind:
 
     @cached_property
     def structural(self) -> "StructuralType":
-        return structural_module.compile_structural(self.definition, self._metadata.decode)
+        return structural_module.compile_structural(self.definition, self._metadata.decode, self._kubernetes)
 
     @cached_property
     def _metadata(self) -> "BuiltinType":

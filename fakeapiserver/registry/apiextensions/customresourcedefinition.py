@@ -78,10 +78,12 @@ class CustomResourceDefinitionStrategy(Strategy, kw_only=True):
         return rule
 
     def validate(self, obj: Object) -> ErrorList:
-        return definition_validation.validate_definition(obj, object_meta.object_meta().decode)
+        return definition_validation.validate_definition(obj, object_meta.object_meta().decode, self.features.version)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        return definition_validation.validate_definition_update(obj, old, object_meta.object_meta().decode)
+        return definition_validation.validate_definition_update(
+            obj, old, object_meta.object_meta().decode, self.features.version
+        )
 
     def validate_status_update(self, obj: Object, old: Object) -> ErrorList:
         return definition_validation.validate_status(obj)

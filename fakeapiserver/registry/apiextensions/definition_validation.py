@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_validation
 from fakeapiserver.apimachinery.schema.schema_rules import validate_schema
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.apiextensions.api_approval import APPROVAL, approval, is_protected
 from fakeapiserver.registry.apiextensions.selectable_fields import selectable_field_errors
 from fakeapiserver.registry.apiextensions.webhook_conversion import bundle_problem, conversion_errors
@@ -53,15 +54,15 @@ def _internal(spec: Object) -> _Internal:
     return _Internal(shared, [{k: v for k, v in version.items() if k not in alike} for version in versions])
 
 
-def validate_definition(obj: Object, decode: DecodeMetadata) -> ErrorList:
-    """The errors in a new definition, except those in its metadata."""
-    return _spec_errors(obj["spec"], decode, established=False) + _end_errors(obj, None)
+def validate_definition(obj: Object, decode: DecodeMetadata, kubernetes: str = NEWEST) -> ErrorList:
+    """The errors in a new definition, except those in its metadata, in a version of Kubernetes."""
+    return _spec_errors(obj["spec"], decode, kubernetes, established=False) + _end_errors(obj, None)
 
 
-def validate_definition_update(obj: Object, old: Object, decode: DecodeMetadata) -> ErrorList:
+def validate_definition_update(obj: Object, old: Object, decode: DecodeMetadata, kubernetes: str = NEWEST) -> ErrorList:
     spec, old_spec = obj["spec"], old["spec"]
     established = is_true(old, "Established")
-    errors = _spec_errors(spec, decode, established=established and _has_good_bundle(old_spec))
+    errors = _spec_errors(spec, decode, kubernetes, established=established and _has_good_bundle(old_spec))
     if established:
         errors += _immutable(_SPEC.child("scope"), spec.get("scope", ""), old_spec.get("scope", ""))
         kind, old_kind = spec["names"].get("kind", ""), old_spec["names"].get("kind", "")
@@ -107,7 +108,7 @@ def _end_errors(obj: Object, old: Object | None) -> ErrorList:
 # ----------------------------------------------------------------------- spec
 
 
-def _spec_errors(spec: Object, decode: DecodeMetadata, *, established: bool) -> ErrorList:
+def _spec_errors(spec: Object, decode: DecodeMetadata, kubernetes: str, *, established: bool) -> ErrorList:
     internal = _internal(spec)
     errors = _group_errors(spec.get("group", ""))
     scope = spec.get("scope", "")
@@ -121,7 +122,7 @@ def _spec_errors(spec: Object, decode: DecodeMetadata, *, established: bool) -> 
         detail = "must be false in order to use defaults in the schema"
         errors.append(invalid(_SPEC.child("preserveUnknownFields"), True, detail))
     for i, version in enumerate(internal.versions):
-        errors += _version_errors(version, internal, _SPEC.child("versions").index(i), decode)
+        errors += _version_errors(version, internal, _SPEC.child("versions").index(i), decode, kubernetes)
     errors += _versions_errors(internal)
     first = internal.versions[0].get("name", "") if internal.versions else ""
     if first and (complaints := names.is_dns1035_label(first)):
@@ -130,7 +131,7 @@ def _spec_errors(spec: Object, decode: DecodeMetadata, *, established: bool) -> 
         if not spec["names"].get(key):
             errors.append(required(_SPEC.child("names", key)))
     errors += _names_errors(spec["names"], _SPEC.child("names"))
-    errors += _shared_errors(internal, decode)
+    errors += _shared_errors(internal, decode, kubernetes)
     conversion = spec.get("conversion")
     if preserves and conversion is not None and conversion.get("strategy", "") != "None":
         detail = "must be None if spec.preserveUnknownFields is true"
@@ -171,7 +172,9 @@ def _has_defaults(version: Mapping[str, Any]) -> bool:
     return has(_schema_of(version.get("schema")))
 
 
-def _version_errors(version: Mapping[str, Any], internal: _Internal, path: Path, decode: DecodeMetadata) -> ErrorList:
+def _version_errors(
+    version: Mapping[str, Any], internal: _Internal, path: Path, decode: DecodeMetadata, kubernetes: str
+) -> ErrorList:
     errors: ErrorList = []
     name = version.get("name", "")
     if complaints := names.is_dns1035_label(name):
@@ -181,7 +184,8 @@ def _version_errors(version: Mapping[str, Any], internal: _Internal, path: Path,
     subresources = version.get("subresources") if own else internal.common("subresources")
     has_status = (subresources or {}).get("status") is not None
     if (schema := _schema_of(version.get("schema"))) is not None:
-        errors += validate_schema(schema, path.child("schema", "openAPIV3Schema"), decode, has_status=has_status)
+        at = path.child("schema", "openAPIV3Schema")
+        errors += validate_schema(schema, at, decode, kubernetes, has_status=has_status)
     errors += _subresource_errors(version.get("subresources"), path.child("subresources"))
     errors += _columns_errors(version.get("additionalPrinterColumns"), path.child("additionalPrinterColumns"))
     if fields := version.get("selectableFields"):
@@ -229,14 +233,15 @@ def _versions_errors(internal: _Internal) -> ErrorList:
     return errors
 
 
-def _shared_errors(internal: _Internal, decode: DecodeMetadata) -> ErrorList:
+def _shared_errors(internal: _Internal, decode: DecodeMetadata, kubernetes: str) -> ErrorList:
     """The errors in the fields that all versions share."""
     errors: ErrorList = []
     schema = _schema_of(internal.common("schema"))
     subresources = [internal.common("subresources"), *(version.get("subresources") for version in internal.versions)]
     has_status = any((item or {}).get("status") is not None for item in subresources)
     if schema is not None:
-        errors += validate_schema(schema, _SPEC.child("validation", "openAPIV3Schema"), decode, has_status=has_status)
+        at = _SPEC.child("validation", "openAPIV3Schema")
+        errors += validate_schema(schema, at, decode, kubernetes, has_status=has_status)
     errors += _subresource_errors(internal.common("subresources"), _SPEC.child("subresources"))
     errors += _columns_errors(internal.common("additionalPrinterColumns"), _SPEC.child("additionalPrinterColumns"))
     if fields := internal.common("selectableFields"):

@@ -17,6 +17,7 @@ from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.pod_resources import is_extended
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.resource.device_fields import (
     EFFECTS,
@@ -46,13 +47,15 @@ _NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" i
 
 class DeviceFeatures(Struct, frozen=True):
     """The features of claims: shared devices (DRAConsumableCapacity), attributes that are lists (DRAListTypeAttributes), effects of
-    taints; `both`: both of two exclusive fields are validated (until 1.34), and `declares`: if their rules are declared (since 1.37)."""
+    taints; `both`: both of two exclusive fields are validated (until 1.34), and `declares`: if their rules are declared (since 1.37);
+    `version`: Kubernetes's."""
 
     shared: bool = True
     lists: bool = False
     both: bool = False
     effects: Sequence[str] = EFFECTS
     declares: bool = False
+    version: str = NEWEST
 
 
 DEFAULT_FEATURES: Final = DeviceFeatures()
@@ -65,6 +68,7 @@ def device_features(features: FeatureGates) -> DeviceFeatures:
         not features.at_least("v1.35"),
         effects_of(features),
         features.at_least("v1.37"),
+        features.version,
     )
 
 
@@ -237,7 +241,9 @@ def _expression_errors(expression: str, path: Path, features: DeviceFeatures) ->
     if len(expression.encode()) > device.MAX_LENGTH:
         return [field.too_long(path, device.MAX_LENGTH)]
     try:
-        program = device.compile_selector(expression, shared=features.shared, lists=features.lists)
+        program = device.compile_selector(
+            expression, shared=features.shared, lists=features.lists, version=features.version
+        )
     except device.NotInstantiated as error:
         return [field.internal(path, str(error))]
     except ValueError as error:

@@ -110,14 +110,15 @@ class ServedResources:
         """The kind in each version, served or not; `rows` are the served ones, whose schemas are packed already."""
         kind, group = obj["status"]["acceptedNames"]["kind"], obj["spec"]["group"]
         packed = {row.gvr.version: row.schema for row in rows}
-        definitions = self._scopes.table.scheme.definitions
+        definitions, version = self._scopes.table.scheme.definitions, self._scopes.table.scheme.features.version
         kinds = {
-            version["name"]: CustomKind(
-                GroupVersionKind(group, version["name"], kind),
-                packed.get(version["name"]) or CustomSchema(schema_of(version)),
+            row["name"]: CustomKind(
+                GroupVersionKind(group, row["name"], kind),
+                packed.get(row["name"]) or CustomSchema(schema_of(row)),
                 definitions,
+                version,
             )
-            for version in obj["spec"]["versions"]
+            for row in obj["spec"]["versions"]
         }
         for made in kinds.values():
             made.versions = kinds

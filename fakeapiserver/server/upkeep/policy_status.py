@@ -43,7 +43,10 @@ class PolicyStatus:
         """With the first policy: a server without any doesn't wait for CEL to be imported."""
         clock = self._scopes.clock
         return type_checking.TypeChecker(
-            self._kinds_for, self._schema_of, lambda: int(clock.now() * 1e9) % 1_000_000_000
+            self._kinds_for,
+            self._schema_of,
+            lambda: int(clock.now() * 1e9) % 1_000_000_000,
+            self._scopes.table.scheme.features.version,
         )
 
     async def run(self) -> None:

@@ -24,7 +24,7 @@ from fakeapiserver.languages.cel.ast import (
     Struct,
     qualified,
 )
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, REMOVED, Overload
 from fakeapiserver.languages.cel.errors import Aborted, CelError
 from fakeapiserver.languages.cel.escaping import unescape
 from fakeapiserver.languages.cel.functions.containers import index, optional_index
@@ -81,8 +81,12 @@ class Evaluator:
         names: Sequence[str],
         constants: dict[Expr, Type],
         functions: Mapping[str, tuple[Overload, ...]] = FUNCTIONS,
+        *,
+        version: str = NEWEST,
     ) -> None:
+        """`version`: Kubernetes's; since 1.37, alternatives to a value that isn't an optional are an error."""
         self._functions = functions
+        self._is_newest = version >= NEWEST
         self._scope = {name: i for i, name in enumerate(names)}
         self._constants = constants
         self.size = len(names)
@@ -202,7 +206,9 @@ class Evaluator:
                 base, path, cost = self._path(tree)
                 return chained(base, path, cost)
             case "or" | "orValue" if tree.target is not None:
-                return or_step(*[self.build(arg) for arg in tree.all_args], whole=tree.function == "or")
+                return or_step(
+                    *[self.build(arg) for arg in tree.all_args], whole=tree.function == "or", strict=self._is_newest
+                )
         args = [self.build(arg) for arg in tree.all_args]
         if tree.function == "@in" and isinstance(args[1], Constant) and _is_plain_list(args[1].value):
             return member_of(args[0], args[1].value)
@@ -234,6 +240,7 @@ class Evaluator:
             for overload in self._functions[tree.function]
             if overload.is_method == (tree.target is not None)
             and len(overload.args) == len(tree.all_args)
+            and not (self._is_newest and overload.id in REMOVED)
             and (function := _IMPLEMENTED.get(overload.id)) is not None
         ]
         return dispatched(overloads, "" if is_plain else tree.function)

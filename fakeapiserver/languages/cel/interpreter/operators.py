@@ -39,10 +39,14 @@ def conditional_step(condition: Step, then: Step, otherwise: Step) -> Step:
     return conditional
 
 
-def or_step(optional: Step, other: Step, *, whole: bool) -> Step:
+def or_step(optional: Step, other: Step, *, whole: bool, strict: bool) -> Step:
+    """`strict`: a value that isn't an optional is an error, as since cel-go 0.29; before, it is the result."""
+
     def either(frame: Frame) -> Any:
         value = optional(frame)
         if not isinstance(value, Optional):
+            if strict:
+                raise no_such_overload()
             return value
         if value.has_value:
             return value if whole else value.value

@@ -297,7 +297,7 @@ def test_a_variable_knows_those_before_it(server: Server, variables: list[tuple[
 def test_a_policy_is_compiled_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     original = Validator.__init__
-    monkeypatch.setattr(Validator, "__init__", lambda self, spec: (compiled.append(spec), original(self, spec))[1])
+    monkeypatch.setattr(Validator, "__init__", lambda self, *args: (compiled.append(args), original(self, *args))[1])
     server.apply(rules("true"), {})
     server.create()
     other = {"policyName": "none", "validationActions": ["Deny"]}

@@ -5,12 +5,13 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,apiapp
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object, finalizers, is_terminating, metadata
-from fakeapiserver.effort import kept_in_loop
+from fakeapiserver.effort import kept_in_loop, offloaded
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.apiextensions import accepted_names
 from fakeapiserver.registry.apiextensions.api_approval import approval, is_protected
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Bytes of definitions that are established before the next request is looked at.
-_USUAL: Final = 1024 * 1024
+_USUAL: Final = 512 * 1024
 
 
 class CustomResources:
@@ -80,7 +81,7 @@ class CustomResources:
             if self._done.get(name) == item.mod_revision:
                 await self.registration.announce_again(name)
             else:
-                await self._follow(definitions.decode(item.value))
+                await self._follow(item.value)
 
     async def _handle(self, event: Event) -> None:
         definitions = self._status.store
@@ -88,15 +89,16 @@ class CustomResources:
         if event.type == "DELETED":
             await self._withdraw(name)
         elif event.object.mod_revision > self._done.get(name, 0):  # none of the status that was written here
-            await self._follow(definitions.decode(event.object.value))
+            await self._follow(event.object.value)
 
-    async def _follow(self, obj: Object) -> None:
-        """Serves a definition. One that was changed or deleted in the meantime is left to its event."""
-        try:
-            with kept_in_loop(_USUAL):
+    async def _follow(self, value: bytes) -> None:
+        """Serves a stored definition. One that was changed or deleted in the meantime is left to its event."""
+        with kept_in_loop(_USUAL):
+            obj = await offloaded(partial(self._status.store.decode, value), len(value))
+            try:
                 await self._serve(obj)
-        except StatusError as error:
-            log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
+            except StatusError as error:
+                log.info("definition %s has moved on: %s", metadata(obj)["name"], error)
 
     async def _serve(self, obj: Object) -> None:
         if self._only_reads:
@@ -174,7 +176,7 @@ class CustomResources:
         for name in sorted(self._waiting - {changed}):
             stored = definitions.storage.get_now(definitions.key("", name))
             if name.partition(".")[2] == group and stored is not None:
-                await self._follow(definitions.decode(stored.value))
+                await self._follow(stored.value)
 
     async def _withdraw(self, name: str) -> None:
         self.served.unpublish(name)

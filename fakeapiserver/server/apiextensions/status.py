@@ -1,11 +1,13 @@
 """Writes the status of CustomResourceDefinitions."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, uid
 from fakeapiserver.auth.interfaces import UserInfo
+from fakeapiserver.effort import offloaded
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.store import Store
 from fakeapiserver.registry.generic.write_request import WriteRequest
@@ -44,7 +46,8 @@ class DefinitionStatus:
             self._publish(wanted)  # at once: who has created it asks for it next
         request = self._request(metadata(obj)["name"])
         request.uid_precondition = uid(obj)
-        return definitions.decode((await definitions.write(request, transform)).value)
+        value = (await definitions.write(request, transform)).value
+        return await offloaded(partial(definitions.decode, value), len(value))
 
     def _request(self, name: str) -> WriteRequest:
         row = self._scopes.table.for_kind(self.store.gvk)

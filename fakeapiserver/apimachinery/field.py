@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery import origin
-from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.go.quote import go_quote, html_escaped
 from fakeapiserver.apimachinery.message import Message
 from fakeapiserver.apimachinery.serializer import json
 
@@ -46,7 +46,6 @@ _SENTENCE: Final[dict[Reason, str]] = {
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
-_JSON_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 # Reasons whose errors show no value (upstream: Error.ErrorBody).
 WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
@@ -118,7 +117,7 @@ def go_value(value: Any) -> str:
     if isinstance(value, float):
         return go_float(value)
 
-    return json.encode(value).decode().translate(_JSON_ESCAPES)
+    return html_escaped(json.encode(value).decode())
 
 
 def json_text(text: str) -> msgspec.Raw:

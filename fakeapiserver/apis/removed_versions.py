@@ -4,10 +4,12 @@ Only versions whose objects differ from the present ones in nothing but apiVersi
 """
 
 import copy
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fakeapiserver.apimachinery.gvk import GroupVersion
+from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
+from fakeapiserver.apimachinery.schema.resolve import Definitions
 
 SWITCH: Final = "api/removed"
 
@@ -24,6 +26,14 @@ REMOVED: Final[Mapping[GroupVersion, tuple[str, frozenset[str]]]] = {
     ),
     GroupVersion("scheduling.k8s.io", "v1beta1"): ("v1", frozenset(("priorityclasses",))),
 }
+# No path serves these, but bodies that name them are decoded.
+SCALES: Final = frozenset(
+    GroupVersionKind(group, version, "Scale")
+    for group, version in (("apps", "v1beta1"), ("apps", "v1beta2"), ("extensions", "v1beta1"))
+)
+OLD_SCALE: Final = "io.k8s.api.extensions.v1beta1.Scale"
+_SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_STATUS: Final = f"{OLD_SCALE}Status"
 # The lowest priority of a version, so that clients prefer any other.
 _LAST: Final = 1
 
@@ -61,3 +71,16 @@ def _removed_of(group: Mapping[str, Any]) -> list[dict[str, Any]]:
         for gv, (present, resources) in REMOVED.items()
         if gv.group == group["metadata"].get("name")
     ]
+
+
+def with_old_scale(definitions: Definitions) -> Definitions:
+    """Returns a version's definitions with OLD_SCALE, whose status has a selector as a map and one as text."""
+    present = definitions[_SCALE]
+    status = {
+        "replicas": {"type": "integer", "format": "int32"},
+        "selector": {"type": "object", "additionalProperties": {"type": "string"}},
+        "targetSelector": {"type": "string"},
+    }
+    scale = {**present, "properties": {**present["properties"], "status": {"$ref": f"#/components/schemas/{_STATUS}"}}}
+    own = {OLD_SCALE: scale, _STATUS: {"type": "object", "properties": status}}
+    return ChainMap(own, dict(definitions))

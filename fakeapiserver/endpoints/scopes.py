@@ -14,7 +14,7 @@ from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.schema.key_order import arrangement
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.apis import conversion
+from fakeapiserver.apis import conversion, removed_versions
 from fakeapiserver.apis.field_order import field_order
 from fakeapiserver.apis.resource_table import ResourceTable
 from fakeapiserver.apis.scheme import APIResource, known_kinds
@@ -207,9 +207,16 @@ class RequestScopes(Struct, kw_only=True, dict=True):
         row = self.table.for_kind(gvk)
         if row is not None and not row.custom:
             return KnownKind(self.table.definitions_of(row), row.definition)
+        if gvk in removed_versions.SCALES:
+            return self._old_scale
         known = known_kinds(self.table.scheme.version)
         also = gvk.kind in known["*"] or gvk.kind in known.get(str(gvk.group_version), ())
         return KnownKind() if also and row is None else None
+
+    @cached_property
+    def _old_scale(self) -> KnownKind:
+        definitions = removed_versions.with_old_scale(self.table.scheme.definitions)
+        return KnownKind(definitions, removed_versions.OLD_SCALE)
 
     def _only(self, group: str) -> Callable[[GroupVersionKind], KnownKind | None]:
         """Returns `recognizes` limited to the kinds of this group and those that every group knows."""

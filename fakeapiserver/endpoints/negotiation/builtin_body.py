@@ -198,7 +198,7 @@ def _check_type(obj: Object, body: Body, decode: Callable[[KnownKind], list[str]
     package = internal_package(gvk.group)
     moved = _MOVED_KINDS.get((named.group, named.kind))
     if (moved or internal_package(named.group), named.kind) == (package, gvk.kind):
-        body.report(unknown)
+        body.report(unknown, obj)
         raise other_version(named, gvk)
     why = f"converting ({named.version}.{named.kind}) to ({package}.{gvk.kind}): unknown conversion"
     raise cannot_be_handled(obj, kind, why)

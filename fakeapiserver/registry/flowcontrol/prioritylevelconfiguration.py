@@ -28,9 +28,13 @@ def _errors_of_unknown_types(spec: Object) -> ErrorList:
     if limited is None:
         return errors
     response, at = limited.get("limitResponse") or {}, path.child("limitResponse")
-    if response.get("queuing") is not None and response.get("type") not in RESPONSES:
+    # The rules for the type Limited are among the others.
+    of_limited, queuing, kind = spec.get("type") == "Limited", response.get("queuing"), response.get("type")
+    if queuing is not None and (kind not in RESPONSES or (kind != "Queue" and not of_limited)):
         errors.append(field.forbidden(at.child("queuing"), _OF_OTHER_TYPE))
-    if spec.get("type") != "Limited" and not response.get("type"):
+    if queuing is None and kind == "Queue" and not of_limited:
+        errors.append(field.required(at.child("queuing")))
+    if not kind and not of_limited:
         errors.append(field.required(at.child("type")))
     return errors
 

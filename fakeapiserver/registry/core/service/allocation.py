@@ -122,7 +122,7 @@ class ServiceAllocation:
         if not await operation.ports.take():
             return False
         for ip in operation.taken:
-            if not await self._make(obj, ip, is_chosen=ip in operation.chosen):
+            if not await self._make(operation, obj, ip):
                 await self._undone(operation, created)
                 return False
             created.append(ip)
@@ -133,9 +133,9 @@ class ServiceAllocation:
         await self._release(created)
         created.clear()
 
-    async def _make(self, obj: Object, ip: str, *, is_chosen: bool) -> bool:
+    async def _make(self, operation: Operation, obj: Object, ip: str) -> bool:
         """Creates the IPAddress of an address, which admission may refuse. Returns False if it exists and another address will do."""
-        meta = metadata(obj)
+        meta, is_chosen = metadata(obj), ip in operation.chosen
         try:
             await self._writer.create(IP_ADDRESSES, new_ip_address(ip, meta["namespace"], meta.get("name", "")))
         except StatusError as error:
@@ -143,7 +143,10 @@ class ServiceAllocation:
             if exists and is_chosen and self._catch_up is not None:
                 return False
             problem = _ALLOCATED if exists else error.message
-            raise _invalid_ips(obj, f"failed to allocate IP {ip}: {problem}") from None
+            # A refusal shows the addresses as they were requested.
+            requested = ["" if other in operation.chosen else other for other in obj["spec"]["clusterIPs"]]
+            detail = f"failed to allocate IP{'' if is_chosen else f' {ip}'}: {problem}"
+            raise _invalid(obj, [field.invalid(_IPS, requested, detail)]) from None
         return True
 
     async def _release(self, ips: Iterable[str]) -> None:

@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 Handle = Callable[[Request], Awaitable[Response]]
 _PIECE: Final = 1 << 20
+# As how many bytes a warning counts when it is decided where its header is made.
+_WARNING_SIZE: Final = 16
 # The page of the test control is open to everyone, since it is where browsers log in (docs_page.py).
 _DOCS: Final = f"/{CONTROL}/docs"
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -89,7 +91,8 @@ class Application:
         if response.cache_control:
             headers.append((b"cache-control", response.cache_control))
         if request.warnings:
-            headers += respond.warning_headers(request.warnings)
+            step = partial(respond.warning_headers, request.warnings)
+            headers += await computed(step, _WARNING_SIZE * len(request.warnings))
         if response.pieces is not None:
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
             await _send_pieces(response.pieces, send)

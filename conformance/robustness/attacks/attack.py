@@ -29,11 +29,12 @@ class Call(Struct, frozen=True):
 
 
 class Attack(Struct, frozen=True):
-    """`before` are the requests that prepare it, and `call` is the one that is measured."""
+    """`before` are the requests that prepare it, and `call` is the one that is measured, with the seconds `after` its answer."""
 
     name: str
     call: Call
     before: Sequence[Call] = ()
+    after: float = 0.05
 
 
 def encoded(value: object) -> bytes:

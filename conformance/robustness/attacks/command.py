@@ -33,7 +33,7 @@ _TOO_LATE: Final = 504
 _SERVER_ERROR: Final = 500
 # How etcd refuses objects of more than 1.5 MB, which clients get as 500.
 _TOO_LARGE: Final = ("etcdserver: request is too large", "rpc error: code = ResourceExhausted")
-# Seconds before and after an attack in which the prober only sees the server at rest.
+# Seconds before an attack in which the prober only sees the server at rest.
 _REST: Final = 0.05
 
 
@@ -113,7 +113,7 @@ def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome
                 time.sleep(_REST)
                 status, message = attacker.send(attack.call, body)
                 seconds = time.monotonic() - began
-                time.sleep(_REST)
+                time.sleep(attack.after)
                 waits = prober.end()
                 yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits)
         finally:

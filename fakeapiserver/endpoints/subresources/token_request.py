@@ -92,10 +92,8 @@ async def token(request: Request, scope: RequestScope, scopes: RequestScopes) ->
     claims = token_claims(issuer, private, spec["audiences"], now, lifetime)
     if request.audit is not None:
         request.audit.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
-    wanted["status"] = {
-        "token": await offloaded(partial(issuer.keys.sign, claims), size),
-        "expirationTimestamp": rfc3339(now + spec["expirationSeconds"]),
-    }
+    signed = await offloaded(partial(issuer.keys.sign, claims), size)
+    wanted["status"] = {"token": signed, "expirationTimestamp": rfc3339(now + spec["expirationSeconds"])}
     spec.setdefault("boundObjectRef", None)
     accept = respond.accepted(request, scope)
     return await offloaded(partial(respond.unstored_object, request, replace(scope, kind=kind), wanted, accept), size)

@@ -367,8 +367,8 @@ class Stream:
         self._running = running
         self._clock = form.clock
         self._lifetime = _lifetime(options.timeout_seconds, form.min_request_timeout)
-        # The newest revision that was sent to the client.
-        self._told = 0
+        # The revision that the watch began at: bookmarks name newer ones.
+        self._since = 0
         self._push: Push | None = None
 
     def attach(self, push: Push) -> None:
@@ -391,7 +391,6 @@ class Stream:
         return True
 
     def _sent(self, events: list[Event]) -> None:
-        self._told = events[-1].revision
         if self._form.progress.on_delivery is not None:
             self._form.progress.on_delivery([event.revision for event in events])
 
@@ -413,7 +412,7 @@ class Stream:
             if self._lifetime < 0:
                 progress.ended = "time"
                 return
-            self._told = revision
+            self._since = revision
             end = self._clock.monotonic() + self._lifetime
             initial = self._initial(items, revision)
             del items  # a watch that waits holds no objects
@@ -468,9 +467,9 @@ class Stream:
                 yield chunk
             if self._clock.monotonic() >= bookmark_at:
                 bookmark_at = self._next_bookmark(end)
-                if self._watcher.progress > self._told:
-                    self._told = self._watcher.progress
-                    for chunk in self._chunks([self._form.bookmark(self._told)]):
+                # Also one whose revision an event had (upstream: cacheWatcher.process).
+                if (progress := self._watcher.progress) > self._since:
+                    for chunk in self._chunks([self._form.bookmark(progress)]):
                         yield chunk
 
     def _chunks(self, frames: Sequence[Piece]) -> Iterator[bytes]:

@@ -200,6 +200,28 @@ def test_a_bookmark_comes_once_a_minute_and_names_the_newest_revision() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(("changes", "types"), [(True, ["ADDED", "BOOKMARK"]), (False, [])])
+def test_the_last_bookmark_comes_if_anything_has_changed(changes: bool, types: list[str]) -> None:
+    """Also if the last event had its revision."""
+
+    async def scenario(opened: Watching) -> None:
+        opened.clock.stop()
+        revision = opened.server.api.storage.revision
+        response = await opened.open(f"resourceVersion={revision}&allowWatchBookmarks=true&timeoutSeconds=10")
+        if changes:
+            await opened.create("c")
+        waiting = asyncio.ensure_future(frames(response, 3))
+        await _turn()
+        for seconds in (8.5, 2.0):
+            await opened.clock.advance(seconds, _turn)
+            for watcher in [*opened.scope.watchers]:
+                watcher.wake()
+            await _turn()
+        assert [frame["type"] for frame in await asyncio.wait_for(waiting, 5)] == types
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("end", ["close", "restore"])
 def test_a_watch_ends_without_an_error(end: str) -> None:
     async def scenario(opened: Watching) -> None:

@@ -1,7 +1,7 @@
 """Validation of admission policies and their bindings.
 
 Upstream: pkg/apis/admissionregistration/validation/validation.go. Expressions that are stored already are compiled again, with
-the same result: there is one version of the environment.
+the same result: a server has one version of the environment.
 """
 
 import re

@@ -10,7 +10,7 @@ ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {
 
 
 def test_kustomizations_are_no_manifests(tmp_path: Path) -> None:
-    """As in kubebuilder's config/rbac."""
+    """Kubebuilder's config/rbac has both."""
     (tmp_path / "kustomization.yaml").write_text("resources: [role.yaml]\n")
     (tmp_path / "role.yaml").write_text(ROLE)
     assert [manifests.title(obj) for obj in manifests.read_all(tmp_path)] == ["ClusterRole manager"]

@@ -202,7 +202,7 @@ def test_a_bookmark_comes_once_a_minute_and_names_the_newest_revision() -> None:
 
 @pytest.mark.parametrize(("changes", "types"), [(True, ["ADDED", "BOOKMARK"]), (False, [])])
 def test_the_last_bookmark_comes_if_anything_has_changed(changes: bool, types: list[str]) -> None:
-    """Also if the last event had its revision."""
+    """This holds also if the last event had its revision."""
 
     async def scenario(opened: Watching) -> None:
         opened.clock.stop()

@@ -19,6 +19,7 @@ from fakeapiserver.apimachinery.field import ErrorList
 from fakeapiserver.apimachinery.field import Path as FieldPath
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.serializer.component_config import ConfigKind
+from fakeapiserver.apis.recorded import NEWEST
 from fakeapiserver.auth import match_conditions as match_conditions_module
 
 MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
@@ -58,14 +59,16 @@ def from_modes(modes: Sequence[str], webhook: WebhookConfiguration) -> tuple[Aut
     )
 
 
-def read(data: bytes, required: frozenset[str] = frozenset()) -> tuple[AuthorizerConfiguration, ...]:
-    """ValueError with upstream's text; `required` are the modes that must be there still when it is read again."""
+def read(
+    data: bytes, required: frozenset[str] = frozenset(), version: str = NEWEST
+) -> tuple[AuthorizerConfiguration, ...]:
+    """ValueError with upstream's text; `version` is Kubernetes's, `required` are the modes that must still be there."""
     try:
         document = _decoded(data)
     except ValueError as error:
         raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     rows: list[Object] = document.get("authorizers") or []
-    if errors := _errors(rows):
+    if errors := _errors(rows, version):
         raise ValueError(aggregated(errors))
     problems = [
         f"expected name {row['type'].lower()} for authorizer {row['type']} instead of {row['name']}"
@@ -114,7 +117,7 @@ def _decoded(data: bytes) -> Object:
 # ------------------------------------------------------------------- validation
 
 
-def _errors(rows: Sequence[Mapping[str, Any]]) -> ErrorList:
+def _errors(rows: Sequence[Mapping[str, Any]], version: str) -> ErrorList:
     if not rows:
         return [field.required("authorizers", "at least one authorization mode must be defined")]
     errors: ErrorList = []
@@ -136,7 +139,7 @@ def _errors(rows: Sequence[Mapping[str, Any]]) -> ErrorList:
         webhook = row.get("webhook")
         if mode == "Webhook":
             missing = field.required(path.child("webhook"), "required when type=Webhook")
-            errors += [missing] if webhook is None else _webhook_errors(webhook, path)
+            errors += [missing] if webhook is None else _webhook_errors(webhook, path, version)
         elif webhook is not None:
             errors.append(field.invalid(path.child("webhook"), "non-null", "may only be specified when type=Webhook"))
     return errors
@@ -151,7 +154,7 @@ def _name_errors(name: str, seen: set[str], path: FieldPath) -> ErrorList:
     return [field.invalid(path, name, f"authorizer name is invalid: {', '.join(problems)}")] if problems else []
 
 
-def _webhook_errors(webhook: Mapping[str, Any], path: FieldPath) -> ErrorList:
+def _webhook_errors(webhook: Mapping[str, Any], path: FieldPath, version: str) -> ErrorList:
     errors: ErrorList = []
     timeout = webhook["timeout"]
     if not timeout:
@@ -169,7 +172,7 @@ def _webhook_errors(webhook: Mapping[str, Any], path: FieldPath) -> ErrorList:
         errors.append(field.required(path.child(wanted), "required if match conditions are specified"))
     errors += _choice(webhook, "failurePolicy", ("NoOpinion", "Deny"), path)
     errors += _connection_errors(webhook.get("connectionInfo") or {}, path.child("connectionInfo"))
-    return [*errors, *_condition_errors(conditions, path.child("matchConditions"))]
+    return [*errors, *_condition_errors(conditions, path.child("matchConditions"), version)]
 
 
 def _choice(webhook: Mapping[str, Any], name: str, choices: Sequence[str], path: FieldPath) -> ErrorList:
@@ -201,7 +204,7 @@ def _connection_errors(info: Mapping[str, Any], path: FieldPath) -> ErrorList:
     return [] if os.path.isfile(file) else [field.invalid(at, file, "must be a regular file")]
 
 
-def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Iterator[field.Error]:
+def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath, version: str) -> Iterator[field.Error]:
     if len(conditions) > _MAX_CONDITIONS:
         yield field.too_many(path, len(conditions), _MAX_CONDITIONS)
         return
@@ -215,7 +218,7 @@ def _condition_errors(conditions: Sequence[Mapping[str, Any]], path: FieldPath) 
         else:
             seen.add(expression)
             try:
-                match_conditions_module.compile_condition(expression)
+                match_conditions_module.compile_condition(expression, version)
             except typed.InstantiationError as error:
                 yield field.internal(at, str(error))
             except ValueError as error:

@@ -4,10 +4,12 @@ Upstream: k8s.io/apiserver/pkg/authorization/cel/{compile,matcher}.go.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.languages.cel.checker import Declared
+from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.program import Program
 from fakeapiserver.languages.cel.types import BOOL, STRING, list_of, map_of, struct
 
@@ -44,10 +46,11 @@ class MatchConditionError(Exception):
 
 
 class MatchConditions:
-    """Conditions that must all be true. Compiled on creation, which raises ValueError for the first invalid one."""
+    """Conditions that must all be true. Compiled on creation, in the CEL of a Kubernetes version, which raises ValueError for the
+    first invalid one."""
 
-    def __init__(self, expressions: Sequence[str]) -> None:
-        self._programs = [(expression, compile_condition(expression)) for expression in expressions]
+    def __init__(self, expressions: Sequence[str], version: str = NEWEST) -> None:
+        self._programs = [(expression, compile_condition(expression, version)) for expression in expressions]
 
     def match(self, spec: Mapping[str, Any]) -> bool:
         """Reports whether a review with this spec is to be asked. MatchConditionError."""
@@ -65,9 +68,9 @@ class MatchConditions:
         return True
 
 
-def compile_condition(expression: str) -> Program:
+def compile_condition(expression: str, version: str = NEWEST) -> Program:
     """ValueError with upstream's text."""
-    return compile_typed(expression, _DECLARED, BOOL)
+    return compile_typed(expression, replace(_DECLARED, version=version), BOOL)
 
 
 def _complete(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -155,3 +155,10 @@ def test_a_condition_that_fails_is_a_failure() -> None:
     with pytest.raises(EvaluationError, match="resulted in error: no such key: none") as failed:
         ask(webhook)
     assert failed.value.decision is Decision.DENY
+
+
+def test_conditions_are_in_the_language_of_the_version() -> None:
+    expression = "duration(size(request.user)) == duration('7s')"
+    MatchConditions([expression], "v1.36")
+    with pytest.raises(ValueError, match="found no matching overload for 'duration'"):
+        MatchConditions([expression], "v1.37")

@@ -92,7 +92,8 @@ def authorization(
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
     builder = _Builder(config, scheme, rbac, objects, clock, instruments)
-    rows = authorization_config.read(data)
+    version = scheme.features.version
+    rows = authorization_config.read(data, version=version)
     reloadable = Reloadable(builder.union(rows))
     needed = frozenset(row.type for row in rows if row.type != "Webhook")
     reloads = config_reloads.ConfigReloads("authorization", instruments, clock)
@@ -101,7 +102,7 @@ def authorization(
     async def reload(content: bytes) -> None:
         """Applies a changed file; an invalid one is logged and ignored."""
         try:
-            reloadable.current = builder.union(authorization_config.read(content, needed))
+            reloadable.current = builder.union(authorization_config.read(content, needed, version))
             reloads.succeeded(content)
         except (ValueError, OSError) as error:
             reloads.failed()
@@ -182,7 +183,7 @@ class _Builder(Struct):
         return Union([always.PrivilegedGroups(), *counted], resolvers, names)
 
     def _webhook(self, settings: "WebhookConfiguration", name: str) -> Authorizer:
-        return _webhook(settings, name, self.clock, self.instruments)
+        return _webhook(settings, name, self.clock, self.instruments, self.scheme.features.version)
 
     def _mode(self, mode: str) -> Authorizer:
         if mode not in self._kept:
@@ -202,7 +203,9 @@ class _Builder(Struct):
         return always.AlwaysAllow() if mode == "AlwaysAllow" else always.AlwaysDeny()
 
 
-def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments) -> Authorizer:
+def _webhook(
+    settings: "WebhookConfiguration", name: str, clock: Clock, instruments: Instruments, kubernetes: str
+) -> Authorizer:
     if settings.version not in ("v1", "v1beta1"):
         supported = '"v1", "v1beta1"'
         raise ValueError(
@@ -218,7 +221,9 @@ def _webhook(settings: "WebhookConfiguration", name: str, clock: Clock, instrume
         on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
         name=name,
     )
-    conditions = match_conditions.MatchConditions(settings.match_conditions) if settings.match_conditions else None
+    conditions = (
+        match_conditions.MatchConditions(settings.match_conditions, kubernetes) if settings.match_conditions else None
+    )
     return webhook_module.Webhook(webhook.post, asked, clock, conditions.match if conditions else None, instruments)
 
 

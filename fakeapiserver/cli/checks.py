@@ -1,15 +1,12 @@
 """Checks of a command line before anything is started: unreadable files and unknown feature gates."""
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.cli.arguments import UsageError
 from fakeapiserver.cli.flags import Parsed
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.server.projects import manifests
 
 _FILES: Final = (
     "load",
@@ -35,12 +32,7 @@ _FILES: Final = (
     "tls-private-key-file",
     "token-auth-file",
 )
-# Flags with files and folders of manifests, and the kinds that these must have.
-_MANIFESTS: Final[Mapping[str, Sequence[str]]] = {
-    "crds": ("CustomResourceDefinition",),
-    "stages": ("Stage",),
-    "webhooks": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-}
+_FILES_OR_FOLDERS: Final = ("crds", "stages", "webhooks")
 
 
 def check(parsed: Parsed) -> None:
@@ -53,25 +45,10 @@ def check(parsed: Parsed) -> None:
             check_file(flag, Path(path))
     for file in parsed.config.faults:
         check_file("faults", file)
-    for flag, kinds in _MANIFESTS.items():
-        if flag in parsed.given:
-            setattr(parsed.config, flag, _objects_of(flag, getattr(parsed.config, flag), kinds))
-
-
-def _objects_of(flag: str, paths: Sequence[Path], kinds: Sequence[str]) -> tuple[Object, ...]:
-    """Returns the objects of these kinds in files and folders, of which each must have one."""
-    objects: dict[str, Object] = {}
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"--{flag}: there is no file or folder {str(path)!r}")
-        try:
-            found = manifests.read(path, *kinds)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--{flag}: {error}") from None
-        if not found:
-            raise UsageError(f"--{flag}: there is no {' or '.join(kinds)} in {str(path)!r}")
-        objects |= {manifests.title(obj): obj for obj in found}
-    return tuple(objects.values())
+    for flag in _FILES_OR_FOLDERS:
+        for path in getattr(parsed.config, flag) if flag in parsed.given else ():
+            if not isinstance(path, Path) or not path.exists():
+                raise UsageError(f"--{flag}: there is no file or folder {str(path)!r}")
 
 
 def _check_gates(config: Config) -> None:

@@ -18,13 +18,23 @@ from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
 
-_SIGNER: Final = "kubernetes.io/kube-apiserver-serving"
+SIGNER: Final = "kubernetes.io/kube-apiserver-serving"
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 
 
 def _name(root_ca: bytes) -> str:
     """Returns the bundle's name, which changes with its certificates."""
-    return f"{_SIGNER.replace('/', ':')}:{sha256(root_ca).hexdigest()[:24]}"
+    return f"{SIGNER.replace('/', ':')}:{sha256(root_ca).hexdigest()[:24]}"
+
+
+def new_bundle(root_ca: bytes, version: str) -> Object:
+    """Returns the bundle in a version of its group."""
+    return {
+        "apiVersion": f"{CLUSTER_TRUST_BUNDLES.group}/{version}",
+        "kind": "ClusterTrustBundle",
+        "metadata": {"name": _name(root_ca)},
+        "spec": {"signerName": SIGNER, "trustBundle": root_ca.decode()},
+    }
 
 
 class Publisher:
@@ -44,7 +54,7 @@ class Publisher:
 
     def bundle_changed(self, event: Event, queue: Queue) -> None:
         """Queues the one request there is if the bundle is of the signer."""
-        if object_of(event)["spec"].get("signerName") == _SIGNER:
+        if object_of(event)["spec"].get("signerName") == SIGNER:
             queue.add(EVERYTHING)
 
     async def reconcile(self, request: Request) -> None:
@@ -63,12 +73,12 @@ class Publisher:
         certificates, name = self._root_ca.decode(), _name(self._root_ca)
         bundle = self.bundles.indexer.get_by_key(name)
         if bundle is None:
-            await self._client.create(self._new_bundle(name, certificates))
+            await self._client.create(new_bundle(self._root_ca, self._client.gvr.version))
         elif bundle["spec"]["trustBundle"] != certificates:
             await self._client.update({**bundle, "spec": {**bundle["spec"], "trustBundle": certificates}})
         failure: StatusError | None = None
         for other in self.bundles.indexer.list():
-            if other["spec"].get("signerName") != _SIGNER or other["metadata"]["name"] == name:
+            if other["spec"].get("signerName") != SIGNER or other["metadata"]["name"] == name:
                 continue
             try:
                 await self._client.delete(other["metadata"]["name"])
@@ -76,14 +86,6 @@ class Publisher:
                 failure = failure if is_not_found(error) else error
         if failure is not None:
             raise failure
-
-    def _new_bundle(self, name: str, certificates: str) -> Object:
-        return {
-            "apiVersion": str(self._client.gvr.group_version),
-            "kind": "ClusterTrustBundle",
-            "metadata": {"name": name},
-            "spec": {"signerName": _SIGNER, "trustBundle": certificates},
-        }
 
 
 def new(context: ControllerContext) -> Sequence[Controller]:

@@ -62,4 +62,6 @@ def _is_made(obj: Object) -> bool:
         return name in ("default", "kube-system", "kube-public", "kube-node-lease")
     if kind == "APIService":
         return "service" not in obj["spec"]
+    if kind == "ClusterTrustBundle":
+        return bool(obj["spec"].get("signerName") == "kubernetes.io/kube-apiserver-serving")
     return (kind, name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"))

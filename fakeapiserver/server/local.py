@@ -337,7 +337,7 @@ class LocalServer:
             if self.controllers.mode(name) != mode:
                 await self.controllers.set_mode(name, mode)
         if self._is_plain:
-            running = [name for name in manager.FIRST if self.controllers.mode(name) == "run"]
+            running = [name for name in first_objects.WRITERS if self.controllers.mode(name) == "run"]
             await first_objects.store(api.scopes, running, self.ca)
         await self.controllers.begin(is_prepared=self._is_plain)
 
@@ -470,9 +470,7 @@ def _stages(config: Config) -> Sequence[Object]:
     if not config.stages:
         return ()
 
-    stages = manifests.read(config.stages, "Stage")
-    if not stages:
-        raise ValueError("--stages: there is no Stage in what it names")
+    stages = manifests.required(config.stages, "Stage")
     sources.check(stages)
     return stages
 

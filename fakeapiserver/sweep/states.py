@@ -30,6 +30,7 @@ _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _MADE: Final = frozenset((("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services", "kubernetes"),
     ("endpoints", "kubernetes"), ("endpointslices", "kubernetes")))  # fmt: skip
+_BUNDLE: Final = "kubernetes.io:kube-apiserver-serving:"  # of the authority, which each server has for itself
 _DROPPED: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -305,7 +306,7 @@ def _is_users(resource: str, obj: Object) -> bool:
     meta = obj["metadata"]
     if meta.get("namespace") in _OTHER_NAMESPACES or election.is_record(obj):
         return False
-    return (resource.partition(".")[0], meta["name"]) not in _MADE
+    return (resource.partition(".")[0], meta["name"]) not in _MADE and not meta["name"].startswith(_BUNDLE)
 
 
 def _plain(resource: str, obj: Object, names: Mapping[str, str]) -> Object:

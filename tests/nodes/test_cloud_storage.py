@@ -91,7 +91,7 @@ def test_a_claim_grows_and_its_volume_goes_with_it() -> None:
         cluster.settle()
         status = cluster.get("pvc/data")["status"]
         assert status["capacity"] == status["allocatedResources"] == {"storage": "2Gi"}
-        assert "conditions" not in status
+        assert [condition["type"] for condition in status["conditions"]] == ["Unused"]
         assert "allocatedResourceStatuses" not in status
         [volume] = cluster.list("persistentvolumes")
         assert volume["spec"]["capacity"] == {"storage": "2Gi"}

@@ -223,7 +223,6 @@ WITHOUT_EFFECT: Final = frozenset(
         "cloud-config",
         "cloud-provider",
         "cluster-name",
-        "concurrent-disruption-syncs",
         "configure-cloud-routes",
         "contention-profiling",
         "controller-shutdown-timeout",

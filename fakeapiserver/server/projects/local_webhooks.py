@@ -131,7 +131,7 @@ async def install(
 
     Raises OSError, and ValueError with the server's refusal.
     """
-    objects = [*manifests.read(definitions, _DEFINITION), *manifests.read(configurations, *_CONFIGURATIONS)]
+    objects = [*manifests.required(definitions, _DEFINITION), *manifests.required(configurations, *_CONFIGURATIONS)]
     for obj in objects:
         served = _VERSIONS[obj["kind"]]
         if obj.get("apiVersion") != served:

@@ -38,6 +38,14 @@ def read(sources: Sources, *kinds: str) -> list[Object]:
     )
 
 
+def required(sources: Sources, *kinds: str) -> list[Object]:
+    """Returns what `read` returns. Raises ValueError as well for a source without an object of these kinds."""
+    for source in _several(sources):
+        if not isinstance(source, Mapping) and not any(obj.get("kind") in kinds for obj in _objects(source, False)):
+            raise ValueError(f"there is no {' or '.join(kinds)} in {source}")
+    return read(sources, *kinds)
+
+
 def read_all(sources: Sources) -> Iterator[Object]:
     """The objects of every kind, in order; of a folder without manifests, those in its folders. Raises as `read` does."""
     return (obj for source in _several(sources) for obj in _objects(source, is_deep=True))

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.languages.cel.checker import Declared
-from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.program import Program
 from fakeapiserver.languages.cel.types import BOOL, STRING, list_of, map_of, struct
+from fakeapiserver.languages.cel.versions import NEWEST
 
 _STRINGS: Final = list_of(STRING)
 _SPEC: Final = "kubernetes.SubjectAccessReviewSpec"

@@ -160,6 +160,7 @@ LAZY: Final = {
     "Some servers run no controllers, whose clients and managers are large.": (
         "fakeapiserver.component_helpers.controller_context",
         "fakeapiserver.controller_manager.manager",
+        "fakeapiserver.controllers.clustertrustbundle_publisher",
         "fakeapiserver.controllers.root_ca_certificate_publisher",
         "fakeapiserver.controllers.serviceaccount",
         "fakeapiserver.server.in_process",

@@ -11,10 +11,11 @@ from msgspec import Struct, field
 from fakeapiserver.apimachinery.cel.typed import compile_typed
 from fakeapiserver.languages.cel.authorizer import AUTHORIZER, RESOURCE_CHECK
 from fakeapiserver.languages.cel.checker import Declared
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, Overload
 from fakeapiserver.languages.cel.errors import CompileError
 from fakeapiserver.languages.cel.program import Program, check
 from fakeapiserver.languages.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
+from fakeapiserver.languages.cel.versions import NEWEST
 
 _STRINGS: Final = list_of(STRING)
 _TEXTS: Final = map_of(STRING, STRING)

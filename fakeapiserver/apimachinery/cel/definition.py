@@ -13,7 +13,7 @@ from fakeapiserver.apimachinery.cel.schema import MAX_REQUEST, is_declared
 from fakeapiserver.apimachinery.field import ErrorList, Path, forbidden, internal, invalid
 from fakeapiserver.apimachinery.schema.go_schema import go_rules
 from fakeapiserver.apimachinery.schema.resolve import Schema
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import NEWEST
 
 _RULE_LIMIT: Final = 10_000_000
 _TOTAL_LIMIT: Final = 100_000_000

@@ -12,7 +12,7 @@ from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.languages.cel import values
 from fakeapiserver.languages.cel.checker import Declared
 from fakeapiserver.languages.cel.declarations import FUNCTIONS as DECLARATIONS
-from fakeapiserver.languages.cel.declarations import NEWEST, Overload
+from fakeapiserver.languages.cel.declarations import Overload
 from fakeapiserver.languages.cel.errors import CelError, CompileError
 from fakeapiserver.languages.cel.kubernetes.quantity import Quantity
 from fakeapiserver.languages.cel.kubernetes.semver import Semver
@@ -20,6 +20,7 @@ from fakeapiserver.languages.cel.kubernetes.table import FUNCTIONS
 from fakeapiserver.languages.cel.program import Program, compile_expression
 from fakeapiserver.languages.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
 from fakeapiserver.languages.cel.values import Sparse
+from fakeapiserver.languages.cel.versions import NEWEST
 
 MAX_COST: Final = 1_000_000
 MAX_LENGTH: Final = 10 * 1024

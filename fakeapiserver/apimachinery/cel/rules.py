@@ -15,10 +15,10 @@ from fakeapiserver.apimachinery.cel.field_path import normalized
 from fakeapiserver.apimachinery.cel.schema import Decl
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.languages.cel.checker import Declared
-from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.errors import CelError, CompileError
 from fakeapiserver.languages.cel.program import Program, check
 from fakeapiserver.languages.cel.types import optional_of
+from fakeapiserver.languages.cel.versions import NEWEST
 
 RULES: Final = "x-kubernetes-validations"
 

@@ -16,10 +16,10 @@ from fakeapiserver.apimachinery.field import OMIT, Error, ErrorList, Path, dupli
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.list_type import MISSING, items_by_key
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
-from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.escaping import escape
 from fakeapiserver.languages.cel.program import LIMIT_MESSAGE, PER_CALL_LIMIT
 from fakeapiserver.languages.cel.values import NONE, Optional
+from fakeapiserver.languages.cel.versions import NEWEST
 
 BUDGET: Final = 10_000_000
 _MAX_MESSAGE: Final = 5 * 1024

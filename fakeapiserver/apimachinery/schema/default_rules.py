@@ -15,7 +15,7 @@ from fakeapiserver.apimachinery.schema.prune import prune
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import Validator, placed, validate_object
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import NEWEST
 
 # Puts a value where a schema stands: the object around it.
 _Surround = Callable[[Any], dict[str, Any]]

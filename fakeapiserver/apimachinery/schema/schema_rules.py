@@ -28,7 +28,7 @@ from fakeapiserver.apimachinery.schema.embedded import DecodeMetadata
 from fakeapiserver.apimachinery.schema.go_schema import go_fields, go_items, go_schema
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.structural_rules import construction_problem, structural_errors
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import NEWEST
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.definition import Scope

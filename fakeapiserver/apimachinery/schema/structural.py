@@ -26,7 +26,7 @@ from fakeapiserver.apimachinery.schema.embedded import (
 from fakeapiserver.apimachinery.schema.list_type import leading_to_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import NEWEST
 
 if TYPE_CHECKING:
     from fakeapiserver.apimachinery.cel.validator import Validator as RuleValidator

@@ -27,7 +27,7 @@ from fakeapiserver.apimachinery.schema.validate_value import (
     value_checks,
 )
 from fakeapiserver.effort import spend
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import NEWEST
 
 
 class Uncorrelated:

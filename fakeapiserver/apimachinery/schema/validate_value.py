@@ -19,7 +19,7 @@ from fakeapiserver.apimachinery.schema.formats import FORMATS, is_known_format
 from fakeapiserver.apimachinery.schema.patterns import TextTooLong, matches
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.serializer import json
-from fakeapiserver.languages.cel.declarations import NEWEST
+from fakeapiserver.languages.cel.versions import V1_37
 
 _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 _EPSILON: Final = 1e-9
@@ -84,7 +84,7 @@ def is_json_integer(number: float, version: str) -> bool:
     numbers that are a little smaller than an integer, and of negative ones."""
     if not abs(number) <= _MAX_JSON_INTEGER:
         return False
-    if version >= NEWEST:
+    if version >= V1_37:
         nearest = round(number)
         return number == nearest or abs(number - nearest) < _EPSILON * abs(nearest)
     whole = math.trunc(number)

@@ -21,12 +21,13 @@ from fakeapiserver.languages.cel.ast import (
     Struct,
     qualified,
 )
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, REMOVED, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, REMOVED, Overload
 from fakeapiserver.languages.cel.errors import Issue
 from fakeapiserver.languages.cel.escaping import RESERVED
 from fakeapiserver.languages.cel.types import BOOL, DYN, ERROR, Type
 from fakeapiserver.languages.cel.validators import literal_issues
 from fakeapiserver.languages.cel.values import type_of
+from fakeapiserver.languages.cel.versions import NEWEST, V1_37
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class Checker:
         self._structs = declared.structs
         self._functions = declared.functions
         self._makes = declared.makes
-        self._removed = REMOVED if declared.version >= NEWEST else ()
+        self._removed = REMOVED if declared.version >= V1_37 else ()
         self._scopes: list[dict[str, Type]] = [dict(declared.variables)]
         self._bound: Substitutions = {}
         self._fresh = 0

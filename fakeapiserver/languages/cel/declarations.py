@@ -567,6 +567,5 @@ def _read() -> dict[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS: Final = _read()
-# The Kubernetes version whose cel-go (0.29) is the newest here, and the overloads that it no longer has.
-NEWEST: Final = "v1.37"
+# The overloads that are gone since 1.37.
 REMOVED: Final = ("int64_to_duration",)

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 from fakeapiserver.effort import TooExpensive, affordable, spend
 from fakeapiserver.languages.cel.ast import Expr
 from fakeapiserver.languages.cel.checker import Checker, Declared
-from fakeapiserver.languages.cel.declarations import NEWEST
 from fakeapiserver.languages.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue
 from fakeapiserver.languages.cel.interpreter.evaluator import Evaluator
 from fakeapiserver.languages.cel.interpreter.steps import Frame
 from fakeapiserver.languages.cel.parser import parse
 from fakeapiserver.languages.cel.types import Type
+from fakeapiserver.languages.cel.versions import V1_37
 
 PER_CALL_LIMIT: Final = 1_000_000
 LIMIT_MESSAGE: Final = "operation cancelled: actual cost limit exceeded"
@@ -72,7 +72,7 @@ class Program:
 
 def check(source: str, declared: Declared) -> tuple[Expr, Checker]:
     """Parses and checks an expression. Raises CompileError with its errors."""
-    tree = parse(source, binds=declared.binds, escapes=declared.version >= NEWEST)
+    tree = parse(source, binds=declared.binds, escapes=declared.version >= V1_37)
     checker = Checker(declared)
     try:
         checker.check(tree)

@@ -24,7 +24,7 @@ from fakeapiserver.languages.cel.ast import (
     Struct,
     qualified,
 )
-from fakeapiserver.languages.cel.declarations import FUNCTIONS, NEWEST, REMOVED, Overload
+from fakeapiserver.languages.cel.declarations import FUNCTIONS, REMOVED, Overload
 from fakeapiserver.languages.cel.errors import Aborted, CelError
 from fakeapiserver.languages.cel.escaping import unescape
 from fakeapiserver.languages.cel.functions.containers import index, optional_index
@@ -61,6 +61,7 @@ from fakeapiserver.languages.cel.runtime_cost import LIST_CREATE, MAP_CREATE, ST
 from fakeapiserver.languages.cel.text import compile_pattern
 from fakeapiserver.languages.cel.types import Type, unwrap_optional
 from fakeapiserver.languages.cel.values import JSONPatch, Lazy, Optional, StructValue, go_type, type_of
+from fakeapiserver.languages.cel.versions import NEWEST, V1_37
 
 _IMPLEMENTED: Final[dict[str, Function]] = {
     **STANDARD,
@@ -86,7 +87,7 @@ class Evaluator:
     ) -> None:
         """`version`: Kubernetes's; since 1.37, alternatives to a value that isn't an optional are an error."""
         self._functions = functions
-        self._is_newest = version >= NEWEST
+        self._is_newest = version >= V1_37
         self._scope = {name: i for i, name in enumerate(names)}
         self._constants = constants
         self.size = len(names)

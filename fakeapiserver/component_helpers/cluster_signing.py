@@ -12,6 +12,8 @@ KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
 KUBE_APISERVER_CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 LEGACY_UNKNOWN: Final = "kubernetes.io/legacy-unknown"
+# No certificates are requested from it: its authority is a ClusterTrustBundle.
+KUBE_APISERVER_SERVING: Final = "kubernetes.io/kube-apiserver-serving"
 SIGNERS: Final = (KUBELET_SERVING, KUBELET_CLIENT, KUBE_APISERVER_CLIENT, LEGACY_UNKNOWN)
 
 _Files = tuple[Path | None, Path | None]

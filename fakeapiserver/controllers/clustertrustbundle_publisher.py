@@ -5,26 +5,23 @@ Upstream: pkg/controller/certificates/clustertrustbundlepublisher/publisher.go.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from time import perf_counter
-from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
+from fakeapiserver.component_helpers.cluster_signing import KUBE_APISERVER_SERVING
 from fakeapiserver.component_helpers.controller_context import EVERYTHING, ControllerContext, Periodic
 from fakeapiserver.component_helpers.objects import CLUSTER_TRUST_BUNDLES
+from fakeapiserver.component_helpers.sync_metrics import SyncMetrics
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import Event, object_of
 from fakeapiserver.controller_runtime.handler import Queue
 from fakeapiserver.controller_runtime.reconcile import Request
 from fakeapiserver.controller_runtime.source import Informer
 
-SIGNER: Final = "kubernetes.io/kube-apiserver-serving"
-_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-
 
 def _name(root_ca: bytes) -> str:
     """Returns the bundle's name, which changes with its certificates."""
-    return f"{SIGNER.replace('/', ':')}:{sha256(root_ca).hexdigest()[:24]}"
+    return f"{KUBE_APISERVER_SERVING.replace('/', ':')}:{sha256(root_ca).hexdigest()[:24]}"
 
 
 def new_bundle(root_ca: bytes, version: str) -> Object:
@@ -33,7 +30,7 @@ def new_bundle(root_ca: bytes, version: str) -> Object:
         "apiVersion": f"{CLUSTER_TRUST_BUNDLES.group}/{version}",
         "kind": "ClusterTrustBundle",
         "metadata": {"name": _name(root_ca)},
-        "spec": {"signerName": SIGNER, "trustBundle": root_ca.decode()},
+        "spec": {"signerName": KUBE_APISERVER_SERVING, "trustBundle": root_ca.decode()},
     }
 
 
@@ -41,11 +38,7 @@ class Publisher:
     """Keeps one bundle of the signer, and deletes all others of this signer."""
 
     def __init__(self, context: ControllerContext) -> None:
-        name = "clustertrustbundle_publisher_sync"
-        self._syncs = context.metrics.counter(f"{name}_total", "Syncs of the bundle", "code")
-        self._sync_seconds = context.metrics.histogram(
-            f"{name}_duration_seconds", "How long syncs of the bundle took", _BUCKETS, "code"
-        )
+        self._metrics = SyncMetrics(context.metrics, "clustertrustbundle_publisher_sync", "the bundle")
         self._root_ca = context.root_ca
         version = "v1" if context.configuration.feature_gates.at_least("v1.37") else "v1beta1"
         resource = CLUSTER_TRUST_BUNDLES._replace(version=version)
@@ -54,20 +47,12 @@ class Publisher:
 
     def bundle_changed(self, event: Event, queue: Queue) -> None:
         """Queues the one request there is if the bundle is of the signer."""
-        if object_of(event)["spec"].get("signerName") == SIGNER:
+        if object_of(event)["spec"].get("signerName") == KUBE_APISERVER_SERVING:
             queue.add(EVERYTHING)
 
     async def reconcile(self, request: Request) -> None:
-        start, code = perf_counter(), "500"
-        try:
+        with self._metrics.sync():
             await self._publish()
-            code = "200"
-        except StatusError as error:
-            code = str(error.code)
-            raise
-        finally:
-            self._syncs.labels(code).inc()
-            self._sync_seconds.labels(code).observe(perf_counter() - start)
 
     async def _publish(self) -> None:
         certificates, name = self._root_ca.decode(), _name(self._root_ca)
@@ -78,7 +63,7 @@ class Publisher:
             await self._client.update({**bundle, "spec": {**bundle["spec"], "trustBundle": certificates}})
         failure: StatusError | None = None
         for other in self.bundles.indexer.list():
-            if other["spec"].get("signerName") != SIGNER or other["metadata"]["name"] == name:
+            if other["spec"].get("signerName") != KUBE_APISERVER_SERVING or other["metadata"]["name"] == name:
                 continue
             try:
                 await self._client.delete(other["metadata"]["name"])

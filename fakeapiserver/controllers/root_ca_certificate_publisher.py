@@ -1,13 +1,13 @@
 """Every namespace has the config map kube-root-ca.crt (upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go)."""
 
 from collections.abc import Mapping, Sequence
-from time import perf_counter
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.client.errors import StatusError, is_not_found
 from fakeapiserver.component_helpers.controller_context import ControllerContext
 from fakeapiserver.component_helpers.objects import CONFIG_MAPS, NAMESPACES, is_namespace_terminating
+from fakeapiserver.component_helpers.sync_metrics import SyncMetrics
 from fakeapiserver.controller_runtime.controller import Controller
 from fakeapiserver.controller_runtime.event import CreateEvent, DeleteEvent, Event, UpdateEvent, object_of
 from fakeapiserver.controller_runtime.handler import Queue
@@ -38,11 +38,7 @@ class Publisher:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        name, buckets = "root_ca_cert_publisher_sync", [0.001 * 2**power for power in range(15)]
-        self._syncs = context.metrics.counter(f"{name}_total", "Syncs of namespaces", "code")
-        self._sync_seconds = context.metrics.histogram(
-            f"{name}_duration_seconds", "How long syncs of namespaces took", buckets, "code"
-        )
+        self._metrics = SyncMetrics(context.metrics, "root_ca_cert_publisher_sync", "namespaces")
         self._data = data_of(context.root_ca)
         self.namespaces = context.informer(NAMESPACES)
         self.config_maps = context.informer(CONFIG_MAPS, object_name=_NAME)  # upstream keeps all, and looks at these
@@ -60,16 +56,8 @@ class Publisher:
             queue.add(Request("", object_of(event)["metadata"]["namespace"]))
 
     async def reconcile(self, request: Request) -> None:
-        start, code = perf_counter(), "500"
-        try:
+        with self._metrics.sync():
             await self._publish(request)
-            code = "200"
-        except StatusError as error:
-            code = str(error.code)
-            raise
-        finally:
-            self._syncs.labels(code).inc()
-            self._sync_seconds.labels(code).observe(perf_counter() - start)
 
     async def _publish(self, request: Request) -> None:
         maps = self._client.resource(CONFIG_MAPS, request.name)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.resource_table import ResourceTable
+from fakeapiserver.component_helpers.cluster_signing import KUBE_APISERVER_SERVING
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.options.config import Config
 from fakeapiserver.server.upkeep import bootstrap
@@ -63,5 +64,5 @@ def _is_made(obj: Object) -> bool:
     if kind == "APIService":
         return "service" not in obj["spec"]
     if kind == "ClusterTrustBundle":
-        return bool(obj["spec"].get("signerName") == "kubernetes.io/kube-apiserver-serving")
+        return bool(obj["spec"].get("signerName") == KUBE_APISERVER_SERVING)
     return (kind, name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"))

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.component_helpers.cluster_signing import KUBE_APISERVER_SERVING
 from fakeapiserver.component_helpers.objects import is_terminating
 from fakeapiserver.evidence import election
 from fakeapiserver.state import diff
@@ -30,7 +31,7 @@ _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _MADE: Final = frozenset((("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"), ("services", "kubernetes"),
     ("endpoints", "kubernetes"), ("endpointslices", "kubernetes")))  # fmt: skip
-_BUNDLE: Final = "kubernetes.io:kube-apiserver-serving:"  # of the authority, which each server has for itself
+_BUNDLE: Final = f"{KUBE_APISERVER_SERVING.replace('/', ':')}:"  # of the authority, which each server has for itself
 _DROPPED: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",

@@ -5,7 +5,7 @@ Upstream: sigs.k8s.io/controller-runtime/pkg/envtest/{webhook,crd}.go.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,22 +28,18 @@ def read(sources: Sources, *kinds: str) -> list[Object]:
     Folders are not searched recursively, and other files in them are ignored. Raises OSError for missing files,
     ValueError for invalid ones.
     """
-    return list(
-        {
-            title(obj): obj
-            for source in _several(sources)
-            for obj in _objects(source, is_deep=False)
-            if obj.get("kind") in kinds
-        }.values()
-    )
+    return _last_of_each(obj for source in _several(sources) for obj in _of_kinds(source, kinds))
 
 
 def required(sources: Sources, *kinds: str) -> list[Object]:
-    """Returns what `read` returns. Raises ValueError as well for a source without an object of these kinds."""
+    """Returns what `read` returns. Raises ValueError as well for a file or folder without an object of these kinds."""
+    objects: list[Object] = []
     for source in _several(sources):
-        if not isinstance(source, Mapping) and not any(obj.get("kind") in kinds for obj in _objects(source, False)):
+        found = _of_kinds(source, kinds)
+        if not found and not isinstance(source, Mapping):
             raise ValueError(f"there is no {' or '.join(kinds)} in {source}")
-    return read(sources, *kinds)
+        objects += found
+    return _last_of_each(objects)
 
 
 def read_all(sources: Sources) -> Iterator[Object]:
@@ -54,6 +50,14 @@ def read_all(sources: Sources) -> Iterator[Object]:
 def title(obj: Object) -> str:
     """`CustomResourceDefinition widgets.example.com`"""
     return f"{obj.get('kind')} {(obj.get('metadata') or {}).get('name')}"
+
+
+def _of_kinds(source: Source, kinds: Collection[str]) -> list[Object]:
+    return [obj for obj in _objects(source, is_deep=False) if obj.get("kind") in kinds]
+
+
+def _last_of_each(objects: Iterable[Object]) -> list[Object]:
+    return list({title(obj): obj for obj in objects}.values())
 
 
 def _several(sources: Sources) -> Sequence[Source]:

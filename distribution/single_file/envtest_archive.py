@@ -35,7 +35,7 @@ exit 127
 def pack(single: Path, folder: Path) -> Path:
     """Writes the archive and returns its path. The same file gives the same bytes."""
     release, (system, processor) = release_of(NEWEST), platform()
-    programs = scripts('"$(dirname "$0")/fakeapiserver"', NEWEST, package=None)
+    programs = scripts('"$(dirname "$0")/fakeapiserver"', NEWEST, root=None)
     del programs["setup-envtest"]
     contents = {name: text.encode() for name, text in {**programs, "kubectl": KUBECTL}.items()}
     contents["fakeapiserver"] = single.read_bytes()

@@ -214,19 +214,21 @@ def write(folder: Path, *, detached: bool = False, version: str = NEWEST) -> str
     OSError, also if one of the programs exists and isn't from here."""
     folder.mkdir(parents=True, exist_ok=True)
     _check_programs(folder)
-    package = None if getattr(sys, "frozen", False) else Path(fakeapiserver.__file__).parent
-    for name, script in scripts(shlex.quote(sys.executable), version, package=package, detached=detached).items():
+    root = None if getattr(sys, "frozen", False) else _root()
+    for name, script in scripts(shlex.quote(sys.executable), version, root=root, detached=detached).items():
         write_file(folder / name, script.encode(), 0o755)
     return _link_kubectl(folder / "kubectl")
 
 
-def scripts(python: str, version: str, *, package: Path | None, detached: bool = False) -> dict[str, str]:
-    """The programs by their names, as shell scripts. python: the interpreter, as a word of the shell. package: the folder of this package;
-    None if the interpreter is the single file, whose modules are files for as long as it runs only."""
+def scripts(python: str, version: str, *, root: Path | None, detached: bool = False) -> dict[str, str]:
+    """The programs by their names, as shell scripts. python: the interpreter, as a word of the shell. root: the folder that holds the
+    package; None if the interpreter is the single file, whose modules are files for as long as it runs only."""
     # exec: the program must be the very process that gets the signals. $PPID is taken before Python starts, which takes a while.
     parent = "0" if detached else '"$PPID"'
-    find = _FIND.format(root=str(package.absolute().parent)) if package else ""
-    stand_in = shlex.quote(str(package / "cli/etcd_stand_in.py")) if package else "-m fakeapiserver.cli.etcd_stand_in"
+    find, stand_in = "", "-m fakeapiserver.cli.etcd_stand_in"
+    if root is not None:
+        find = _FIND.format(root=str(root))
+        stand_in = shlex.quote(str(root / "fakeapiserver/cli/etcd_stand_in.py"))
     commands = {
         "kube-apiserver": f"-E -P -c {shlex.quote(_KUBE_APISERVER.format(find=find))} {parent} {version}",
         "etcd": f"-I -S {stand_in} {parent}",

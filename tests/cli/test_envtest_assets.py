@@ -354,7 +354,7 @@ class TestKubeAPIServer:
     @pytest.mark.parametrize("version", ["v1.36", "v1.37"])
     def test_help_needs_no_interpreter(self, tmp_path: Path, version: str) -> None:
         program = tmp_path / "kube-apiserver"
-        program.write_text(envtest_assets.scripts("/no/interpreter", version, package=None)["kube-apiserver"])
+        program.write_text(envtest_assets.scripts("/no/interpreter", version, root=None)["kube-apiserver"])
         done = subprocess.run(["sh", program, "--help"], capture_output=True, text=True, check=True)
         assert done.stdout == envtest_assets.help_text(version)
         assert subprocess.run(["sh", program, "--help", "--v=2"], capture_output=True, check=False).returncode == 127

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from conformance.robustness.attacks.attack import BODY, Attack, Call, encoded, named, posted
+from fakeapiserver.apimachinery.serializer.protobuf.wire import DELIMITED, tag, varint
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _NAMESPACE: Final = "/api/v1/namespaces/attack-crowd"
@@ -14,17 +15,9 @@ _CROWD: Final = 2_000
 _EMPTYING: Final = 10.0
 
 
-def _varint(number: int) -> bytes:
-    groups = bytearray()
-    while number > 0x7F:
-        groups.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*groups, number))
-
-
 def _field(number: int, value: bytes) -> bytes:
     """A field with a length: a text, bytes or a message."""
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
+    return tag(number, DELIMITED) + varint(len(value)) + value
 
 
 def _message(kind: str, *fields: bytes) -> bytes:

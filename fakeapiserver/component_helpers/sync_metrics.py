@@ -1,4 +1,4 @@
-"""Counts and times the syncs of what publishes kube-apiserver's authority.
+"""Counts and times the syncs of the controllers that publish kube-apiserver's authority.
 
 Upstream: pkg/controller/certificates/{rootcacertpublisher,clustertrustbundlepublisher}/metrics.go.
 """

@@ -6,21 +6,18 @@ a time, in turn; each row is the median of the rounds.
 """
 
 import argparse
-import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from conformance.bench import custom, webhooks
+from conformance.bench import custom, options, webhooks
 from conformance.bench.building import build_loader
 from conformance.bench.custom import Object
 from conformance.bench.growth import __main__ as growth
+from conformance.bench.requests import REQUESTS, load_of, requests
 from conformance.bench.servers import (
     TOKEN,
     Ours,
@@ -30,21 +27,9 @@ from conformance.bench.servers import (
     authorization_seconds,
     fresh_cluster_seconds,
 )
+from conformance.bench.table import Figures, Row, noter, report
 from conformance.exchange import Client
 from conformance.suites.operators import packages
-
-Figures = dict[str, list[float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """`key` of the figures; `more` says that a larger figure is the better one."""
-
-    key: str
-    title: str
-    unit: str
-    more: bool = False
-
 
 ROWS: Final = (
     Row("ready", "command to ready", "s"),
@@ -56,13 +41,7 @@ ROWS: Final = (
     Row("review", "... with a whole SubjectAccessReview", "us"),
     Row("rss_idle", "memory, idle", "MiB"),
     Row("rss_full", "memory, 10,000 objects of 2 KB", "MiB"),
-    *(
-        Row(f"{mode}_{quantile}", f"{title}, {quantile}", "ms")
-        for mode, title in (("create", "create"), ("get", "get"), ("patch", "merge patch"), ("apply", "apply"))
-        for quantile in ("p50", "p99")
-    ),
-    Row("creates", "creates with 16 clients", "/s", more=True),
-    Row("gets", "gets with 16 clients", "/s", more=True),
+    *REQUESTS,
     Row("list", "list of 10,000", "ms"),
     Row("selector", "list of 10,000 by label (1,000 selected)", "ms"),
     Row("watch", "100 watchers x 300 events, all arrived", "s"),
@@ -84,6 +63,8 @@ ROWS: Final = (
 def main() -> int:
     if sys.argv[1:2] == ["growth"]:
         return growth.main(sys.argv[2:])
+    if sys.argv[1:2] == ["options"]:
+        return options.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     parser.add_argument("--assets", type=Path, default=Path(assets) if assets else None)
@@ -111,7 +92,7 @@ def main() -> int:
             for key, seconds in authorization_seconds(Path(folder)).items():
                 figures[servers[0].name].setdefault(key, []).append(seconds * 1e6)
     figures[servers[0].name]["cluster"] = [seconds * 1000 for seconds in fresh_cluster_seconds(10)]
-    report(figures, arguments.output)
+    report(ROWS, figures, arguments.output)
     return 0
 
 
@@ -125,17 +106,11 @@ def measure(server: Server, loader: Path, figures: Figures, objects: int, defini
     """Measures a server once, from its start to its stop."""
     server.start()
     try:
-        load = _loader(server, loader)
-        note = _noter(figures)
+        load = load_of(server, loader)
+        note = noter(figures)
         note("ready", server.ready_seconds)
         note("rss_idle", server.rss_bytes() / 2**20)
-        load("create", 300, prefix="warm")
-        for mode in ("create", "get", "patch", "apply"):
-            found = load(mode, 1000, prefix="single", existing=1000)
-            note(f"{mode}_p50", found["p50_ms"])
-            note(f"{mode}_p99", found["p99_ms"])
-        note("creates", load("create", 4000, clients=16, prefix="many")["per_second"])
-        note("gets", load("get", 8000, clients=16, prefix="many", existing=4000)["per_second"])
+        requests(load, note)
         load("fill", objects - 5300, clients=4, prefix="fill")
         note("rss_full", server.rss_bytes() / 2**20)
         note("list", load("list", 7)["p50_ms"])
@@ -159,57 +134,13 @@ def measure_small(server: Server, loader: Path, figures: Figures, objects: int) 
     """Measures a server that holds small objects only, from its start to its stop."""
     server.start()
     try:
-        load, note = _loader(server, loader), _noter(figures)
+        load, note = load_of(server, loader), noter(figures)
         load("fill", objects, clients=4, prefix="first", size=0)
         note("list_small", load("list", 15)["p50_ms"])
         load("fill", objects, clients=4, prefix="second", size=0)
         note("rss_small", server.rss_bytes() / 2**20)
     finally:
         server.stop()
-
-
-def _noter(figures: Figures) -> Callable[[str, float], None]:
-    return lambda key, value: figures.setdefault(key, []).append(value)
-
-
-def _loader(server: Server, program: Path) -> Callable[..., dict[str, float]]:
-    def load(mode: str, count: int, *, existing: int = 1, **flags: object) -> dict[str, float]:
-        words = {"mode": mode, "n": count, "objects": existing, **flags}
-        command = [
-            *(str(program), f"-url={server.url}", f"-token={TOKEN}"),
-            *(f"-{name}={value}" for name, value in words.items()),
-        ]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"{server.name}: {mode} failed: {done.stderr.strip()}")
-        found: dict[str, float] = json.loads(done.stdout)
-        return found
-
-    return load
-
-
-def report(figures: dict[str, Figures], output: str) -> None:
-    medians = {
-        name: {key: statistics.median(values) for key, values in found.items()} for name, found in figures.items()
-    }
-    if output == "json":
-        print(json.dumps(medians, indent=1))
-        return
-    names = list(medians)
-    print("| " + " | ".join(["", *names] + (["times better"] if len(names) > 1 else [])) + " |")
-    print("|---" * (len(names) + (2 if len(names) > 1 else 1)) + "|")
-    for row in ROWS:
-        values = [medians[name].get(row.key) for name in names]
-        shown = ["" if value is None else f"{value:,.{_digits(value)}f} {row.unit}" for value in values]
-        ours, other = values[0], values[-1]
-        if len(names) > 1:
-            ratio = "" if not ours or not other else f"{ours / other if row.more else other / ours:.1f}"
-            shown.append(ratio)
-        print("| " + " | ".join([row.title, *shown]) + " |")
-
-
-def _digits(value: float) -> int:
-    return 0 if value >= 100 else 1 if value >= 10 else 2
 
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ class Ours:
 
     name: str = "fakeapiserver"
     flags: Sequence[str] = ()
+    stderr: int | None = None
     ready_within: float = _READY_SECONDS
     url: str = ""
     ready_seconds: float = 0.0
@@ -139,7 +140,9 @@ class Ours:
             *self.flags,
         ]
         kubeconfig = f"--write-kubeconfig={self._folder.name}/kubeconfig"
-        self.processes = [subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, env=_as_installed())]
+        self.processes = [
+            subprocess.Popen([*command, kubeconfig], stdout=subprocess.DEVNULL, stderr=self.stderr, env=_as_installed())
+        ]
         wait_ready(self.url, self.processes[0], self.ready_within)
         self.ready_seconds = time.monotonic() - started
 

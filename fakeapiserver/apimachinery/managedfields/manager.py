@@ -31,7 +31,7 @@ from fakeapiserver.apimachinery.managedfields.operation import Operation
 from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Versions, take_from_others
 from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
-from fakeapiserver.apimachinery.managedfields.validate import fits, validate
+from fakeapiserver.apimachinery.managedfields.validate import fits, has_elements, validate
 from fakeapiserver.apimachinery.meta import Object, metadata, same
 from fakeapiserver.apimachinery.schema.decoders import Empties
 
@@ -75,6 +75,8 @@ def update(
     failed = with_owners_of(live, bare) if keeps_live and live is not None else bare
     if schema.nulls and not (_fits(bare, live, schema) and (live is None or _fits(live, bare, schema))):
         return failed  # what doesn't fit its type has no owners: a status that isn't stored may not, nor what a schema let pass once
+    if not (_has_keys(bare, schema) and (live is None or _has_keys(live, schema))):
+        return failed
     versions = operation.versions(empties)
     before = _without_managed_fields(live) if live is not None else None
     try:
@@ -101,6 +103,17 @@ def _fits(obj: Object, beside: Object | None, schema: TypedSchema) -> bool:
             continue
         child = fields(key)
         if child is None or not fits(child, value):
+            return False
+    return True
+
+
+def _has_keys(obj: Object, schema: TypedSchema) -> bool:
+    """Reports whether the items of an object's own lists have their keys. A service account's `secrets` are the one list of built-in kinds
+    whose keys neither validation requires nor defaults fill in.
+    """
+    fields = schema.root.child
+    for key, value in obj.items():
+        if type(value) is list and (child := fields(key)) is not None and not has_elements(child, value):
             return False
     return True
 

@@ -44,7 +44,7 @@ def fits(node: Node, value: Any) -> bool:
         return True
     if kind is list and node.items is not None:
         items = node.items
-        if not node.atomic_list and not _has_elements(node, value):
+        if not has_elements(node, value):
             return False
         fitting = _FITTING[items.scalar]
         for item in value:  # noqa: SIM110  # a generator would be another frame of each level
@@ -54,7 +54,10 @@ def fits(node: Node, value: Any) -> bool:
     return kind in _FITTING[node.scalar] or not _mismatch(node, value)
 
 
-def _has_elements(node: Node, value: list[Any]) -> bool:
+def has_elements(node: Node, value: list[Any]) -> bool:
+    """Reports whether each item of a list has a path element, as those of an atomic list need not."""
+    if node.atomic_list:
+        return True
     try:
         for item in value:
             node.item_element(item)

@@ -50,6 +50,12 @@ def a_thing(**spec: Any) -> Object:
     return {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": spec}
 
 
+@cache
+def service_account_schema() -> TypedSchema:
+    definitions = json.loads((ROOT / "fakeapiserver/apis/versions/v1.37/schemas.json").read_bytes())
+    return builtin_schema(definitions, "io.k8s.api.core.v1.ServiceAccount")
+
+
 def put(live: Object | None, new: Object, manager: str, now: str = AT, **more: Any) -> Object:
     return update(live, new, Operation(config_map_schema(), manager, "v1", now=now, **more))
 
@@ -276,3 +282,19 @@ def test_an_applier_owns_what_it_applied_and_applying_again_changes_nothing(thei
     )
     assert set(paths(owned)) <= set(paths(to_fieldset(result, thing()))) | set(paths(to_fieldset(applied, thing())))
     assert apply_thing(result, applied, now=LATER) == result
+
+
+@pytest.mark.parametrize("keeps_live", [True, False], ids=["1.37", "1.36"])
+@pytest.mark.parametrize("secrets", [([{}], [{}]), ([{}], [{"name": "a"}]), ([{"name": "a"}], [{}])])
+def test_a_service_account_with_a_secret_without_a_name_gets_no_new_owners(
+    secrets: tuple[list[Object], list[Object]], keeps_live: bool
+) -> None:
+    before, after = secrets
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x", "uid": "1"}}
+    fields = {"fieldsType": "FieldsV1", "fieldsV1": {"f:imagePullSecrets": {}}}
+    owners = [{"manager": "a", "operation": "Update", "apiVersion": "v1", "time": AT, **fields}]
+    live = {**account, "metadata": {**account["metadata"], "managedFields": owners}, "secrets": before}
+    new = {**account, "secrets": after, "imagePullSecrets": [{"name": "pull"}]}
+    operation = Operation(service_account_schema(), "b", "v1", now=AT)
+    stored = update(live, new, operation, keeps_live=keeps_live)
+    assert stored["metadata"].get("managedFields") == (owners if keeps_live else None)

@@ -163,6 +163,7 @@ class Reference:
     """kube-apiserver and etcd from a folder of envtest assets; `flags` are kube-apiserver's.
 
     `etcd`: the URL of an etcd that runs already, instead of its own. `keys` has `sa.key` and `sa.pub`; None: new ones are made.
+    `etcd_url`: the URL of the etcd that it uses, once it has started.
     """
 
     assets: Path
@@ -171,6 +172,7 @@ class Reference:
     etcd: str = ""
     keys: Path | None = None
     url: str = ""
+    etcd_url: str = ""
     ready_seconds: float = 0.0
     ready_within: float = _READY_SECONDS
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -187,8 +189,8 @@ class Reference:
         started = time.monotonic()
         if not self.etcd:
             self.processes.append(self._run(state, *etcd_command(self.assets / "etcd", etcd_port)))
-        etcd = self.etcd or f"http://127.0.0.1:{etcd_port}"
-        command = _apiserver_command(self.assets, port, etcd, self.keys or state)
+        self.etcd_url = self.etcd or f"http://127.0.0.1:{etcd_port}"
+        command = _apiserver_command(self.assets, port, self.etcd_url, self.keys or state)
         given = {flag.partition("=")[0] for flag in self.flags}  # a list that is given twice would have both's items
         if _ENABLES_ACCOUNTS in self.flags:
             given.add("--disable-admission-plugins")
@@ -196,6 +198,12 @@ class Reference:
         self.processes.append(self._run(state, *command, *self.flags))
         wait_ready(self.url, self.processes[-1], self.ready_within)
         self.ready_seconds = time.monotonic() - started
+
+    @property
+    def folder(self) -> Path:
+        """The working folder of the running processes, which has the service accounts' keys unless `keys` has them."""
+        assert self._folder is not None, "the reference has not started"
+        return Path(self._folder.name)
 
     def _run(self, state: Path, *command: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +17,10 @@ from conformance.exchange import HERE, Client, difference, run, scenarios
 from conformance.new_version.facts import ADDRESS, EVERYTHING, ROOT, Progress, Release, switchable
 from conformance.new_version.findings import Finding, finding, read_output
 from conformance.players.credentials import started
+from conformance.players.server_states import real_states
 
-# Recorded of older versions, or with states that only a recording brings a real server into.
-_LEFT_OUT: Final = ("faults",)
+# The area whose requests bring the servers into other states.
+_FAULTS: Final = "faults"
 _COMMON: Final = (ADDRESS, "--allow-privileged")
 # Ours authorizes nodes unless flags say otherwise, and so do the servers that areas are recorded from.
 _MODES: Final = "--authorization-mode=Node,RBAC"
@@ -58,7 +59,7 @@ def names() -> list[str]:
 
 def _areas() -> list[str]:
     areas = dict.fromkeys(area for area, _ in scenarios())
-    return [area for area in areas if area not in _LEFT_OUT and not area.startswith("v1.")]
+    return [area for area in areas if not area.startswith("v1.")]
 
 
 def compare(release: Release, chosen: Sequence[str], seed: int, progress: Progress) -> Iterator[Finding]:
@@ -112,9 +113,10 @@ def _compare_area(release: Release, area: str) -> Iterator[Finding]:
     with started(area) as (real_flags, real_credentials), started(area) as (our_flags, our_credentials):
         try:
             with _both(release, switchable(release, real_flags), switchable(release, our_flags)) as (real, ours):
-                clients = Client(real.url, TOKEN, real_credentials), Client(ours.url, TOKEN, our_credentials)
-                for _, path in scenarios([area]):
-                    yield from _compare_scenario(path, *clients)
+                with real_states(real) if area == _FAULTS else nullcontext() as states:
+                    client = Client(real.url, TOKEN, real_credentials, states=states)
+                    for _, path in scenarios([area]):
+                        yield from _compare_scenario(path, client, Client(ours.url, TOKEN, our_credentials))
         except RuntimeError as error:
             yield Finding(area, "serve", str(error), "fakeapiserver/cli")
 

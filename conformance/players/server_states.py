@@ -25,6 +25,8 @@ from urllib.parse import urlsplit
 
 import jwt
 
+from conformance.bench.servers import TOKEN, Reference, end
+
 Object = dict[str, Any]
 _READY_SECONDS: Final = 60.0
 # The user whose requests find no seat; an admin's never wait.
@@ -90,6 +92,7 @@ class RealStates:
     def __init__(self, url: str, token: str, folder: Path, etcd: str) -> None:
         self._url, self._token, self._folder, self._etcd = url, token, folder, etcd
         self._state = ""
+        self._started: list[subprocess.Popen[bytes]] = []
         # What enters a state, and what leaves it.
         self._actions: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
             "etcd paused": (self._pause_etcd, self._continue_etcd),
@@ -129,6 +132,10 @@ class RealStates:
 
     def lasting(self, seconds: int) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def end(self) -> None:
+        """Ends the API servers that states have started."""
+        end(self._started)
 
     # ------------------------------------------------------------------ etcd
 
@@ -233,6 +240,7 @@ class RealStates:
             time.sleep(0.05)
         with (self._folder / "apiserver.log").open("ab") as log:
             started = subprocess.Popen(command, cwd=self._folder, stdout=log, stderr=log, start_new_session=True)
+        self._started.append(started)
         (self._folder / "pids").write_text(f"{etcd}\n{started.pid}\n")
         self._wait_until_ready()
 
@@ -244,6 +252,17 @@ class RealStates:
                 return
             time.sleep(0.1)
         raise TimeoutError(f"{self._url} was not ready within {_READY_SECONDS:.0f} s")
+
+
+@contextmanager
+def real_states(reference: Reference) -> Iterator[RealStates]:
+    """The states of a reference with an etcd of its own. Ends the API servers that states have started in the place of the first."""
+    (reference.folder / "pids").write_text("".join(f"{process.pid}\n" for process in reference.processes))
+    states = RealStates(reference.url, TOKEN, reference.folder, reference.etcd_url)
+    try:
+        yield states
+    finally:
+        states.end()
 
 
 def _nothing() -> None: ...

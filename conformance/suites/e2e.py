@@ -1,8 +1,8 @@
 """Upstream's own end-to-end specs against this server: `python -m conformance.suites.e2e --binary PATH/e2e.test`.
 
-The binary is upstream's test/e2e, built with Go for the same Kubernetes version. `e2e_specs.json` names what it has to pass, in groups
-of `{"nodes": N, "specs": [names]}`. Each batch of specs meets a fresh `fakeapiserver run` with all controllers and so many simulated
-nodes, or with `--servers real,ours` these servers on one etcd, behind a load balancer that sends each request to the next one; the
+The binary is upstream's test/e2e, built with Go, and the servers are of its version. `e2e_specs.json` names what it has to pass, in groups
+of `{"nodes": N, "specs": [names]}`; the labels in the names may be those of another version, and specs that the binary hasn't are left out.
+Each batch of specs meets a fresh `fakeapiserver run` with all controllers and so many simulated nodes, or with `--servers real,ours` these servers on one etcd, behind a load balancer that sends each request to the next one; the
 variable E2E_OUTPUT names a file that gets what the specs print. Without a binary there is nothing to do, and the status is 0.
 """
 
@@ -32,6 +32,8 @@ _FLAGS: Final = (
 BINARY: Final = "FAKEAPISERVER_E2E_TEST"
 _SPECS: Final = Path(__file__).with_name("e2e_specs.json")
 _RESULT: Final = re.compile(r"(?:•|S|P)(?: \[(?P<state>[A-Z]+)\])?(?: \[[0-9.]+ seconds\])")
+_VERSION: Final = re.compile(r"v(\d+\.\d+)")
+_LABEL: Final = re.compile(r" \[[^\[\]]*\]")
 _SYNTAX: Final = re.compile(r"([.+*?()|{}^$\\\[\]])")
 _ESCAPED: Final = r"\\\1"
 # A batch takes its programs' start, and as long as its specs: some wait for compaction, others look on for four or five minutes.
@@ -48,6 +50,32 @@ def groups() -> dict[str, Group]:
     """By name, in the order of the file."""
     found: dict[str, Group] = json.loads(_SPECS.read_text())
     return found
+
+
+def version_of(binary: Path) -> str:
+    """The minor version of Kubernetes that a binary is built for, e.g. 1.37. RuntimeError if it doesn't say."""
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
+    if (found := _VERSION.search(said)) is None:
+        raise RuntimeError(f"{binary} --version names no version of Kubernetes: {said[:200]!r}")
+    return found[1]
+
+
+def specs_in(binary: Path) -> list[str]:
+    """The names of all specs of a binary, each with its labels, as far as they are a part of the name."""
+    command = [binary, "--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.v", "--ginkgo.no-color"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # A line is the name, and behind it all labels in one pair of brackets.
+    return [line[: line.rindex(" [")] for line in done.stdout.splitlines() if line.startswith("[sig-") and " [" in line]
+
+
+def named_as_in(specs: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Returns the names that these specs have among `specs`, where labels may differ; those that aren't there are left out."""
+    by_words: dict[str, list[str]] = {}
+    for spec in specs:
+        by_words.setdefault(_LABEL.sub("", spec), []).append(spec)
+    known = set(specs)
+    found = ([name] if name in known else by_words.get(_LABEL.sub("", name), []) for name in names)
+    return list(dict.fromkeys(name for same in found for name in same))
 
 
 def focus(names: Iterable[str]) -> str:
@@ -71,10 +99,12 @@ def read(lines: Iterable[str], names: Sequence[str]) -> Iterator[tuple[str, bool
 
 @dataclass(frozen=True)
 class Alone:
-    """A `fakeapiserver run` with all controllers."""
+    """A `fakeapiserver run` of a minor version of Kubernetes, with all controllers."""
+
+    version: str
 
     def run(self, nodes: int, test: Sequence[str], folder: str) -> subprocess.CompletedProcess[bytes]:
-        server = ["--controllers=*", f"--nodes={nodes}", *_FLAGS]
+        server = [f"--kubernetes-version={self.version}", "--controllers=*", f"--nodes={nodes}", *_FLAGS]
         return _run([sys.executable, "-m", "fakeapiserver", "run", *server, "--", *test], folder, os.environ)
 
 
@@ -153,6 +183,18 @@ def run_groups(
     return results
 
 
+def chosen(specs: Sequence[str], titles: Sequence[str] | None, pattern: str) -> dict[str, Group]:
+    """The groups with these titles (None: all), with those of their specs that a binary with `specs` has and whose name matches."""
+    wanted = {}
+    for title, group in groups().items():
+        if not titles or title in titles:
+            names = named_as_in(specs, group["specs"])
+            if missing := len(group["specs"]) - len(names):
+                print(f"{title}: the binary lacks {missing} of {len(group['specs'])} specs", file=sys.stderr)
+            wanted[title] = Group(nodes=group["nodes"], specs=[name for name in names if re.search(pattern, name)])
+    return wanted
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, default=os.environ.get(BINARY), help=f"e2e.test (default: ${BINARY})")
@@ -173,13 +215,11 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     if options.servers and options.assets is None:
         parser.error("--servers needs --assets")
-    wanted = {
-        title: Group(nodes=group["nodes"], specs=[n for n in group["specs"] if re.search(options.focus, n)])
-        for title, group in groups().items()
-        if not options.group or title in options.group
-    }
-    servers = Shared(options.servers, options.manager, options.assets) if options.servers else Alone()
     binary = Path(options.binary).resolve()
+    wanted = chosen(specs_in(binary), options.group, options.focus)
+    servers: Alone | Shared = (
+        Shared(options.servers, options.manager, options.assets) if options.servers else Alone(version_of(binary))
+    )
     results = run_groups(wanted, binary, options.kubectl, servers, size=options.batch, jobs=options.jobs)
     failed = [(title, name) for title, found in results.items() for name, passed in found.items() if not passed]
     if options.output == "json":

@@ -45,6 +45,24 @@ def test_the_focus_takes_names_by_the_letter() -> None:
     assert not re.search(pattern, DELETES + " twice")
 
 
+def test_specs_are_found_under_the_labels_of_the_binary() -> None:
+    renamed = "[sig-node] Pods should be updated [Conformance] [NodeConformance]"
+    specs = [CREATES, renamed, "[sig-node] Pods should be updated twice [Conformance]"]
+    names = [CREATES, "[sig-node] Pods should be updated [NodeConformance] [Conformance]", DELETES]
+    assert e2e.named_as_in(specs, names) == [CREATES, renamed]
+
+
+def test_the_version_and_the_specs_are_those_of_the_binary(tmp_path: Path) -> None:
+    binary = tmp_path / "e2e.test"
+    binary.write_text(f"#!/bin/sh\ncase $1 in --version) echo v1.99.2;; *) cat <<'END'\n{OUTPUT}END\nesac\n")
+    binary.chmod(0o755)
+    assert e2e.version_of(binary) == "1.99"
+    assert set(e2e.specs_in(binary)) == {CREATES, DELETES}
+    binary.write_text("#!/bin/sh\necho development\n")
+    with pytest.raises(RuntimeError, match="names no version"):
+        e2e.version_of(binary)
+
+
 def test_the_groups_name_each_spec_once() -> None:
     names = [name for group in e2e.groups().values() for name in group["specs"]]
     assert len(names) == len(set(names))

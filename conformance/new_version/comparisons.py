@@ -6,8 +6,10 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,7 +75,7 @@ def compare(release: Release, chosen: Sequence[str], seed: int, progress: Progre
     for area in _areas():
         if not chosen or f"area {area}" in chosen:
             progress(f"scenarios of the area {area}")
-            yield from _compare_area(release, area)
+            yield from _compare_area(release, area, progress)
 
 
 @contextmanager
@@ -109,14 +111,18 @@ def _run_tool(release: Release, tool: Tool, seed: int) -> Iterator[Finding]:
         yield Finding(tool.name, f"conformance.compare.{tool.module}", f"it has failed: {last}", "conformance/compare")
 
 
-def _compare_area(release: Release, area: str) -> Iterator[Finding]:
+def _compare_area(release: Release, area: str, progress: Progress) -> Iterator[Finding]:
     with started(area) as (real_flags, real_credentials), started(area) as (our_flags, our_credentials):
         try:
-            with _both(release, switchable(release, real_flags), switchable(release, our_flags)) as (real, ours):
-                with real_states(real) if area == _FAULTS else nullcontext() as states:
-                    client = Client(real.url, TOKEN, real_credentials, states=states)
-                    for _, path in scenarios([area]):
-                        yield from _compare_scenario(path, client, Client(ours.url, TOKEN, our_credentials))
+            with (
+                _both(release, switchable(release, real_flags), switchable(release, our_flags)) as (real, ours),
+                real_states(real) if area == _FAULTS else nullcontext() as states,
+            ):
+                oracle = Client(real.url, TOKEN, real_credentials, states=states)
+                client = Client(ours.url, TOKEN, our_credentials)
+                for _, path in scenarios([area]):
+                    progress(f"  {area}/{path.stem}")
+                    yield from _compare_scenario(path, oracle, client)
         except RuntimeError as error:
             yield Finding(area, "serve", str(error), "fakeapiserver/cli")
 
@@ -125,7 +131,8 @@ def _compare_scenario(path: Path, real: Client, ours: Client) -> Iterator[Findin
     requests = recordings.scenario(path.read_text())["requests"]
     name = f"{path.parent.name}/{path.stem}"
     try:
-        expected, got = run(path, real, patient=True), run(path, ours, patient=True)
+        with ThreadPoolExecutor(2) as pool:  # most of a scenario is waiting
+            expected, got = pool.map(partial(run, path, patient=True), (real, ours))
     except (http.client.HTTPException, OSError, ssl.SSLError, ValueError, KeyError) as error:
         yield Finding(name, str(path.name), f"the scenario can't be played: {error!r}", "conformance/scenarios")
         return

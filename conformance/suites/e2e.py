@@ -2,8 +2,9 @@
 
 The binary is upstream's test/e2e, built with Go, and the servers are of its version. `e2e_specs.json` names what it has to pass, in groups
 of `{"nodes": N, "specs": [names]}`; the labels in the names may be those of another version, and specs that the binary hasn't are left out.
-Each batch of specs meets a fresh `fakeapiserver run` with all controllers and so many simulated nodes, or with `--servers real,ours` these servers on one etcd, behind a load balancer that sends each request to the next one; the
-variable E2E_OUTPUT names a file that gets what the specs print. Without a binary there is nothing to do, and the status is 0.
+Each batch of specs meets a fresh `fakeapiserver run` with all controllers and so many simulated nodes, or with `--servers real,ours` these
+servers on one etcd, behind a load balancer that sends each request to the next one; the variable E2E_OUTPUT names a file that gets what the
+specs print. Without a binary there is nothing to do, and the status is 0.
 """
 
 import argparse

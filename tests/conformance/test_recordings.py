@@ -145,3 +145,14 @@ def test_recordings_come_back(path: str, tmp_path: Path) -> None:
     recordings.write(tmp_path / "s.json", answers, requests)
     assert recordings.read(tmp_path / "s.json", requests) == answers
     assert [neutral(answer) for answer in answers] == answers
+
+
+def test_the_text_that_a_request_waits_for_is_in_its_recorded_answer() -> None:
+    missing = []
+    for area, path in exchange.scenarios():
+        requests = recordings.scenario(path.read_text())["requests"]
+        if any("until" in request for request in requests):
+            for number, (request, answer) in enumerate(zip(requests, exchange.recorded(path), strict=True)):
+                if request.get("until", "") not in json.dumps(answer):
+                    missing.append(f"{area}/{path.stem} request {number}")
+    assert not missing, "these would be repeated until their time is over"

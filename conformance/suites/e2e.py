@@ -55,7 +55,7 @@ def groups() -> dict[str, Group]:
 
 def version_of(binary: Path) -> str:
     """The minor version of Kubernetes that a binary is built for, e.g. 1.37. RuntimeError if it doesn't say."""
-    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=False).stdout
     if (found := _VERSION.search(said)) is None:
         raise RuntimeError(f"{binary} --version names no version of Kubernetes: {said[:200]!r}")
     return found[1]
@@ -63,7 +63,7 @@ def version_of(binary: Path) -> str:
 
 def specs_in(binary: Path) -> list[str]:
     """The names of all specs of a binary, each with its labels, as far as they are a part of the name."""
-    command = [binary, "--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.v", "--ginkgo.no-color"]
+    command = [str(binary), "--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.v", "--ginkgo.no-color"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     # A line is the name, and behind it all labels in one pair of brackets.
     return [line[: line.rindex(" [")] for line in done.stdout.splitlines() if line.startswith("[sig-") and " [" in line]

@@ -73,9 +73,23 @@ class Publisher:
             raise failure
 
 
+def _are_authorities(bundle: bytes) -> bool:
+    """Reports whether each certificate has the CA bit. The API server refuses a bundle with another one, e.g. with a serving certificate
+    that clients trust by itself, and upstream tries again and again."""
+    from cryptography import x509
+
+    try:
+        return all(
+            certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+            for certificate in x509.load_pem_x509_certificates(bundle)
+        )
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+
+
 def new(context: ControllerContext) -> Sequence[Controller]:
-    """Returns the controllers; none without a certificate authority to publish."""
-    if not context.root_ca:
+    """Returns the controllers; no controller without a certificate authority to publish."""
+    if not context.root_ca or not _are_authorities(context.root_ca):
         return []
     reconciler = Publisher(context)
     controller = context.controller(reconciler)

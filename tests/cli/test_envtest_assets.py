@@ -457,6 +457,23 @@ def test_suites_may_ask_for_controllers_and_nodes() -> None:
         parse(["--faults=f.yaml"], upstream_defaults())
 
 
+def test_nodes_work_with_envtests_own_flags(
+    launcher: Launcher, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """envtest asks for RBAC alone, and for a serving certificate that is no authority."""
+    server = launcher.kube_apiserver("--controllers=*", "--nodes=1")
+    admin = unverified(issue_client(launcher.authority, "admin", ["system:masters"]), tmp_path)
+    for _ in range(400):
+        nodes = json.loads(server.get("/api/v1/nodes", admin)[1])["items"]
+        if [c["status"] for node in nodes for c in node["status"]["conditions"] if c["type"] == "Ready"] == ["True"]:
+            break
+        select.select([], [], [], DEADLINE / 400)
+    else:
+        pytest.fail(f"no node is ready: {capfd.readouterr().err}")
+    assert server.end(signal.SIGTERM) == 0
+    assert "ERROR" not in capfd.readouterr().err
+
+
 def self_signed(folder: Path) -> ssl.SSLContext:
     """A client certificate that is its own authority and has no extensions, as jenvtest makes it."""
     key = ec.generate_private_key(ec.SECP256R1())

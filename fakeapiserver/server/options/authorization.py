@@ -140,7 +140,14 @@ def _from_flags(config: Config) -> "Sequence[AuthorizerConfiguration]":
         version=config.authorization_webhook_version,
         kubeconfig=config.authorization_webhook_config_file,
     )
-    return authorization_config.from_modes(config.authorization_mode, webhook)
+    return authorization_config.from_modes(_modes(config), webhook)
+
+
+def _modes(config: Config) -> Sequence[str]:
+    """Returns the modes of --authorization-mode, behind Node if nodes are simulated: RBAC alone, which envtest asks for, gives kubelets no
+    rights."""
+    modes = config.authorization_mode
+    return ("Node", *modes) if config.nodes and "RBAC" in modes and "Node" not in modes else modes
 
 
 class _Builder(Struct):
@@ -159,7 +166,7 @@ class _Builder(Struct):
 
         enough for most starts.
         """
-        modes = self.config.authorization_mode
+        modes = _modes(self.config)
         if not {"ABAC", "Webhook"}.isdisjoint(modes):
             return None
         return self._union([(mode, mode.lower(), self._mode(mode)) for mode in modes])

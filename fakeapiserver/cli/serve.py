@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from fakeapiserver.cli import background, version
 from fakeapiserver.cli.arguments import UsageError
@@ -24,6 +25,8 @@ from fakeapiserver.storage.garbage import SetAside
 from fakeapiserver.transport.files import write_file
 from fakeapiserver.transport.kubeconfigs.kubeconfig_file import KubeconfigFile
 from fakeapiserver.transport.kubeconfigs.temporary_folder import TemporaryFolder
+
+_WEBHOOKS: Final = "Webhooks are called at https://{}:{}; serve them with the certificate in {}."
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -103,6 +106,9 @@ def _serve_in_background(arguments: Sequence[str], parsed: Parsed) -> int:
     if parsed.output == "json":
         print(json.dumps(facts))
     else:
+        if parsed.config.webhooks:
+            webhooks = facts["webhooks"]
+            print(_WEBHOOKS.format(webhooks["host"], webhooks["port"], webhooks["certDir"]))
         print(
             f"{facts['url']} is ready as context {json.dumps(facts['context'])}; fakeapiserver stop --name={server.name} ends it. "
             f"For kubectl and every other client:\n\nexport KUBECONFIG={shlex.quote(facts['kubeconfig'])}"
@@ -178,9 +184,7 @@ def _announce(parsed: Parsed, server: LocalServer, kubeconfig: Path, folder: Pat
     if server.page is not None:
         print(f"What happens in it is at {server.page.new_link()}", flush=True)
     if webhooks is not None and parsed.config.webhooks:
-        print(
-            f"Webhooks are asked at {webhooks.url}; serve them with the certificate in {webhooks.cert_dir}.", flush=True
-        )
+        print(_WEBHOOKS.format(webhooks.host, webhooks.port, webhooks.cert_dir), flush=True)
     print(
         f"{server.url} is ready as context {json.dumps(context)}. For kubectl and every other client:\n\n"
         f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",

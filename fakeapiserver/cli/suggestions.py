@@ -10,6 +10,8 @@ from fakeapiserver.cli.manual.commands import commands, find_flag
 from fakeapiserver.spelling import closest
 
 _FLAG: Final = re.compile(r"--([a-z][a-z0-9-]*)")
+# Flags with another name in other commands: `serve --name` names the server that `clock --server` means.
+_ELSEWHERE: Final = {"name": "server", "server": "name"}
 _QUOTED: Final = re.compile(r"""["']([\w.-]+)["']|: (\w+)$""")
 
 
@@ -30,6 +32,8 @@ def close_flag(error: UnknownFlag, command: str) -> str:
     name = error.flag.replace("_", "-")
     if match := closest(name, error.known):
         return f"; did you mean --{match}?"
+    if _ELSEWHERE.get(name) in error.known:
+        return f"; did you mean --{_ELSEWHERE[name]}?"
     owners = [other.name for other in commands().values() if other.name != command and find_flag(other, name)]
     if not owners:
         return ""

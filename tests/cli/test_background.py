@@ -52,6 +52,18 @@ def test_a_server_in_the_background(run: Run, tmp_path: Path) -> None:
     assert not [*(tmp_path / "state").iterdir(), *(tmp_path / "temporary").iterdir()]
 
 
+def test_says_where_webhooks_are_called(run: Run, tmp_path: Path) -> None:
+    configuration = tmp_path / "webhooks.yaml"
+    configuration.write_text(
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: policy}\n"
+    )
+    done = run("serve", "--background", f"--webhooks={configuration}", "--controllers=none")
+    [facts] = json.loads(run("status", "--output=json").stdout)
+    where = facts["webhooks"]
+    line = f"https://127.0.0.1:{where['port']}; serve them with the certificate in {where['certDir']}."
+    assert line in done.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_waiting_ends_the_server_too(number: signal.Signals, tmp_path: Path) -> None:
     """A start that waits for a file can be interrupted for sure."""

@@ -139,6 +139,8 @@ WRONG = [
         "nodes --controllers=none",
         "unknown flag: --controllers; it belongs to serve, run, diff-versions and controller-manager",
     ),
+    ("requests --name=x", "unknown flag: --name; did you mean --server?"),
+    ("stop --server=x", "unknown flag: --server; did you mean --name?"),
     ("nodes --background", "unknown flag: --background; it belongs to serve"),
     ("nodes now", "unexpected argument 'now'"),
     ("controller-manager", "--kubeconfig is missing"),

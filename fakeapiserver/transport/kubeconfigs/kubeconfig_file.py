@@ -39,14 +39,21 @@ class KubeconfigFile:
         self._added(
             self._read(), Entries(name, {plural: {"name": name, "context": {}} for plural in kubeconfig_text.LISTS})
         )
-        folder = self._file.parent
+        folder = next(parent for parent in self._file.parents if parent.exists())  # `add` makes those below it
+        if folder != self._file.parent and self.path.is_symlink():
+            raise OSError(f"can't write the kubeconfig {self.path}: it is a link to a folder that doesn't exist")
         if not os.access(folder, os.W_OK):
-            problem = "there is no such folder" if not folder.is_dir() else "its folder is not writable"
-            raise OSError(f"can't write the kubeconfig {self.path}: {problem}")
+            raise OSError(f"can't write the kubeconfig {self.path}: {folder} is not writable")
 
     def add(self, config: Mapping[str, Any]) -> None:
-        """Adds the entries of a kubeconfig that has one of each, or replaces those of their names, and makes its context current."""
+        """Adds the entries of a kubeconfig that has one of each, or replaces those of their names, and makes its context current.
+
+        A folder that isn't there is made, as kubectl makes ~/.kube."""
         entries = Entries.of(config)
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(f"can't write the kubeconfig {self.path}: {error.strerror}") from error
         with self._locked():
             text = self._read()
             before, written = self._added(text, entries)

@@ -385,3 +385,14 @@ def test_any_document_in_any_style(data: st.DataObject, document: Any) -> None:
     left = kubeconfig_text.removed(merged, mine)
     if all(key in document for key in ("clusters", "contexts", "users", "current-context")):
         assert left == text
+
+
+def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
+    """`--write-kubeconfig ~/.kube/config` on a machine that has never seen kubectl."""
+    file = KubeconfigFile(tmp_path / ".kube" / "config")
+    file.check("fake")
+    assert not file.path.parent.exists()
+    file.add(config())
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
+    file.remove()
+    assert not file.path.exists()

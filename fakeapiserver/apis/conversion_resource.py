@@ -4,6 +4,7 @@ below `exactly`, what a device is stands below `basic`.
 Upstream: k8s.io/kubernetes/pkg/apis/resource/v1beta1/conversion.go
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -12,7 +13,20 @@ from fakeapiserver.apimachinery.meta import Object
 # Of the group, those that have this shape.
 OLDER_VERSIONS: Final = ("v1alpha3", "v1beta1")
 # What v1 has below `exactly`, and v1beta1 beside the request's name.
-_EXACTLY: Final = ("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity")
+_EXACTLY: Final = (
+    *("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity"),
+    "derivedAttributes",
+)
+_EXACT_FIELD: Final = re.compile(r"(?<=\]\.)exactly\.")
+_DEVICE_FIELD: Final = re.compile(r"(spec\.devices\[\d+\]\.)(?!name$)")
+
+
+def path_in_v1beta1(path: str) -> str:
+    """Returns the path in v1beta1 of a field of a v1 claim, template or slice: `spec.devices.requests[0].exactly.count` has no `exactly`
+    there."""
+    if path.startswith("spec.devices["):
+        return _DEVICE_FIELD.sub(r"\1basic.", path, count=1)
+    return _EXACT_FIELD.sub("", path, count=1)
 
 
 def claim_from_v1beta1(obj: Object) -> Object:

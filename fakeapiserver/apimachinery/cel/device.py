@@ -5,7 +5,7 @@ Upstream: k8s.io/dynamic-resource-allocation/cel/compile.go
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fakeapiserver.apimachinery.cel import static_cost
 from fakeapiserver.apimachinery.cel.schema import Decl
@@ -18,7 +18,7 @@ from fakeapiserver.languages.cel.kubernetes.quantity import Quantity
 from fakeapiserver.languages.cel.kubernetes.semver import Semver
 from fakeapiserver.languages.cel.kubernetes.table import FUNCTIONS
 from fakeapiserver.languages.cel.program import Program, compile_expression
-from fakeapiserver.languages.cel.types import ANY, BOOL, DYN, STRING, Type, map_of, struct
+from fakeapiserver.languages.cel.types import ANY, BOOL, DYN, INT, STRING, Type, map_of, struct
 from fakeapiserver.languages.cel.values import Sparse
 from fakeapiserver.languages.cel.versions import NEWEST
 
@@ -26,6 +26,8 @@ MAX_COST: Final = 1_000_000
 MAX_LENGTH: Final = 10 * 1024
 _MAX_ENTRIES: Final = 32
 _DEVICE: Final = struct("kubernetes.DRADevice")
+# The types that derived attributes, or the items of their lists, may have.
+_ATTRIBUTES: Final = (BOOL, INT, STRING, ANY, DYN, Semver.cel_type)
 _FIELDS: Final[Mapping[str, Type]] = {
     "driver": STRING,
     "allowMultipleAllocations": BOOL,
@@ -74,24 +76,54 @@ _DECL: Final = Decl(
 )
 
 
+class Compiler(Protocol):
+    """Compiles an expression for devices. Raises ValueError with upstream's text."""
+
+    def __call__(
+        self, expression: str, *, shared: bool = True, lists: bool = False, version: str = NEWEST
+    ) -> Program: ...
+
+
 class NotInstantiated(ValueError):
     """The expression compiles but can't run: a regular expression in it is invalid."""
 
 
 @lru_cache(maxsize=1024)
 def compile_selector(expression: str, *, shared: bool = True, lists: bool = False, version: str = NEWEST) -> Program:
-    """`shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes); `version`:
-    Kubernetes's. ValueError with
-    upstream's text."""
+    """Compiles an expression that selects devices.
+
+    `shared`: devices may be (DRAConsumableCapacity); `lists`: attributes may be (DRAListTypeAttributes); `version`: Kubernetes's.
+    Raises ValueError with upstream's text.
+    """
+    program = _compiled(expression, _declared(shared, lists, version))
+    if program.type not in (BOOL, DYN if lists else ANY, ANY):
+        raise ValueError(f"must evaluate to bool or the unknown type, not {program.type.declared_name}")
+    return program
+
+
+@lru_cache(maxsize=1024)
+def compile_attribute(expression: str, *, shared: bool = True, lists: bool = False, version: str = NEWEST) -> Program:
+    """Compiles the expression of a derived attribute (DRADerivedAttributes), with the options of `compile_selector`.
+
+    Raises ValueError with upstream's text.
+    """
+    program = _compiled(expression, _declared(shared, lists, version))
+    given = program.type
+    element = given.params[0] if lists and given.kind == "list" else given
+    if element not in _ATTRIBUTES:
+        or_lists = " or a list of these scalars" if lists else ""
+        allowed = f"a primitive scalar (string, integer, boolean, semver){or_lists}"
+        raise ValueError(f"must evaluate to {allowed}, not {given.declared_name}")
+    return program
+
+
+def _compiled(expression: str, declared: Declared) -> Program:
     try:
-        program = compile_expression(expression, _declared(shared, lists, version))
+        return compile_expression(expression, declared)
     except CompileError as error:
         raise ValueError(f"compilation failed: {error}") from None
     except CelError as error:
         raise NotInstantiated(f"program instantiation failed: {error}") from None
-    if program.type not in (BOOL, DYN if lists else ANY, ANY):
-        raise ValueError(f"must evaluate to bool or the unknown type, not {program.type.declared_name}")
-    return program
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path, Reason
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apis.conversion_resource import OLDER_VERSIONS, path_in_v1beta1
 from fakeapiserver.apis.recorded import VERSIONS, read_table
 from fakeapiserver.registry.declared.rules import (
     ITEM_REMOVED,
@@ -65,6 +66,8 @@ _TEXTS: Final[Mapping[str, Callable[[str, Path], ErrorList]]] = {
     "ResourceFullyQualifiedName": qualified_name_errors,
     "ResourcePoolName": pool_name_errors,
 }
+# What only handwritten rules say of these texts.
+_BY_HAND: Final = re.compile("may only be set on a slice|must be referenced by at least one")
 # What rules say in place of a handwritten text.
 _WORDED: Final[Mapping[str, Callable[[str], str]]] = {
     "MaxLength": lambda detail: detail.replace("bytes", "characters"),
@@ -77,6 +80,8 @@ _UNIONS: Final = {
         *("ints", "bools", "strings", "versions"),
     ),
 }
+# The handwritten error of a device request with two members of a union.
+BOTH_REQUESTS: Final = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
 _STEPS: Final = re.compile(r"[^.\[\]]+")
 _PARTS: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 # Rules that are checked together with changes; other rules of a field come later.
@@ -98,11 +103,12 @@ class _Rule(NamedTuple):
     path: re.Pattern[str]
     name: str
 
-    def reports(self, error: Error) -> bool:
-        if not self.path.fullmatch(error.field):
+    def reports(self, error: Error, path: str) -> bool:
+        """Reports whether the rule finds the error, in the field with this path."""
+        if not self.path.fullmatch(path):
             return False
         if self.name in _TEXTS:
-            return error.reason in ("FieldValueInvalid", "FieldValueTooLong")
+            return error.reason in ("FieldValueInvalid", "FieldValueTooLong") and not _BY_HAND.match(error.detail)
         if error.reason != _REASONS.get(self.name, "FieldValueInvalid"):
             return False
         if error.reason != "FieldValueInvalid":
@@ -111,24 +117,34 @@ class _Rule(NamedTuple):
         return bool(message.match(error.detail) if message else not _OF_OTHERS.match(error.detail))
 
 
-def with_declared(errors: ErrorList, obj: Object, version: str) -> ErrorList:
-    """The errors in an object as a version reports them that declares rules; older versions declare none."""
+def with_declared(errors: ErrorList, obj: Object, group_version: GroupVersion, version: str) -> ErrorList:
+    """The errors in an object as a Kubernetes version reports them that declares rules; older versions declare none.
+
+    `group_version`: of the request; rules are declared for each, and name the fields as it does.
+    """
     table = _table(version)
     if table is None:
         return errors
-    rules = table.get(_key(obj), ())
+    rules = table.get(_key(group_version, obj), ())
+    is_older = group_version.group == "resource.k8s.io" and group_version.version in OLDER_VERSIONS
+    path_in_version = path_in_v1beta1 if is_older else str
     # what is below a changed field isn't looked at, where a rule says so
     says_so = obj.get("kind") not in _CHANGED_BY_HAND
     changed = [error.field for error in errors if error.detail == IMMUTABLE] if says_so else []
+    unions = [f"{error.field}." for error in errors if error.detail == BOTH_REQUESTS]
     by_hand: dict[tuple[str, int], Error] = {}
     declared: list[_Placed] = []
     for i, error in enumerate(errors):
-        place = next((row for row, rule in enumerate(rules) if rule.reports(error)), None)
+        path = path_in_version(error.field)
+        place = next((row for row, rule in enumerate(rules) if rule.reports(error, path)), None)
+        if place is None and any(error.field.startswith(union) for union in unions):
+            continue  # the handwritten rules don't look into a union with two members
         if place is None or _is_hidden(error, rules[place], changed):
             by_hand.setdefault((str(error), i if error.detail == ITEM_REMOVED else 0), error)
         else:
             is_of_list = rules[place].name == "ValSliceUnique"
-            declared += [_Placed(place, is_of_list, one) for one in _as_declared(error, rules[place], obj)]
+            reported = [replace(one, field=path) for one in _as_declared(error, rules[place], obj)]
+            declared += [_Placed(place, is_of_list, one) for one in reported]
     declared.sort(key=cmp_to_key(_in_order))
     return [*by_hand.values(), *({str(placed.error): placed.error for placed in declared}.values())]
 
@@ -192,10 +208,9 @@ def _value_at(obj: Object, path: str) -> Any:
     return value
 
 
-def _key(obj: Object) -> str:
+def _key(group_version: GroupVersion, obj: Object) -> str:
     """`apps/v1/Deployment`, `core/v1/Pod`."""
-    group, version = GroupVersion.parse(obj.get("apiVersion") or "")
-    return f"{group.partition('.')[0] or 'core'}/{version}/{obj.get('kind')}"
+    return f"{group_version.group.partition('.')[0] or 'core'}/{group_version.version}/{obj.get('kind')}"
 
 
 @cache

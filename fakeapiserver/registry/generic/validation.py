@@ -134,7 +134,10 @@ def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Em
         sent = {_text(steps): empty for steps, empty in empties.items()}
         errors = [_with_empty(error, sent) for error in errors]
     if strategy.declares_rules:
-        errors = with_declared(errors, kind.arrange(obj), strategy.features.version) if errors else errors
+        group_version = kind.gvk.group_version
+        errors = (
+            with_declared(errors, kind.arrange(obj), group_version, strategy.features.version) if errors else errors
+        )
     return reworded_errors(errors, strategy.features.version)
 
 

@@ -56,7 +56,10 @@ RESOURCES: dict[str, Strategy] = {
         gated_since=gated_claim_fields_since("spec", "spec"),
     ),
     "resourcepoolstatusrequests": ResourcePoolStatusRequestStrategy(
-        allow_unconditional_update=False, returns_deleted_object=True, status_reset_fields=("spec", "metadata")
+        allow_unconditional_update=False,
+        returns_deleted_object=True,
+        status_reset_fields=("spec", "metadata"),
+        gated_fields={"DRAPartitionableDevicesType": [("spec", "defaultPartitionTypeAttribute")]},
     ),
     "resourceslices": ResourceSliceStrategy(
         has_generation=True,

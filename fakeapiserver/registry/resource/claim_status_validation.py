@@ -16,11 +16,14 @@ from fakeapiserver.registry.core.field_formats import interface_address_errors, 
 from fakeapiserver.registry.core.node.selector_validation import node_selector_errors
 from fakeapiserver.registry.generic.conditions import conditions_errors
 from fakeapiserver.registry.resource.claim_validation import (
+    DEFAULT_FEATURES,
+    DeviceFeatures,
     configuration_errors,
     raw_errors,
     reference_errors,
     references_errors,
     request_names,
+    tolerations_errors,
 )
 from fakeapiserver.registry.resource.device_fields import (
     MAX_CONFIGS,
@@ -32,6 +35,7 @@ from fakeapiserver.registry.resource.device_fields import (
     pool_name_errors,
     set_errors,
 )
+from fakeapiserver.registry.resource.partition_validation import skipped_operations_errors
 
 _STATUS: Final = Path("status")
 MAX_RESERVED: Final = 256
@@ -45,7 +49,9 @@ _IS_BARE_UUID: Final = re.compile("[0-9a-fA-F]{32}")
 _NO_UID: Final = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
 
 
-def claim_status_errors(claim: Object, status: Object, old: Object, *, allocates: bool) -> ErrorList:
+def claim_status_errors(
+    claim: Object, status: Object, old: Object, *, allocates: bool, features: DeviceFeatures = DEFAULT_FEATURES
+) -> ErrorList:
     """The errors in a claim's status. `allocates`: the allocation has changed."""
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or ()
     errors = set_errors(
@@ -63,7 +69,7 @@ def claim_status_errors(claim: Object, status: Object, old: Object, *, allocates
     path = _STATUS.child("allocation")
     if old.get("allocation") is not None:
         return [*errors, field.invalid(path, internal_form(allocation, "AllocationResult"), "field is immutable")]
-    return errors + _allocation_errors(allocation, path, request_names(claim["spec"].get("devices") or {}))
+    return errors + _allocation_errors(allocation, path, request_names(claim["spec"].get("devices") or {}), features)
 
 
 def allocated(status: Object) -> set[tuple[str, ...]]:
@@ -123,15 +129,20 @@ def _network_errors(network: Object, path: Path) -> ErrorList:
     return errors + set_errors(network.get("ips"), _MAX_ADDRESSES, interface_address_errors, path.child("ips"), str)
 
 
-def _allocation_errors(allocation: Object, path: Path, requests: Collection[str]) -> ErrorList:
+def _allocation_errors(
+    allocation: Object, path: Path, requests: Collection[str], features: DeviceFeatures
+) -> ErrorList:
     """The errors in an allocation, whose devices must belong to requests."""
     devices, at = allocation.get("devices") or {}, path.child("devices")
 
     def result_errors(result: Object, place: Path) -> ErrorList:
         errors = reference_errors(result.get("request", ""), place.child("request"), requests)
         errors += _device_name_errors(result, place) + binding_errors(result, place)
-        share = result.get("shareID")
-        return errors if share is None else errors + _uid_errors(share, place.child("shareID"))
+        if features.declares:
+            errors += tolerations_errors(result, place, features)
+        if (share := result.get("shareID")) is not None:
+            errors += _uid_errors(share, place.child("shareID"))
+        return errors + skipped_operations_errors(result.get("skipNodeOperations"), place.child("skipNodeOperations"))
 
     def config_errors(config: Object, place: Path) -> ErrorList:
         source, errors = config.get("source", ""), ErrorList()

@@ -18,13 +18,18 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.pod_resources import is_extended
 from fakeapiserver.apis.recorded import NEWEST
+from fakeapiserver.languages.cel.program import Program
 from fakeapiserver.registry.core.field_formats import name_errors
+from fakeapiserver.registry.declared.errors import BOTH_REQUESTS
+from fakeapiserver.registry.declared.rules import qualified_name_errors
+from fakeapiserver.registry.resource.derived_attributes import DerivedAttributes
 from fakeapiserver.registry.resource.device_fields import (
     EFFECTS,
     MAX_CONFIGS,
     MAX_PARAMETERS,
     MAX_REQUESTS,
     SPEC,
+    Check,
     driver_errors,
     effects_of,
     fully_qualified_errors,
@@ -76,12 +81,13 @@ def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures 
     """The errors in the spec of a claim or of a template's claim."""
     devices, at = spec.get("devices") or {}, path.child("devices")
     requests = request_names(devices)
+    derived = DerivedAttributes(devices.get("constraints") or (), partial(_compiled_attribute, features=features))
+
+    def request_errors(request: Object, path: Path) -> ErrorList:
+        return _request_errors(request, path, features, derived)
+
     errors = set_errors(
-        devices.get("requests"),
-        MAX_REQUESTS,
-        partial(_request_errors, features=features),
-        at.child("requests"),
-        lambda row: row.get("name", ""),
+        devices.get("requests"), MAX_REQUESTS, request_errors, at.child("requests"), lambda row: row.get("name", "")
     )
 
     def constraint_errors(constraint: Object, path: Path) -> ErrorList:
@@ -91,7 +97,8 @@ def claim_spec_errors(spec: Object, path: Path = SPEC, features: DeviceFeatures 
         return references_errors(config, path, requests) + configuration_errors(config, path)
 
     errors += list_errors(devices.get("constraints"), _MAX_CONSTRAINTS, constraint_errors, at.child("constraints"))
-    return errors + list_errors(devices.get("config"), MAX_CONFIGS, config_errors, at.child("config"))
+    errors += list_errors(devices.get("config"), MAX_CONFIGS, config_errors, at.child("config"))
+    return errors + derived.total_errors(at)
 
 
 def request_names(devices: Object) -> set[str]:
@@ -105,53 +112,40 @@ def request_names(devices: Object) -> set[str]:
     return {*named, *(f"{name}/{part}" for name, part in parts if "/" not in part)}
 
 
-def _request_errors(request: Object, path: Path, features: DeviceFeatures) -> ErrorList:
-    errors = name_errors(request.get("name", ""), names.is_dns1123_label, path.child("name"))
+def _request_errors(request: Object, path: Path, features: DeviceFeatures, derived: DerivedAttributes) -> ErrorList:
+    name = request.get("name", "")
+    errors = name_errors(name, names.is_dns1123_label, path.child("name"))
     exactly, choices = request.get("exactly"), request.get("firstAvailable")
     if exactly is None and not choices:
         return [*errors, field.required(path, _REQUEST_KINDS)]
     excess = exactly is not None and choices
-    if choices and (features.both or not excess):
+    # where rules are declared, those still hold for both (registry/declared/errors.py)
+    checks_both = features.both or features.declares or not excess
+
+    def choice_errors(choice: Object, at: Path) -> ErrorList:
+        part = choice.get("name", "")
+        found = name_errors(part, names.is_dns1123_label, at.child("name"))
+        return found + _wanted_errors(choice, at, features, partial(derived.errors, request=f"{name}/{part}"))
+
+    if choices and checks_both:
         errors += set_errors(
-            choices,
-            _MAX_CHOICES,
-            partial(_choice_errors, features=features),
-            path.child("firstAvailable"),
-            lambda row: row.get("name", ""),
+            choices, _MAX_CHOICES, choice_errors, path.child("firstAvailable"), lambda row: row.get("name", "")
         )
-    if choices and excess and features.declares:
-        errors += _declared_choice_errors(choices, path.child("firstAvailable"))
-    if exactly is not None and (features.both or not excess):
-        errors += _wanted_errors(exactly, path.child("exactly"), features)
+    if exactly is not None and checks_both:
+        errors += _wanted_errors(exactly, path.child("exactly"), features, partial(derived.errors, request=name))
     if excess:
-        errors.append(field.invalid(path, None, f"{_REQUEST_KINDS}, but multiple fields are set"))
+        errors.append(field.invalid(path, None, BOTH_REQUESTS))
     return errors
 
 
-def _choice_errors(choice: Object, path: Path, features: DeviceFeatures) -> ErrorList:
-    errors = name_errors(choice.get("name", ""), names.is_dns1123_label, path.child("name"))
-    return errors + _wanted_errors(choice, path, features)
-
-
-def _declared_choice_errors(choices: Sequence[Object], path: Path) -> ErrorList:
-    """The errors that declared rules find in alternatives which the handwritten ones don't look at."""
-    if len(choices) > _MAX_CHOICES:
-        return [field.too_many(path, len(choices), _MAX_CHOICES)]
-    twice = sorted(field.repetitions([choice.get("name", "") for choice in choices]))
-    errors = [field.duplicate(path.index(i), choices[i].get("name", "")) for i in twice]
-    for i, choice in enumerate(choices):
-        at, name = path.index(i).child("deviceClassName"), choice.get("deviceClassName", "")
-        errors += name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
-    return errors
-
-
-def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> ErrorList:
-    """The errors in the class, the selectors and the number of requested devices."""
+def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures, derived_errors: Check) -> ErrorList:
+    """The errors in the class, the selectors, the derived attributes, the number and the tolerations of requested devices."""
     name, at = wanted.get("deviceClassName", ""), path.child("deviceClassName")
     errors = name_errors(name, names.is_dns1123_subdomain, at) if name else [field.required(at)]
     errors += list_errors(
         wanted.get("selectors"), _MAX_SELECTORS, partial(_selector_errors, features=features), path.child("selectors")
     )
+    errors += derived_errors(wanted.get("derivedAttributes"), path.child("derivedAttributes"))
     mode, count = wanted.get("allocationMode", ""), wanted.get("count", 0)
     if mode not in _MODES:
         errors.append(field.not_supported(path.child("allocationMode"), mode, _MODES))
@@ -160,8 +154,13 @@ def _wanted_errors(wanted: Object, path: Path, features: DeviceFeatures) -> Erro
         errors.append(field.invalid(path.child("count"), count, detail))
     elif mode == "ExactCount" and count <= 0:
         errors.append(field.invalid(path.child("count"), count, "must be greater than zero"))
+    return errors + tolerations_errors(wanted, path, features)
+
+
+def tolerations_errors(holder: Object, path: Path, features: DeviceFeatures) -> ErrorList:
+    """The errors in the tolerations of a request, or of an allocated device."""
     judge = partial(_toleration_errors, effects=features.effects)
-    return errors + list_errors(wanted.get("tolerations"), -1, judge, path.child("tolerations"))
+    return list_errors(holder.get("tolerations"), -1, judge, path.child("tolerations"))
 
 
 def _toleration_errors(toleration: Object, path: Path, effects: Sequence[str]) -> ErrorList:
@@ -186,8 +185,9 @@ def _constraint_errors(
 ) -> ErrorList:
     errors = references_errors(constraint, path, requests)
     given = [name for name in ("matchAttribute", "distinctAttribute") if constraint.get(name) is not None]
+    check = qualified_name_errors if features.declares else fully_qualified_errors
     for name in given if features.declares else given[:1]:
-        errors += fully_qualified_errors(constraint[name], path.child(name))
+        errors += check(constraint[name], path.child(name))
     if given:
         return errors
     if not features.shared:
@@ -238,19 +238,27 @@ def _selector_errors(selector: Object, path: Path, features: DeviceFeatures) -> 
 
 
 def _expression_errors(expression: str, path: Path, features: DeviceFeatures) -> ErrorList:
+    return _compiled(device.compile_selector, expression, path, features)[1]
+
+
+def _compiled_attribute(expression: str, path: Path, *, features: DeviceFeatures) -> tuple[Program | None, ErrorList]:
+    return _compiled(device.compile_attribute, expression, path, features)
+
+
+def _compiled(
+    compiler: device.Compiler, expression: str, path: Path, features: DeviceFeatures
+) -> tuple[Program | None, ErrorList]:
+    """Returns the program, if the expression compiles, and the errors."""
     if len(expression.encode()) > device.MAX_LENGTH:
-        return [field.too_long(path, device.MAX_LENGTH)]
+        return None, [field.too_long(path, device.MAX_LENGTH)]
     try:
-        program = device.compile_selector(
-            expression, shared=features.shared, lists=features.lists, version=features.version
-        )
+        program = compiler(expression, shared=features.shared, lists=features.lists, version=features.version)
     except device.NotInstantiated as error:
-        return [field.internal(path, str(error))]
+        return None, [field.internal(path, str(error))]
     except ValueError as error:
-        return [field.invalid(path, expression, str(error))]
-    return (
-        [field.forbidden(path, "too complex, exceeds cost limit")] if device.max_cost(program) > device.MAX_COST else []
-    )
+        return None, [field.invalid(path, expression, str(error))]
+    is_expensive = device.max_cost(program) > device.MAX_COST
+    return program, [field.forbidden(path, "too complex, exceeds cost limit")] if is_expensive else []
 
 
 def class_errors(spec: Object, old: Object | None = None, features: DeviceFeatures = DEFAULT_FEATURES) -> ErrorList:

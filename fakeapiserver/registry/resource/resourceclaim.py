@@ -51,7 +51,8 @@ class ResourceClaimStrategy(TextKeepingStrategy, kw_only=True):
         status, before = obj.get("status") or {}, old.get("status") or {}
         same_allocation = status.get("allocation") == before.get("allocation")
         same_allocation = same_allocation and not self.texts.differ(obj, old, "status", "allocation")
-        return claim_status_errors(obj, status, before, allocates=not same_allocation)
+        features = device_features(self.features)
+        return claim_status_errors(obj, status, before, allocates=not same_allocation, features=features)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)

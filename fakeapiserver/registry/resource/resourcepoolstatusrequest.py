@@ -18,6 +18,7 @@ from fakeapiserver.registry.declared.rules import (
     minimum_errors,
     optional_text_errors,
     pool_name_errors,
+    qualified_name_errors,
     required_text_errors,
 )
 from fakeapiserver.registry.generic.conditions import conditions_errors
@@ -46,8 +47,15 @@ class ResourcePoolStatusRequestStrategy(Strategy, kw_only=True):
             errors += pool_name_errors(spec["poolName"], _SPEC.child("poolName"))
         at = _SPEC.child("limit")
         if limit is None:
-            return [*errors, field.required(at)]
-        return errors + maximum_errors(limit, _MAX_LIMIT, at) + minimum_errors(limit, 1, at)
+            errors.append(field.required(at))
+        else:
+            errors += maximum_errors(limit, _MAX_LIMIT, at) + minimum_errors(limit, 1, at)
+        name = spec.get("defaultPartitionTypeAttribute")
+        return (
+            errors
+            if name is None
+            else errors + qualified_name_errors(name, _SPEC.child("defaultPartitionTypeAttribute"))
+        )
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
         return [] if obj["spec"] == old["spec"] else [field.invalid(_SPEC, None, IMMUTABLE)]

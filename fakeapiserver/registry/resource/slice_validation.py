@@ -30,6 +30,11 @@ from fakeapiserver.registry.resource.device_fields import (
     set_errors,
     taint_errors,
 )
+from fakeapiserver.registry.resource.partition_validation import (
+    compatibility_groups_errors,
+    partition_type_errors,
+    skipped_operations_errors,
+)
 
 _MAX_DEVICES: Final = 128
 _MAX_ADVANCED_DEVICES: Final = 64
@@ -76,7 +81,7 @@ def slice_errors(
     devices, counters = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and counters is not None and one_kind:
         errors.append(field.invalid(SPEC, "", "only one of `sharedCounters` or `devices` is allowed"))
-    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices or ())
+    advanced = any(_is_advanced(device) for device in devices or ())
     before = {device.get("name", ""): device for device in reversed((old or {}).get("devices") or ())}
 
     def check(device: Object, path: Path) -> ErrorList:
@@ -86,9 +91,18 @@ def slice_errors(
 
     limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
     errors += set_errors(devices, limit, check, SPEC.child("devices"), lambda row: row.get("name", ""))
-    return errors + set_errors(
+    errors += set_errors(
         counters, _MAX_COUNTER_SETS, _counter_set_errors, SPEC.child("sharedCounters"), lambda row: row.get("name", "")
     )
+    errors += partition_type_errors(spec, SPEC)
+    return errors + skipped_operations_errors(spec.get("skipNodeOperations"), SPEC.child("skipNodeOperations"))
+
+
+def _is_advanced(device: Object) -> bool:
+    """Reports whether a slice with the device may have fewer devices."""
+    attributes = (device.get("attributes") or {}).values()
+    has_lists = any(attribute.get(name) is not None for attribute in attributes for name in _LIST_VALUES)
+    return bool(device.get("taints") or device.get("consumesCounters") or has_lists)
 
 
 def _pool_errors(pool: Object, path: Path) -> ErrorList:
@@ -329,7 +343,10 @@ def _counter_set_errors(counters: Object, path: Path) -> ErrorList:
 
 
 def _consumption_errors(consumption: Object, path: Path) -> ErrorList:
-    return _counters_errors(consumption, "counterSet", path)
+    errors = _counters_errors(consumption, "counterSet", path)
+    return errors + compatibility_groups_errors(
+        consumption.get("compatibilityGroups"), path.child("compatibilityGroups")
+    )
 
 
 def _counters_errors(holder: Object, name: str, path: Path) -> ErrorList:

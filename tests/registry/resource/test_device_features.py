@@ -62,3 +62,41 @@ def test_lists_and_what_devices_take_of_nodes(device: Object, complaint: str) ->
     spec = {"driver": "d.example.com", "nodeName": "n", "pool": pool, "devices": [{"name": "x", **device}]}
     problems = "; ".join(map(str, slice_errors(spec)))
     assert complaint in problems if complaint else not problems
+
+
+_UNUSED = "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request"
+
+
+@pytest.mark.parametrize(
+    ("expression", "targets", "complaint"),
+    [
+        ("device.attributes['a.b'].numa", [], ""),
+        ("1", ["r"], ""),
+        ("1", ["other"], _UNUSED),
+        ("1.5", [], "must evaluate to a primitive scalar (string, integer, boolean, semver), not double"),
+        ("[1]", [], "must evaluate to a primitive scalar (string, integer, boolean, semver), not list(int)"),
+        ("1 +", [], "compilation failed"),
+    ],
+)
+def test_derived_attributes(expression: str, targets: list[str], complaint: str) -> None:
+    derived = [{"name": "derived/numa", "expression": expression}]
+    exactly = {"deviceClassName": "c", "allocationMode": "All", "derivedAttributes": derived}
+    requests = [{"name": name, "exactly": exactly if name == "r" else {"deviceClassName": "c", "allocationMode": "All"}}
+                for name in ("r", "other")]  # fmt: skip
+    constraints = [{"matchAttribute": "derived/numa", "requests": targets}]
+    errors = claim_spec_errors({"devices": {"requests": requests, "constraints": constraints}})
+    assert [complaint in str(error) for error in errors] == [True] * bool(complaint)
+
+
+def test_derived_attributes_share_one_budget() -> None:
+    numbers = "[1,2,3,4,5,6,7,8,9,10]"
+    expression = "true"
+    for depth in range(5):
+        expression = f"{numbers}.all(v{depth}, {expression})"
+    derived = [{"name": f"derived/n{i}", "expression": expression} for i in range(8)]
+    exactly = {"deviceClassName": "c", "allocationMode": "All", "derivedAttributes": derived}
+    constraints = [{"matchAttribute": row["name"]} for row in derived]
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}], "constraints": constraints}}
+    assert [error.detail for error in claim_spec_errors(spec)] == [
+        "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
+    ]

@@ -1,5 +1,7 @@
 """A promise, and what a run of it has shown."""
 
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -21,6 +23,11 @@ class Guarantee(Struct, frozen=True):
 
     promise: str
     run: Callable[[bool], Report]
+
+
+def progress(text: str) -> None:
+    """Shows on the standard error what a long run has found so far, with the time of day."""
+    print(f"  {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def milliseconds(seconds: float) -> str:

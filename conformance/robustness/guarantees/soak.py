@@ -2,11 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import linear_regression
 from typing import Final
 
+from msgspec import Struct
+
 from conformance.robustness.client import LOST
-from conformance.robustness.guarantees.guarantee import Report, mebibytes
+from conformance.robustness.guarantees.guarantee import Report, mebibytes, progress
 from conformance.robustness.kinds import definition
 from conformance.robustness.served import CONFIG_MAPS, Served, config_map, done, served
 
@@ -19,7 +22,19 @@ _WATCHERS: Final = 20
 # Shares: of the time before the first measurement, and by which memory may grow in an hour.
 _WARM_UP: Final = 0.3
 _GROWTH: Final = 0.01
+_MEASUREMENTS: Final = 8
 _LOOK: Final = 1.0
+
+
+class _Measurement(Struct, frozen=True):
+    """seconds: since the beginning. all_of_it: bytes of memory before the history was compacted; compacted: after it."""
+
+    seconds: float
+    all_of_it: int
+    compacted: int
+
+    def text(self) -> str:
+        return f"{self.seconds / 60:.0f} min {mebibytes(self.all_of_it)} ({mebibytes(self.compacted)} without history)"
 
 
 def soak(full: bool) -> Report:
@@ -32,16 +47,14 @@ def soak(full: bool) -> Report:
         for thread in threads:
             thread.start()
         time.sleep(seconds * _WARM_UP)
-        before, first = server.memory(), _without_history(server)
         descriptors, count = server.descriptors(), server.threads()
-        time.sleep(seconds * (1 - _WARM_UP))
-        after_all, last = server.memory(), _without_history(server)
+        measured = _measurements(server, seconds * _WARM_UP, seconds)
         stop.set()
         for thread in threads:
             thread.join(30)
         time.sleep(_LOOK)
         after = server.descriptors(), server.threads()
-    hourly = (last / first - 1) * 3600 / (seconds * (1 - _WARM_UP))
+    hourly = hourly_growth([each.seconds for each in measured], [each.compacted for each in measured])
     problems = [*failures]
     if full and hourly > _GROWTH:
         problems.append(f"memory grows by {hourly:.1%} an hour")
@@ -51,12 +64,29 @@ def soak(full: bool) -> Report:
         )
     figures = {
         "seconds": f"{seconds:,.0f}",
-        "memory after warming up, at the end": f"{mebibytes(before)}, {mebibytes(after_all)}",
-        "... without history": f"{mebibytes(first)}, {mebibytes(last)}",
+        "memory": ", ".join(each.text() for each in measured),
         "growth in an hour": f"{hourly:.1%}",
         "descriptors and threads at rest": f"{after[0]}, {after[1]}",
     }
     return Report(figures, problems)
+
+
+def _measurements(server: Served, warm_up: float, seconds: float) -> list[_Measurement]:
+    """Measures memory _MEASUREMENTS times between the end of the warm-up and the last second."""
+    began, pause = time.monotonic() - warm_up, (seconds - warm_up) / (_MEASUREMENTS - 1)
+    measured = list[_Measurement]()
+    for number in range(_MEASUREMENTS):
+        time.sleep(max(0.0, began + warm_up + number * pause - time.monotonic()))
+        since, all_of_it = time.monotonic() - began, server.memory()
+        measured.append(_Measurement(since, all_of_it, _without_history(server)))
+        progress(measured[-1].text())
+    return measured
+
+
+def hourly_growth(seconds: Sequence[float], memory: Sequence[float]) -> float:
+    """Returns the share by which memory grows in an hour: the slope of the straight line that fits best, over the first point of it."""
+    slope, first = linear_regression([each - seconds[0] for each in seconds], memory)
+    return slope * 3600 / first
 
 
 def _without_history(server: Served) -> int:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
 from fakeapiserver.server.control.errors import Body
+from fakeapiserver.server.http import freed_memory
 from fakeapiserver.storage.interface import ResourceVersionTooLarge
 from fakeapiserver.storage.memory import MemoryStorage
 
@@ -59,6 +60,7 @@ def router(server: Controlled) -> APIRouter:
         except ResourceVersionTooLarge as error:
             detail = f"revision {compaction.revision} is not there yet: the newest is {error.current}"
             raise HTTPException(400, detail) from error
+        freed_memory.trim()
         return state_of(server)
 
     @routes.post("/watches/lose")

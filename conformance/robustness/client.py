@@ -60,6 +60,14 @@ class Client:
             self.close()
             raise
 
+    def read(self, path: str) -> bytes:
+        """The body of the answer to a GET, whose status isn't looked at. Raises what LOST lists."""
+        try:
+            return self._send("GET", path, None, _JSON).read()
+        except LOST:
+            self.close()
+            raise
+
     def watch(self, path: str, options: Mapping[str, object]) -> Iterator[tuple[str, Any]]:
         """The type and object of each event, until the watch ends: in the middle of a line, if the server is killed. An answer that is no
         watch is the object of an event with the type ERROR. Raises what LOST lists."""

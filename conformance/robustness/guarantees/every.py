@@ -13,6 +13,7 @@ from conformance.robustness.guarantees.requests.operations import operations
 from conformance.robustness.guarantees.requests.strings import strings
 from conformance.robustness.guarantees.slow_senders import slow_senders
 from conformance.robustness.guarantees.soak import soak
+from conformance.robustness.guarantees.soak_virtual import soak_virtual
 from conformance.robustness.guarantees.storage import histories
 from conformance.robustness.guarantees.storage.cancellations import cancellations
 from conformance.robustness.guarantees.storage.machine import state_machine
@@ -66,5 +67,6 @@ GUARANTEES: Final[Mapping[str, Guarantee]] = {
         surroundings,
     ),
     "soak": Guarantee("Memory, descriptors and threads of a server don't grow with time.", soak),
+    "soak-virtual": Guarantee("Nothing of a cluster grows with the hours of its virtual clock.", soak_virtual),
     **{name: Guarantee(tests.promise, suite(name)) for name, tests in TESTS.items()},
 }

@@ -16,6 +16,7 @@ from conformance.robustness.served import served
 _LIMIT: Final = 32.0
 _MORE: Final = 5.0
 _DRIP: Final = 3.0
+_READ: Final = 4096
 _ALLOWED: Final = 0.1
 
 
@@ -29,9 +30,13 @@ def _half_a_head(connection: ssl.SSLSocket) -> None:
 
 def _drip(connection: ssl.SSLSocket) -> None:
     connection.sendall(b"GET /version HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+    connection.settimeout(_DRIP)
     while True:
-        time.sleep(_DRIP)
-        connection.sendall(b"x")
+        try:
+            if not connection.recv(_READ):
+                return
+        except TimeoutError:
+            connection.sendall(b"x")
 
 
 _KINDS: Final[Mapping[str, Callable[[ssl.SSLSocket], None]]] = {
@@ -93,5 +98,5 @@ def _one(credentials: Credentials, kind: str, ends: list[float]) -> None:
 
 
 def _wait_for_end(connection: socket.socket) -> None:
-    while connection.recv(4096):
+    while connection.recv(_READ):
         pass

@@ -13,7 +13,7 @@ from conformance.robustness.guarantees.guarantee import Report, mebibytes, progr
 from conformance.robustness.kinds import definition
 from conformance.robustness.served import CONFIG_MAPS, Served, config_map, done, served
 
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _COMPACTION: Final = "/fakeapiserver/compact"
 # Different objects, which are written again and again, so that the state keeps its size.
 _OBJECTS: Final = 500
@@ -78,7 +78,7 @@ def _measurements(server: Served, warm_up: float, seconds: float) -> list[_Measu
     for number in range(_MEASUREMENTS):
         time.sleep(max(0.0, began + warm_up + number * pause - time.monotonic()))
         since, all_of_it = time.monotonic() - began, server.memory()
-        measured.append(_Measurement(since, all_of_it, _without_history(server)))
+        measured.append(_Measurement(since, all_of_it, without_history(server)))
         progress(measured[-1].text())
     return measured
 
@@ -89,7 +89,7 @@ def hourly_growth(seconds: Sequence[float], memory: Sequence[float]) -> float:
     return slope * 3600 / first
 
 
-def _without_history(server: Served) -> int:
+def without_history(server: Served) -> int:
     """Returns the memory once the history is compacted: it grows with the writes until it has 100,000 events, or 64 MiB."""
     client = server.client()
     listed = done(client.ask("GET", f"{CONFIG_MAPS}?limit=1"), 200)
@@ -124,8 +124,8 @@ def _writes(server: Served, stop: threading.Event) -> None:
 def _definitions(server: Served, stop: threading.Event) -> None:
     client = server.client()
     while not stop.is_set():
-        created = done(client.ask("POST", _DEFINITIONS, definition()), 201)
-        path = f"{_DEFINITIONS}/{created['metadata']['name']}"
+        created = done(client.ask("POST", DEFINITIONS, definition()), 201)
+        path = f"{DEFINITIONS}/{created['metadata']['name']}"
         stop.wait(_LOOK)
         done(client.ask("DELETE", path), 200)
         while not stop.is_set() and client.ask("GET", path)[0] == 200:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from conformance.robustness.guarantees.answers import answers
 from conformance.robustness.guarantees.guarantee import Guarantee
 from conformance.robustness.guarantees.lifecycle import one_after_the_other, side_by_side
 from conformance.robustness.guarantees.processes.shutdown import shutdown
@@ -11,6 +12,7 @@ from conformance.robustness.guarantees.requests.fuzzing import fuzzing
 from conformance.robustness.guarantees.requests.malformed import malformed
 from conformance.robustness.guarantees.requests.operations import operations
 from conformance.robustness.guarantees.requests.strings import strings
+from conformance.robustness.guarantees.scale import scale
 from conformance.robustness.guarantees.slow_senders import slow_senders
 from conformance.robustness.guarantees.soak import soak
 from conformance.robustness.guarantees.soak_virtual import soak_virtual
@@ -55,6 +57,8 @@ GUARANTEES: Final[Mapping[str, Guarantee]] = {
     "slow-senders": Guarantee(
         "Connections that send no request within 32 seconds are closed, and delay no other client.", slow_senders
     ),
+    "answers": Guarantee("Answers are those that real servers have given.", answers),
+    "scale": Guarantee("Many objects take little memory, and lists of them keep no client waiting.", scale),
     "lifecycle": Guarantee(
         "Clusters that were stopped leave no descriptor, thread or event loop.", one_after_the_other
     ),

@@ -16,6 +16,7 @@ from fakeapiserver.server.options.config import POLICY_STATUS, Config
 from fakeapiserver.server.proxies.front_proxy import ClusterAuthenticationTrust
 from fakeapiserver.server.upkeep import bootstrap, storage_versions
 from fakeapiserver.server.upkeep.bootstrap_upkeep import BootstrapUpkeep
+from fakeapiserver.server.upkeep.event_expiry import EventExpiry
 from fakeapiserver.server.upkeep.identity import IDENTITY, IdentityLease
 from fakeapiserver.server.upkeep.ip_repair import ServiceIPRepair
 from fakeapiserver.server.upkeep.policy_status import PolicyStatus
@@ -55,6 +56,7 @@ class Upkeep:
         self._port_repair = (
             NodePortRepair(scopes, node_ports, loopback.writer, timers) if node_ports.is_shared else None
         )
+        self._events = EventExpiry(storage, timers, config.etcd.event_ttl)
         self._ip_repair = ServiceIPRepair(scopes, loopback.objects, loopback.writer, timers)
 
     def check_flags(self) -> None:
@@ -76,7 +78,8 @@ class Upkeep:
                 await storage_versions.publish(self._scopes, self._identity.name)
 
     async def restored(self) -> None:
-        """Brings what servers share beside objects up to date with the objects."""
+        """Brings what servers share beside objects, and the age of Events, up to date with the objects."""
+        self._events.restored()
         if self._port_repair is not None:
             await self._port_repair.repair()
 
@@ -86,6 +89,7 @@ class Upkeep:
             *([self._identity.run] if self._identity is not None else []),
             *([self._trust.run] if self._has_authorities else []),
             *([self._compact] if self._config.etcd_compaction_interval and not self._config.etcd.servers else []),
+            *([self._events.run] if not self._config.etcd.servers else []),
             self._bootstrap.run,
             self._ip_repair.run,
             *([self._port_repair.run] if self._port_repair is not None else []),

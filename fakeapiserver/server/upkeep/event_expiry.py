@@ -1,58 +1,98 @@
 """Events of a state in memory or in a file expire, as those in etcd do with their leases (--event-ttl).
 
-Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go, whose leases last up to a minute, or a twentieth, longer than the ttl.
+Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go. Events share leases, which last up to a minute, or a twentieth, longer
+than the ttl; so do they here.
 """
 
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from msgspec import Struct
+
+from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.clock import Timers, sleep
-from fakeapiserver.storage.interface import KeyNotFound, ResourceVersionConflict, Unwritable
-from fakeapiserver.storage.memory import MemoryStorage
+from fakeapiserver.endpoints.scopes import RequestScopes
+from fakeapiserver.registry.generic.store import Store
+from fakeapiserver.server.upkeep.watch_loop import follow
+from fakeapiserver.storage.interface import Event, KeyNotFound, ResourceVersionConflict, Unwritable
 
 log = logging.getLogger(__name__)
 
-_PREFIX: Final = "/registry/events/"
-# Seconds between two looks at most, and the share of the ttl.
-_INTERVAL: Final = 60.0
+_EVENTS: Final = GroupResource("", "events")
+# Seconds at most in which Events share a lease, and as a share of the ttl.
+_SHARED: Final = 60.0
 _SHARE: Final = 0.05
 
 
-class EventExpiry:
-    """Deletes Events `ttl` seconds of the clock after their last write, or up to an interval later. A ttl of 0 keeps them."""
+class _Lease(Struct):
+    """Of the Events that were last written up to this revision, after that of the lease before. `end`: a time of the monotonic clock."""
 
-    def __init__(self, storage: MemoryStorage, clock: Timers, ttl: float) -> None:
-        self._storage = storage
+    end: float
+    revision: int
+
+
+class EventExpiry:
+    """Deletes Events `ttl` seconds of the clock after their last write. A ttl of 0 keeps them."""
+
+    def __init__(self, scopes: RequestScopes, clock: Timers, ttl: float) -> None:
+        self._scopes = scopes
         self._clock = clock
         self._ttl = ttl
-        # The newest revision at each of the last looks, with the time: what was written since then is younger.
-        self._looks: deque[tuple[float, int]] = deque()
-
-    def restored(self) -> None:
-        """Lets all Events of a state that was brought back begin their time again."""
-        self._looks.clear()
+        self._shared = min(_SHARED, ttl * _SHARE)
+        self._leases: deque[_Lease] = deque()  # the next to end is the first
+        self._granted = asyncio.Event()
 
     async def run(self) -> None:
         """Runs until cancelled."""
-        while self._ttl > 0:
-            self._looks.append((self._clock.monotonic(), self._storage.revision))
-            await sleep(self._clock, min(_INTERVAL, self._ttl * _SHARE))
-            try:
-                await self._expire()
-            except Unwritable as error:
-                log.warning("expired Events are kept: %s", error)
-
-    async def _expire(self) -> None:
-        newest, now = 0, self._clock.monotonic()
-        while self._looks and self._looks[0][0] <= now - self._ttl:
-            _, newest = self._looks.popleft()
-        if not newest:
+        store = self._scopes.store_for(_EVENTS)
+        if store is None or self._ttl <= 0:
             return
-        for event in self._storage.list_now(_PREFIX).items:
+
+        async def began() -> None:
+            """The Events of a state that was there before, or was brought back, have all their time again."""
+            self._leases.clear()
+            if store.storage.list_now(store.prefix).items:
+                self._grant(store.storage.revision)
+
+        async def changed(events: Sequence[Event]) -> None:
+            if written := [event.revision for event in events if event.type != "DELETED"]:
+                self._grant(written[-1])
+
+        async with asyncio.TaskGroup() as tasks:  # if one fails, the other ends as well
+            tasks.create_task(follow(store, began, changed))
+            tasks.create_task(self._revoke(store))
+
+    def _grant(self, revision: int) -> None:
+        end = (self._clock.monotonic() // self._shared + 1) * self._shared + self._ttl
+        if self._leases and self._leases[-1].end >= end:
+            self._leases[-1].revision = revision
+        else:
+            self._leases.append(_Lease(end, revision))
+        self._granted.set()
+
+    async def _revoke(self, store: Store) -> None:
+        """Waits for the end of each lease."""
+        while True:
+            await self._granted.wait()
+            if not self._leases:
+                self._granted.clear()
+            elif (left := self._leases[0].end - self._clock.monotonic()) > 0:
+                await sleep(self._clock, left)
+            else:
+                await self._expire(store, self._leases.popleft().revision)
+
+    async def _expire(self, store: Store, newest: int) -> None:
+        for event in store.storage.list_now(store.prefix).items:
             if event.mod_revision <= newest:
-                with suppress(KeyNotFound, ResourceVersionConflict):  # it was deleted or written meanwhile
-                    await self._storage.delete(event.key, expected_revision=event.mod_revision)
+                try:
+                    with suppress(KeyNotFound, ResourceVersionConflict):  # it was deleted or written meanwhile
+                        await store.storage.delete(event.key, expected_revision=event.mod_revision)
+                except Unwritable as error:
+                    log.warning("Events that have expired are kept for now: %s", error)
+                    self._leases.appendleft(_Lease(self._clock.monotonic() + self._shared, newest))
+                    return
                 await asyncio.sleep(0)  # requests have their turns

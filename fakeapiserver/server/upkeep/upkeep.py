@@ -56,7 +56,7 @@ class Upkeep:
         self._port_repair = (
             NodePortRepair(scopes, node_ports, loopback.writer, timers) if node_ports.is_shared else None
         )
-        self._events = EventExpiry(storage, timers, config.etcd.event_ttl)
+        self._events = EventExpiry(scopes, timers, config.etcd.event_ttl)
         self._ip_repair = ServiceIPRepair(scopes, loopback.objects, loopback.writer, timers)
 
     def check_flags(self) -> None:
@@ -78,8 +78,7 @@ class Upkeep:
                 await storage_versions.publish(self._scopes, self._identity.name)
 
     async def restored(self) -> None:
-        """Brings what servers share beside objects, and the age of Events, up to date with the objects."""
-        self._events.restored()
+        """Brings what servers share beside objects up to date with the objects."""
         if self._port_repair is not None:
             await self._port_repair.repair()
 

@@ -1,5 +1,6 @@
 """Histories of HTTP requests on servers that are disturbed, checked against the log of the store; planted bugs, which the checks find."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from conformance.robustness.bug import Bug
 from conformance.robustness.checks.every import problems
 from conformance.robustness.etcd_servers import Options
-from conformance.robustness.guarantees.guarantee import Report, Skipped
+from conformance.robustness.guarantees.guarantee import Report, Skipped, progress
 from conformance.robustness.harness import Plan, Result, run, target_of
 from conformance.robustness.planted import BUGS
 from fakeapiserver.cluster.processes.etcd_process import NoEtcd
@@ -30,8 +31,8 @@ def histories(full: bool) -> Report:
     seeds, requests = (5, 100_000) if full else (1, 1_000)
     plans = [
         (store, Plan(1, _KILLS[store], 16, 2, 16, seed, _COMPACTION, 3.0 if full else 0.5, requests=requests))
-        for store in (_KILLS if full else ("file",))
         for seed in range(seeds)
+        for store in (_KILLS if full else ("file",))
     ]
     return _report(plans)
 
@@ -53,7 +54,9 @@ def planted_bugs(full: bool) -> Report:
     missed, found = list[str](), 0
     for bug in bugs:
         for store in (bug.store,) if bug.store else ("file", "etcd"):
-            if any(found_by(bug, store, seed) for seed in range(1, _SEEDS + 1)):
+            checks = next(filter(None, (found_by(bug, store, seed) for seed in range(1, _SEEDS + 1))), [])
+            progress(f"{bug.name} ({store}): {', '.join(checks) or 'not found'}")
+            if checks:
                 found += 1
             else:
                 missed.append(f"{bug.name} ({store}) is not found")
@@ -81,9 +84,11 @@ def _report(plans: Sequence[tuple[str, Plan]]) -> Report:
     for store, plan in plans:
         try:
             with target_of(store) as target:
-                result = Result.of(run(target, plan), 0.0)
+                began = time.monotonic()
+                result = Result.of(run(target, plan), time.monotonic() - began)
         except NoEtcd as missing:
             raise Skipped(str(missing)) from None
+        progress(f"{store}, seed {plan.seed}: {result.text()}")
         totals += Counter(
             {
                 "histories": 1,

@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from fakeapiserver.clock import AdjustableClock
 from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.options.config import Config
 
 _TOKEN: Final = "guarantees"
+# Seconds since the epoch: the beginning of 2026.
+_BEGINNING: Final = 1767225600.0
 Message = MutableMapping[str, Any]
 
 
@@ -60,8 +63,9 @@ class Exchange:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[APIServer]:
-    """A server without controllers, whose objects are in memory."""
-    api = APIServer(Config(controllers=("none",)), admin_token=_TOKEN)
+    """A server without controllers, whose objects are in memory, and whose clock is stopped: it writes nothing of its own accord."""
+    clock = AdjustableClock(_BEGINNING)
+    api = APIServer(Config(controllers=("none",)), clock=clock, admin_token=_TOKEN)
     await api.start()
     try:
         yield api

@@ -29,7 +29,9 @@ _SHARE: Final = 0.05
 
 
 class _Lease(Struct):
-    """Of the Events that were last written up to this revision, after that of the lease before. `end`: a time of the monotonic clock."""
+    """The lease of Events whose last write has a revision up to `revision`, and above that of the lease before.
+
+    end: seconds of the monotonic clock."""
 
     end: float
     revision: int

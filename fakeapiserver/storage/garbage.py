@@ -101,7 +101,7 @@ class SetAside:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        # Python puts the oldest generation's collection off until a quarter of what the one before has left has come: nothing is left.
+        # Python puts off the next collection of the oldest generation, the longer the more objects the one before has left: here none.
         gc.collect()
         self._is_collecting = False
         self._blocks_left = getallocatedblocks()

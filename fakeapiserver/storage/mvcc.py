@@ -144,9 +144,10 @@ class MVCC:
     # ----------------------------------------------------------------- writes
 
     def create(self, key: str, value: bytes, offset: int, index: Index) -> Change:
-        if self.get(key) is not None:
+        bucket = self._bucket(key)
+        if key in bucket.objects:
             raise KeyExists(key)
-        return self.commit(creation(key, value, offset, index, self.revision + 1))
+        return self._commit(bucket, creation(key, value, offset, index, self.revision + 1))
 
     def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
         previous = expected(self.get(key), key, expected_revision)
@@ -157,7 +158,9 @@ class MVCC:
 
     def commit(self, change: Change) -> Change:
         """Takes a change that was decided before, with a revision above the newest."""
-        bucket = self._bucket(change.key)
+        return self._commit(self._bucket(change.key), change)
+
+    def _commit(self, bucket: Bucket, change: Change) -> Change:
         if change.current is not None:
             bucket.put(change.current)
         else:

@@ -5,7 +5,6 @@ Upstream: the post-start hooks in pkg/controlplane, pkg/registry/rbac/rest, pkg/
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Final
 
 from fakeapiserver.apimachinery.meta import Object, metadata
@@ -15,8 +14,7 @@ from fakeapiserver.apis.scheme import Scheme
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.server.upkeep.stored_forms import DATE, StoredForm, forms, stamp_times, store_form
-from fakeapiserver.storage.interface import KeyExists
+from fakeapiserver.server.upkeep.stored_forms import DATE, StoredForm, forms, stamp_times, store_forms
 
 # Says since when unused service account tokens are looked for.
 _TOKEN_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
@@ -63,7 +61,7 @@ async def store_objects(scopes: RequestScopes, now: float, config: Config) -> No
     """Straight into storage: they are as the real server stored them, but for identity, time and where the service is that leads
     to this one. The service has endpoints where an address is advertised."""
     stamp = rfc3339(now)
-    await _store_forms(scopes, _default_forms(scopes, config), stamp)
+    await store_forms(scopes, _default_forms(scopes, config), stamp)
     # Endpoints can't have a loopback address: upstream then fails to write them, over and over.
     address = config.advertise_address
     if address and not ipaddress.ip_address(address).is_loopback:
@@ -140,13 +138,7 @@ def _published(api_version: str, label: str, value: str, fields: Sequence[str], 
 
 async def store_all(scopes: RequestScopes, objects: Iterable[Object], now: float) -> None:
     """Each where its kind is stored; kinds that aren't served are left out."""
-    await _store_forms(scopes, forms(scopes, objects), rfc3339(now))
-
-
-async def _store_forms(scopes: RequestScopes, found: Iterable[StoredForm], stamp: str) -> None:
-    for form in found:
-        with suppress(KeyExists):  # another server has stored it
-            await store_form(scopes, form, stamp)
+    await store_forms(scopes, forms(scopes, objects), rfc3339(now))
 
 
 async def store_object(scope: RequestScope, obj: Object, stamp: str) -> None:

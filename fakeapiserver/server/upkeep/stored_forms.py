@@ -4,6 +4,9 @@ A form has placeholders for the object's identity and times. Each server replace
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, structs
@@ -12,7 +15,7 @@ from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind, Group
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.endpoints.scopes import RequestScopes
 from fakeapiserver.registry.generic.strategy import Strategy
-from fakeapiserver.storage.interface import Index
+from fakeapiserver.storage.interface import Index, KeyExists
 
 _UID: Final = "00000000-0000-4000-8000-000000000000"
 STAMP: Final = "0001-01-01T00:00:00Z"
@@ -46,18 +49,24 @@ def forms(scopes: RequestScopes, objects: Iterable[Object]) -> Iterator[StoredFo
         yield StoredForm(row.gvr, key, encoded.value, encoded.offset, store.index(obj))
 
 
-async def store_form(scopes: RequestScopes, form: StoredForm, stamp: str) -> None:
-    """Stores an object with a fresh identity and `stamp` for its times. Raises KeyExists."""
-    scope = scopes.lookup(*form.resource)
-    assert scope is not None
-    store = scope.store
-    assert store is not None
-    uid = store.chance.uid(form.key)
-    value = form.value.replace(_UID.encode(), uid.encode()).replace(STAMP.encode(), stamp.encode())
-    value = value.replace(DATE.encode(), stamp[: len(DATE)].encode())
-    await store.storage.create(form.key, value, form.offset, structs.replace(form.index, uid=uid))
-    if type(store.strategy).on_created is not Strategy.on_created:
-        store.strategy.on_created(store.decode(value))
+async def store_forms(scopes: RequestScopes, forms: Iterable[StoredForm], stamp: str) -> None:
+    """Stores the objects with fresh identities and `stamp` for their times. Leaves out those whose keys exist: another server has stored
+    them."""
+    no_uid, no_stamp, no_date = _UID.encode(), STAMP.encode(), DATE.encode()
+    time, date = stamp.encode(), stamp[: len(DATE)].encode()
+    for resource, of_resource in groupby(forms, attrgetter("resource")):
+        scope = scopes.lookup(*resource)
+        assert scope is not None
+        store = scope.store
+        assert store is not None
+        reacts = type(store.strategy).on_created is not Strategy.on_created
+        for form in of_resource:
+            uid = store.chance.uid(form.key)
+            value = form.value.replace(no_uid, uid.encode()).replace(no_stamp, time).replace(no_date, date)
+            with suppress(KeyExists):
+                await store.storage.create(form.key, value, form.offset, structs.replace(form.index, uid=uid))
+                if reacts:
+                    store.strategy.on_created(store.decode(value))
 
 
 def stamp_times(obj: Object, stamp: str) -> None:

@@ -1,8 +1,8 @@
 """Counts the calls of functions that each kind of request costs: `python -m conformance.bench.in_process.calls [--write]`.
 
 A client sends the same requests over HTTPS to a cluster in this process. Counted are the calls of this package's functions, and those that
-they make of functions in C: the same in each run of one Python version, however busy the machine is. `--write` renews calls.json, with
-which tests/conformance/test_calls.py compares.
+they make of functions in C: the same in each run of one Python version, however busy the machine is. So are those of events for watchers,
+and of the life of a pod on a simulated node. `--write` renews calls.json, with which tests/conformance/test_calls.py compares.
 """
 
 import json
@@ -12,8 +12,8 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPSConnection
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPResponse, HTTPSConnection
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
@@ -31,6 +31,13 @@ _LISTED: Final = 100
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _CORE: Final = "/api/v1/namespaces/default"
+_WATCHED: Final = "/api/v1/namespaces/kube-public/configmaps"
+_WATCHERS: Final = 10
+_DELETED: Final = 10
+_PODS: Final = 10
+# Virtual seconds in which pods on a simulated node begin to run, or are gone after their deletion.
+_LIFE_SECONDS: Final = 60.0
+_STOPPED_AT: Final = "2026-01-01T00:00:00Z"
 _APPS: Final = "/apis/apps/v1/namespaces/default/deployments"
 _CUSTOM: Final = "/apis/example.com/v1/namespaces/default/widgets"
 _POD_SPEC: Final = {
@@ -131,9 +138,22 @@ KINDS: Final[dict[str, Callable[[int], Request]]] = {
         {"status": {"message": f"m{number}"}},
         _MERGE,
     ),
+    f"delete a collection of {_DELETED}": lambda number: (
+        "DELETE",
+        f"{_CORE}/configmaps?labelSelector=doomed",
+        None,
+        "",
+    ),
     "create a deployment": lambda number: ("POST", _APPS, _deployment(f"d{number}"), ""),
     "create a custom object": _custom,
     "SubjectAccessReview": _review,
+}
+# name -> the requests that are sent before each one that is counted.
+_PREPARATIONS: Final[dict[str, Sequence[Request]]] = {
+    f"delete a collection of {_DELETED}": [
+        ("POST", f"{_CORE}/configmaps", {"metadata": {"name": f"doomed-{each}", "labels": {"doomed": "yes"}}}, "")
+        for each in range(_DELETED)
+    ],
 }
 
 
@@ -186,6 +206,11 @@ class Sender:
             raise RuntimeError(f"{method} {path}: {answer.status} {content[:300]!r}")
         return content
 
+    def watch(self, path: str, revision: str) -> HTTPResponse:
+        """Returns the answer to a watch, whose lines are events. The connection sends nothing else from then on."""
+        self._connection.request("GET", f"{path}?watch=true&resourceVersion={revision}", headers=self._headers)
+        return self._connection.getresponse()
+
 
 @contextmanager
 def counting(cluster: Cluster) -> Iterator[Counter]:
@@ -206,23 +231,71 @@ def counting(cluster: Cluster) -> Iterator[Counter]:
 
 
 def counts() -> dict[str, int]:
+    """Returns the calls of everything that is counted."""
+    return {**_counts_of_requests(), f"write with {_WATCHERS} watchers": _of_watchers(), "life of a pod": _of_pods()}
+
+
+def _counts_of_requests() -> dict[str, int]:
     """Returns the median calls of each kind of request, once it has been sent several times."""
-    with Cluster(controllers=(), seed=1, stopped_at="2026-01-01T00:00:00Z") as cluster, Sender(cluster) as sender:
+    with Cluster(controllers=(), seed=1, stopped_at=_STOPPED_AT) as cluster, Sender(cluster) as sender:
         cluster.apply(_DEFINITION)
         for number in range(_LISTED):
             body = config_map(f"listed-{number}", "x" * 200)
             body["metadata"]["labels"]["listed"] = "yes"
             sender.send(("POST", f"{_CORE}/configmaps", body, ""))
         with counting(cluster) as counter:
-            return {name: int(statistics.median(_counted(sender, counter, new))) for name, new in KINDS.items()}
+            return {name: int(statistics.median(_counted(sender, counter, name))) for name in KINDS}
 
 
-def _counted(sender: Sender, counter: Counter, new: Callable[[int], Request]) -> Iterator[int]:
+def _counted(sender: Sender, counter: Counter, name: str) -> Iterator[int]:
     for number in range(_WARM_UPS + _REPEATS):
+        for request in _PREPARATIONS.get(name, ()):
+            sender.send(request)
         before = counter.calls
-        sender.send(new(number))
+        sender.send(KINDS[name](number))
         if number >= _WARM_UPS:
             yield counter.calls - before
+
+
+def _of_watchers() -> int:
+    """Returns the median calls of a write until each of several watchers has its event."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(controllers=(), seed=1, stopped_at=_STOPPED_AT))
+        sender = stack.enter_context(Sender(cluster))
+        revision = json.loads(sender.send(("POST", _WATCHED, config_map("watched"), "")))["metadata"]["resourceVersion"]
+        watches = [stack.enter_context(Sender(cluster)).watch(_WATCHED, revision) for _ in range(_WATCHERS)]
+        counter, found = stack.enter_context(counting(cluster)), list[int]()
+        for number in range(_WARM_UPS + _REPEATS):
+            before = counter.calls
+            sender.send(("PATCH", f"{_WATCHED}/watched", {"data": {"key": f"v{number}"}}, _MERGE))
+            for watch in watches:
+                if f'"v{number}"'.encode() not in watch.readline():
+                    raise RuntimeError("a watcher got another event")
+            found.append(counter.calls - before)
+        return int(statistics.median(found[_WARM_UPS:]))
+
+
+def _of_pods() -> int:
+    """Returns the calls of a pod's life on a simulated node: it is created, scheduled, started, deleted and gone. Those of the controllers
+    and of virtual time are among them."""
+    with Cluster(nodes=1, seed=1, stopped_at=_STOPPED_AT) as cluster, Sender(cluster) as sender:
+        _let_pods_live(cluster, sender)
+        with counting(cluster) as counter:
+            before = counter.calls
+            _let_pods_live(cluster, sender)
+            return (counter.calls - before) // _PODS
+
+
+def _let_pods_live(cluster: Cluster, sender: Sender) -> None:
+    for number in range(_PODS):
+        sender.send(("POST", f"{_CORE}/pods", {"metadata": {"name": f"p{number}"}, "spec": _POD_SPEC}, ""))
+    for request, running in ((None, _PODS), (("DELETE", f"{_CORE}/pods", None, ""), 0)):
+        if request is not None:
+            sender.send(request)
+        cluster.clock.advance(_LIFE_SECONDS)
+        pods = json.loads(sender.send(("GET", f"{_CORE}/pods", None, "")))["items"]
+        if [pod["status"]["phase"] for pod in pods] != ["Running"] * running:
+            raise RuntimeError(f"not {running} pods run")
 
 
 def recorded() -> dict[str, int] | None:

@@ -62,6 +62,8 @@ _SIGNALS: Final = {
     "windows": ("SIGKILL", "SIGTERM"),
 }
 _SCHEMES: Final = ("HTTP", "HTTPS")
+_PROTOCOLS: Final = ("HTTP1", "HTTP2")
+_GRPC_MODES: Final = ("Plaintext", "TLS")
 _OF_PROBES: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 
@@ -129,7 +131,26 @@ def _http_errors(action: Object, path: Path) -> ErrorList:
         errors.append(field.not_supported(path.child("scheme"), action.get("scheme", ""), _SCHEMES))
     for header in action.get("httpHeaders") or ():
         errors += name_errors(header.get("name", ""), is_http_header_name, path.child("httpHeaders"))
-    return errors
+    return errors + _protocol_errors(action, path)
+
+
+def _protocol_errors(action: Object, path: Path) -> ErrorList:
+    """The errors in the version of HTTP that a probe speaks (H2CContainerProbe)."""
+    protocol, host, at = action.get("protocol"), action.get("host"), path.child("protocol")
+    if protocol is not None and protocol not in _PROTOCOLS:
+        return [field.not_supported(at, protocol, _PROTOCOLS)]
+    if protocol != "HTTP2":
+        return []
+    if action.get("scheme") != "HTTP":
+        return [field.invalid(at, field.json_text(protocol), "is only supported with HTTP (H2C)")]
+    return [field.invalid(path.child("host"), host, 'must be empty when `protocol` is "HTTP2"')] if host else []
+
+
+def _grpc_errors(action: Object, path: Path) -> ErrorList:
+    errors, mode = port_errors(action.get("port", 0), path.child("port")), action.get("mode")
+    if mode is None or mode in _GRPC_MODES:
+        return errors
+    return [*errors, field.not_supported(path.child("mode"), mode, _GRPC_MODES)]
 
 
 def _sleep_errors(action: Object, grace: int | None, path: Path) -> ErrorList:
@@ -144,5 +165,5 @@ _ACTION_ERRORS: Final[Mapping[str, Callable[[Object, Path], ErrorList]]] = {
     "exec": _exec_errors,
     "httpGet": _http_errors,
     "tcpSocket": lambda action, path: port_or_name_errors(action.get("port", 0), path.child("port")),
-    "grpc": lambda action, path: port_errors(action.get("port", 0), path.child("port")),
+    "grpc": _grpc_errors,
 }

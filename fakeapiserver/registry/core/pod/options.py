@@ -24,6 +24,7 @@ GATES: Final = {
     "deletion_cost": "PodDeletionCost",
     "env_files": "EnvFiles",
     "host_network_users": "UserNamespacesHostNetworkSupport",
+    "http_protocols": "H2CContainerProbe",
     "image_volumes": "ImageVolume",
     "init_resize": "InPlacePodVerticalScalingInitContainers",
     "merged_label_keys": "MatchLabelKeysInPodTopologySpreadSelectorMerge",
@@ -34,6 +35,7 @@ GATES: Final = {
     "selinux_mount": "SELinuxMount",
     "spread_label_keys": "MatchLabelKeysInPodTopologySpread",
     "volume_digests": "ImageVolumeWithDigest",
+    "volume_resize": "InPlacePodVerticalScalingMemoryBackedVolumes",
 }
 
 
@@ -48,6 +50,7 @@ class PodOptions(Struct, frozen=True, kw_only=True):
     deletion_cost: bool = True
     env_files: bool = True
     host_network_users: bool = False
+    http_protocols: bool = False
     image_volumes: bool = True
     init_resize: bool = True
     merged_label_keys: bool = True
@@ -58,6 +61,7 @@ class PodOptions(Struct, frozen=True, kw_only=True):
     selinux_mount: bool = False
     spread_label_keys: bool = True
     volume_digests: bool = False
+    volume_resize: bool = False
 
     def beside(self, template: Object | None) -> "PodOptions":
         """The options for an update: what the old pod or template uses stays allowed."""

@@ -9,6 +9,7 @@ from typing import Final
 from fakeapiserver.apimachinery import field
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import parse
 from fakeapiserver.apis.pod_resources import container_resources, is_pod_level, resource_list
 from fakeapiserver.registry.core.pod.container_policies import claim_errors
 from fakeapiserver.registry.core.pod.options import PodOptions
@@ -104,9 +105,44 @@ def resize_errors(obj: Object, old: Object, errors: ErrorList, options: PodOptio
         if not _only_compute_differs(new, then, options):
             errors.append(field.forbidden(_SPEC, _MUTABLE))
     errors += _init_resize_errors(spec, before, options)
+    if options.volume_resize:
+        errors += _volume_resize_errors(spec.get("volumes") or (), before.get("volumes") or ())
     if not errors and _is_set(spec) == _is_set(before) is False and ("resources" in spec) != ("resources" in before):
         errors.append(field.forbidden(_SPEC, _MUTABLE))
     return errors
+
+
+def _volume_resize_errors(volumes: Sequence[Object], before: Sequence[Object]) -> Iterator[field.Error]:
+    """The errors in a resize of volumes: only the limits of volumes in memory may change."""
+    path = _SPEC.child("volumes")
+    if len(volumes) != len(before):
+        yield field.forbidden(path, "volumes may not be added or removed on resize")
+        return
+    for i, (volume, old) in enumerate(zip(volumes, before, strict=True)):
+        at = path.index(i)
+        if volume.get("name") != old.get("name"):
+            yield field.forbidden(at.child("name"), "volumes may not be renamed or reordered on resize")
+        elif _without_limit(volume) != _without_limit(old):
+            yield field.forbidden(at, "only sizeLimit of memory-backed emptyDir volumes is mutable on resize")
+        elif volume.get("emptyDir") is not None and (detail := _limit_problem(volume["emptyDir"], old["emptyDir"])):
+            yield field.forbidden(at.child("emptyDir").child("sizeLimit"), detail)
+
+
+def _without_limit(volume: Object) -> Object:
+    source = volume.get("emptyDir")
+    if source is None:
+        return volume
+    return {**volume, "emptyDir": {name: value for name, value in source.items() if name != "sizeLimit"}}
+
+
+def _limit_problem(source: Object, old: Object) -> str:
+    """Returns what is wrong with the change of an emptyDir's limit, or ""."""
+    limit, before = (parse(str(of.get("sizeLimit") or "0")) for of in (source, old))
+    if bool(limit.amount) != bool(before.amount):
+        return "adding or removing sizeLimit on an existing volume is not allowed"
+    if limit != before and source.get("medium") != "Memory":
+        return "sizeLimit is only mutable for memory-backed emptyDir volumes"
+    return ""
 
 
 def _init_resize_errors(spec: Object, before: Object, options: PodOptions) -> Iterator[field.Error]:

@@ -17,7 +17,11 @@ from fakeapiserver.registry.core.pod.mirror_pod import mirror_update_errors
 from fakeapiserver.registry.core.pod.options import PodOptions, WithPods
 from fakeapiserver.registry.core.pod.printer import pod_conditions, pod_row
 from fakeapiserver.registry.core.pod.status_validation import status_update_errors
-from fakeapiserver.registry.core.pod.template import default_pod_spec, drop_init_container_annotations
+from fakeapiserver.registry.core.pod.template import (
+    default_http_protocols,
+    default_pod_spec,
+    drop_init_container_annotations,
+)
 from fakeapiserver.registry.core.pod.validation import (
     annotation_change_errors,
     pod_errors,
@@ -62,6 +66,8 @@ class PodStrategy(WithPods, kw_only=True):
         if spec.get("hostNetwork"):
             _default_host_ports(spec)
         default_pod_spec(spec, image_volumes=self.pod_options.image_volumes)
+        if self.pod_options.http_protocols:
+            default_http_protocols(spec)
         if spec["terminationGracePeriodSeconds"] < 0:
             spec["terminationGracePeriodSeconds"] = 1
         _default_status(obj.get("status") or {})
@@ -199,6 +205,8 @@ def _resized(spec: Object, before: Object, options: PodOptions) -> Object:
             resized[name] = [_with_resources(*pair) for pair in zip(then, now, strict=True)] if same else now
     if options.pod_level_resize:
         _set_or_drop(resized, "resources", spec.get("resources"))
+    if options.volume_resize:
+        _set_or_drop(resized, "volumes", spec.get("volumes"))
     return resized
 
 

@@ -152,6 +152,16 @@ def default_pod_spec(spec: Object, *, image_volumes: bool) -> None:
     round_up_resources(spec.get("resources"))
 
 
+def default_http_protocols(spec: Object) -> None:
+    """Sets the protocol of HTTP requests of probes and hooks, in pods but not in templates."""
+    for container in containers_of(spec):
+        probes = [container.get(name) or {} for name in _PROBES]
+        hooks = (container.get("lifecycle") or {}).values()
+        for handler in (*probes, *(hook for hook in hooks if isinstance(hook, dict))):
+            if get := handler.get("httpGet"):
+                get.setdefault("protocol", "HTTP1")
+
+
 def containers_of(spec: Object) -> Iterator[Object]:
     """Init containers, containers and ephemeral containers."""
     for name in CONTAINER_LISTS:

@@ -35,6 +35,7 @@ from fakeapiserver.registry.core.volume.sources import (
     storageos_errors,
 )
 
+_MAX_DIRECTORY_MODE: Final = 0o1777
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _FIELDS: Final = (
     *("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace"),
@@ -91,7 +92,12 @@ def _source_errors(volume: Object, path: Path, meta: Object | None) -> ErrorList
 def _empty_dir_errors(source: Object, path: Path) -> ErrorList:
     detail = "SizeLimit field must be a valid resource quantity"
     negative = quantity(source.get("sizeLimit", "0")) < 0
-    return [field.forbidden(path.child("sizeLimit"), detail)] if negative else []
+    errors = [field.forbidden(path.child("sizeLimit"), detail)] if negative else []
+    mode = source.get("mode")
+    if mode is not None and not 0 <= mode <= _MAX_DIRECTORY_MODE:
+        detail = "must be a number between 0 and 01777 (octal), both inclusive"
+        errors.append(field.invalid(path.child("mode"), mode, detail))
+    return errors
 
 
 def _git_repo_errors(source: Object, path: Path) -> ErrorList:

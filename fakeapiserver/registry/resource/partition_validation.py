@@ -1,4 +1,5 @@
-"""Rules of alpha fields of slices and allocations: types of partitions, operations that nodes skip, compatibility groups.
+"""Rules of alpha fields of slices and allocations: types of partitions, operations that nodes skip, compatibility groups, what devices
+take of nodes.
 
 Upstream: pkg/apis/resource/validation/validation.go, pkg/apis/resource/v1/zz_generated.validations.go.
 """
@@ -9,9 +10,10 @@ from typing import Final
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.quantity import parse
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
-from fakeapiserver.registry.declared.rules import qualified_name_errors
+from fakeapiserver.registry.declared.rules import qualified_name_errors, union_errors
 from fakeapiserver.registry.resource.device_fields import fully_qualified_errors, set_errors
 
 _MAX_GROUPS: Final = 2
@@ -73,3 +75,52 @@ def compatibility_groups_errors(groups: Sequence[str] | None, path: Path) -> Err
         return name_errors(group, names.is_dns1123_label, at)
 
     return set_errors(groups, _MAX_GROUPS, check, path, str)
+
+
+def allocatable_errors(resources: Object, capacity: Object, path: Path) -> ErrorList:
+    """The errors in what a device takes of the node's allocatable resources, as since 1.37."""
+    errors: ErrorList = []
+    for name, resource in resources.items():
+        at, mapping, overhead = path.key(name), resource.get("mapping"), resource.get("overhead")
+        if name not in ("cpu", "memory") and not name.startswith("hugepages-"):
+            errors.append(field.invalid(at, name, "must be a node allocatable resource name"))
+        if mapping is None and overhead is None:
+            errors.append(field.required(at, "at least one of mapping or overhead must be set"))
+        if mapping is not None:
+            errors += _allocatable_mapping_errors(mapping, capacity, at.child("mapping"))
+        if overhead is not None:
+            errors += _overhead_errors(overhead, at.child("overhead"))
+    return errors
+
+
+def _allocatable_mapping_errors(mapping: Object, capacity: Object, path: Path) -> ErrorList:
+    errors: ErrorList = []
+    key, multiplier = mapping.get("capacityKey"), mapping.get("capacityMultiplier")
+    if key == "":
+        errors.append(field.invalid(path.child("capacityKey"), "", "capacityKey must not be an empty string"))
+    elif key is not None and key not in capacity:
+        errors.append(field.not_found(path.child("capacityKey"), key))
+    if key is not None and multiplier is None:
+        detail = "capacityMultiplier is required when capacityKey is set"
+        errors.append(field.required(path.child("capacityMultiplier"), detail))
+    elif key is not None:
+        errors += _positive_errors(multiplier, path.child("capacityMultiplier"))
+    if mapping.get("deviceMultiplier") is not None:
+        errors += _positive_errors(mapping["deviceMultiplier"], path.child("deviceMultiplier"))
+    if multiplier is not None and key is None:
+        errors.append(
+            field.required(path.child("capacityKey"), "capacityKey is required when capacityMultiplier is set")
+        )
+    return errors + union_errors(mapping, ("capacityKey", "deviceMultiplier"), path)
+
+
+def _positive_errors(number: object, path: Path) -> ErrorList:
+    return [] if parse(str(number)).amount > 0 else [field.invalid(path, str(number), "must be positive")]
+
+
+def _overhead_errors(overhead: Object, path: Path) -> ErrorList:
+    given = {name: str(overhead[name]) for name in ("perPod", "perContainer") if overhead.get(name) is not None}
+    if not given:
+        return [field.invalid(path, "", "at least one of perPod or perContainer must be set")]
+    negative = [name for name, number in given.items() if parse(number).amount < 0]
+    return [field.invalid(path.child(name), given[name], "must be non-negative") for name in negative]

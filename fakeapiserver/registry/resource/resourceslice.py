@@ -9,6 +9,7 @@ from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apis.quantity_fields import IN_RESOURCE_SLICE, QuantityFields
 from fakeapiserver.registry.generic.strategy import Cells, Strategy
 from fakeapiserver.registry.generic.table_cells import age
+from fakeapiserver.registry.resource.capacity_validation import capacity_rules
 from fakeapiserver.registry.resource.device_fields import effects_of
 from fakeapiserver.registry.resource.slice_validation import slice_errors
 
@@ -34,7 +35,8 @@ class ResourceSliceStrategy(Strategy, kw_only=True):
 
     def _spec_errors(self, spec: Object, old: Object | None) -> ErrorList:
         one_kind, effects = self.features.at_least("v1.35"), effects_of(self.features)
-        return slice_errors(spec, old, one_kind=one_kind, effects=effects)
+        capacities = capacity_rules(self.features)
+        return slice_errors(spec, old, one_kind=one_kind, effects=effects, capacities=capacities)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         driver = obj["spec"].get("driver", "")

@@ -6,18 +6,23 @@ Upstream: pkg/apis/resource/validation/validation.go.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import field, names
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.quantity import Quantity, parse
+from fakeapiserver.apimachinery.quantity import parse
 from fakeapiserver.apis.internal_form import internal_form
 from fakeapiserver.registry.core.field_formats import name_errors
 from fakeapiserver.registry.core.node.selector_validation import node_selector_errors
 from fakeapiserver.registry.declared.rules import MAX_IDENTIFIER
 from fakeapiserver.registry.generic.label_selector import immutable_errors
+from fakeapiserver.registry.resource.capacity_validation import (
+    DEFAULT_RULES,
+    CapacityRules,
+    capacity_errors,
+    shared_capacity_errors,
+)
 from fakeapiserver.registry.resource.device_fields import (
     EFFECTS,
     SPEC,
@@ -31,6 +36,7 @@ from fakeapiserver.registry.resource.device_fields import (
     taint_errors,
 )
 from fakeapiserver.registry.resource.partition_validation import (
+    allocatable_errors,
     compatibility_groups_errors,
     partition_type_errors,
     skipped_operations_errors,
@@ -46,7 +52,6 @@ _MAX_QUALIFIED: Final = 63 + 1 + MAX_IDENTIFIER
 _MAX_VALUE: Final = 64
 _MAX_VALUES: Final = 48
 _MAX_TAINTS: Final = 16
-_MAX_OPTIONS: Final = 10
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _VALUES: Final = ("bool", "int", "string", "version")
 _DEVICE_NODES: Final = (
@@ -66,10 +71,15 @@ _IS_VERSION: Final = re.compile(
 
 
 def slice_errors(
-    spec: Object, old: Object | None = None, *, one_kind: bool = True, effects: Sequence[str] = EFFECTS
+    spec: Object,
+    old: Object | None = None,
+    *,
+    one_kind: bool = True,
+    effects: Sequence[str] = EFFECTS,
+    capacities: CapacityRules = DEFAULT_RULES,
 ) -> ErrorList:
     """The errors in a slice. `old`: the spec before an update; `one_kind`: devices and counters need slices of their own, as since 1.35;
-    `effects`: the allowed effects of taints."""
+    `effects`: the allowed effects of taints; `capacities`: the version's rules for capacities."""
     pool, driver = spec.get("pool") or {}, spec.get("driver", "")
     errors = driver_errors(driver, SPEC.child("driver")) + _pool_errors(pool, SPEC.child("pool"))
     if old is not None:
@@ -87,7 +97,7 @@ def slice_errors(
     def check(device: Object, path: Path) -> ErrorList:
         known = before.get(device.get("name", ""))
         per_device = bool(spec.get("perDeviceNodeSelection"))
-        return _device_errors(device, known, path, per_device=per_device, effects=effects)
+        return _device_errors(device, known, path, per_device=per_device, effects=effects, capacities=capacities)
 
     limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
     errors += set_errors(devices, limit, check, SPEC.child("devices"), lambda row: row.get("name", ""))
@@ -156,7 +166,13 @@ def _shown_terms(terms: Sequence[Object] | None) -> Any:
 
 
 def _device_errors(
-    device: Object, old: Object | None, path: Path, *, per_device: bool, effects: Sequence[str]
+    device: Object,
+    old: Object | None,
+    path: Path,
+    *,
+    per_device: bool,
+    effects: Sequence[str],
+    capacities: CapacityRules,
 ) -> ErrorList:
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     errors = name_errors(device.get("name", ""), names.is_dns1123_label, path.child("name"))
@@ -170,8 +186,10 @@ def _device_errors(
         errors.append(field.invalid(path, values, detail))
     at = path.child("attributes")
     errors += map_errors(attributes, -1, _MAX_QUALIFIED, qualified_errors, _attribute_errors, at)
-    amounts = _shared_capacity_errors if device.get("allowMultipleAllocations") else _capacity_errors
-    errors += map_errors(capacity, -1, _MAX_QUALIFIED, qualified_errors, amounts, path.child("capacity"))
+    if not capacities.bounded or old is None or (old.get("capacity") or {}) != capacity:
+        shared = partial(shared_capacity_errors, rules=capacities)
+        amounts = shared if device.get("allowMultipleAllocations") else capacity_errors
+        errors += map_errors(capacity, -1, _MAX_QUALIFIED, qualified_errors, amounts, path.child("capacity"))
     taints = device.get("taints")
     if old is None or (old.get("taints") or []) != (taints or []):
         errors += list_errors(taints, _MAX_TAINTS, partial(taint_errors, effects=effects), path.child("taints"))
@@ -185,7 +203,9 @@ def _device_errors(
     errors += _device_node_errors(device, path, per_device=per_device)
     errors += binding_errors(device, path)
     mappings = device.get("nodeAllocatableResourceMappings") or {}
-    return errors + _mapping_errors(mappings, capacity, path.child("nodeAllocatableResourceMappings"))
+    errors += _mapping_errors(mappings, capacity, path.child("nodeAllocatableResourceMappings"))
+    resources = device.get("nodeAllocatableResources") or {}
+    return errors + allocatable_errors(resources, capacity, path.child("nodeAllocatableResources"))
 
 
 def _mapping_errors(mappings: Object, capacity: Object, path: Path) -> ErrorList:
@@ -268,74 +288,6 @@ _LIST_VALUES: Final[Mapping[str, Callable[[Any, Path], ErrorList]]] = {
     "strings": _text_errors,
     "versions": _version_errors,
 }
-
-
-def _capacity_errors(capacity: Object, path: Path) -> ErrorList:
-    """The errors in a capacity of a device that isn't shared."""
-    if capacity.get("requestPolicy") is None:
-        return []
-    return [field.forbidden(path.child("requestPolicy"), "allowMultipleAllocations must be true")]
-
-
-def _shared_capacity_errors(capacity: Object, path: Path) -> ErrorList:
-    """The errors in a capacity of a shared device, and in the amounts that claims can request."""
-    policy, at = capacity.get("requestPolicy"), path.child("requestPolicy")
-    if policy is None:
-        return []
-    values, span, default = (policy.get(name) for name in ("validValues", "validRange", "default"))
-    if values and span is not None:
-        detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
-        return [field.forbidden(at, detail)]
-    for name, given in (("validValues", bool(values)), ("validRange", span is not None)):
-        if given and default is None:
-            return [field.required(at.child("default"), f"required when {name} is defined")]
-    most = parse(str(capacity.get("value", "0")))
-    if values:
-        return _options_errors([parse(value) for value in values], parse(default), most, at.child("validValues"))
-    return [] if span is None else _span_errors(span, parse(default), most, at.child("validRange"))
-
-
-def _options_errors(options: Sequence[Quantity], default: Quantity, most: Quantity, path: Path) -> ErrorList:
-    errors: ErrorList = []
-    for i, (one, following) in enumerate(pairwise(options), 1):
-        if one > following:
-            errors.append(field.invalid(path.index(i), str(following), "values must be sorted in ascending order"))
-
-    def check(option: Quantity, at: Path) -> ErrorList:
-        detail = f"option is larger than capacity value: {most}"
-        return [field.invalid(at, str(option), detail)] if option > most else []
-
-    errors += set_errors(options, _MAX_OPTIONS, check, path, lambda option: str(option.value))
-    # Options too many to be looked at hold no default either.
-    if len(options) > _MAX_OPTIONS or default not in options:
-        detail = "default value is not valid according to the requestPolicy"
-        errors.append(field.invalid(path, str(default), detail))
-    return errors
-
-
-def _span_errors(span: Object, default: Quantity, most: Quantity, path: Path) -> ErrorList:
-    if span.get("min") is None:
-        return [field.required(path.child("min"), "required when validRange is defined")]
-    low, high, step = (None if span.get(name) is None else parse(span[name]) for name in ("min", "max", "step"))
-    assert low is not None
-    spans = [
-        ("min", low, f"min is larger than capacity value: {most}") if low > most else None,
-        ("min", default, f"default is less than min: {low}") if default < low else None,
-    ]
-    if high is not None:
-        spans += [
-            ("max", low, f"min is larger than max: {high}") if low > high else None,
-            ("max", high, f"max is larger than capacity value: {most}") if high > most else None,
-            ("max", default, f"default is more than max: {high}") if default > high else None,
-        ]
-    if step is not None:
-        reached = low + step
-        if reached > most:
-            spans.append(("step", step, f"one step {reached} is larger than capacity value: {most}"))
-        detail = f"value is not a multiple of a given step ({step}) from ({low})"
-        ends = [default] if high is None else [default, high]
-        spans += [("step", end, detail) for end in ends if step.value and (end.value - low.value) % step.value]
-    return [field.invalid(path.child(row[0]), str(row[1]), row[2]) for row in spans if row is not None]
 
 
 def _counter_set_errors(counters: Object, path: Path) -> ErrorList:

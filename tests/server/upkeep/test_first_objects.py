@@ -1,15 +1,18 @@
 """Objects of a fresh server that are stored without requests are those that the requests would have made."""
 
+import asyncio
 import re
 
 import pytest
 
 from fakeapiserver import Cluster
+from fakeapiserver.server.apiserver import APIServer
 from fakeapiserver.server.options.config import Config
-from fakeapiserver.server.upkeep import first_objects, stored_forms
+from fakeapiserver.server.upkeep import bootstrap, first_objects, stored_forms
 
 _STOPPED = "2026-01-01T00:00:00Z"
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(T[0-9:.]+Z)?")
 _CERTIFICATE = re.compile(r"-----BEGIN.*?END CERTIFICATE-----")
 
 
@@ -100,3 +103,37 @@ def test_each_has_its_own_time(stopped_at: str) -> None:
         assert cluster.get("ns/default")["metadata"]["creationTimestamp"] == stopped_at
         tracking = cluster.get("cm/kube-apiserver-legacy-service-account-token-tracking", namespace="kube-system")
         assert tracking["data"] == {"since": stopped_at[:10]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kubernetes_version": "1.33"},
+        {"feature_gates": {"ClusterTrustBundle": True}, "runtime_config": {"certificates.k8s.io/v1beta1": "true"}},
+        {"runtime_config": {"flowcontrol.apiserver.k8s.io/v1": "false"}},
+        {"service_cluster_ip_range": "10.7.0.0/24"},
+        {"secure_port": 7560},
+        {"kubernetes_service_node_port": 30_999},
+    ],
+    ids=repr,
+)
+def test_default_objects_follow_each_field_that_they_depend_on(fields: dict[str, object]) -> None:
+    """Those that an earlier server of the process had are used only for the same configuration."""
+
+    def state(**options: object) -> dict[str, str]:
+        async def start() -> dict[str, str]:
+            server = APIServer(Config(**options))  # type: ignore[arg-type]
+            await server.start()
+            await server.stop()
+            buckets = server.storage.snapshot().buckets.values()
+            found = [each for bucket in buckets for each in bucket.values()]
+            return {each.key: _TIME.sub("", _UID.sub("", each.value.decode())) for each in found}
+
+        return asyncio.run(start())
+
+    bootstrap._forms.clear()
+    expected = state(**fields)
+    bootstrap._forms.clear()
+    others = state()
+    assert state(**fields) == expected != others
+    assert state() == others

@@ -43,6 +43,8 @@ _OF_NONE: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{8,10}(?=\")")
 _OF_AUTHORITY: Final = re.compile(r"(?<=:kube-apiserver-serving:)[\da-f]{24}(?![\da-f])")
 # The two autoscalers that have the same pods, in an order of chance.
 _OF_TWO: Final = re.compile(r"(?<= more than one HPA \(e\.g\. \[)[^\]]+")
+# The free device that a selector fails for first: pods are tried in an order that depends on their back-offs.
+_OF_DEVICES: Final = re.compile(r"(?<= on device )\S+(?=: CEL )")
 _OF_PODS: Final = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
 # In this order: the digits of some minutes (29922425) are all such as a hash may have.
 _NEUTRAL: Final = (
@@ -50,6 +52,7 @@ _NEUTRAL: Final = (
     (_PEM, "CERTIFICATES"),
     (_OF_AUTHORITY, "HASH"),
     (_OF_TWO, "TWO"),
+    (_OF_DEVICES, "DEVICE"),
     (_OF_PODS, "*****"),
     (_OF_JOBS, "MINUTES"),
     (_OF_NONE, "HASH"),

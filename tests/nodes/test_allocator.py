@@ -66,9 +66,12 @@ class Classes:
         return None if spec is None else {"metadata": {"name": key}, "spec": spec}
 
 
-def allocate(slices: list[Object], *claims: Object, taken: Taken | None = None) -> list[Object]:
+def allocate(
+    slices: list[Object], *claims: Object, taken: Taken | None = None, since_1_37: bool = True
+) -> list[Object]:
     numbers = count(1)
-    allocator = Allocator(Slices(slices), Classes(), taken or Taken(), lambda: f"share-{next(numbers)}")
+    taken = taken or Taken()
+    allocator = Allocator(Slices(slices), Classes(), taken, lambda: f"share-{next(numbers)}", since_1_37=since_1_37)
     return [*allocator.allocate(NODE, claims)]
 
 
@@ -141,15 +144,16 @@ def test_a_claim_gets_the_first_devices_that_agree(
             [exactly("r", f"device.attributes['{DRIVER}'].speed == 1")],
             {},
             AllocationFailed,
-            "claim ns/c: selector #0: CEL runtime error: no such key: speed",
+            f"claim ns/c: selector #0 on device {DRIVER}/p/d1: CEL runtime error: no such key: speed. consider using CEL "
+            "optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields",
         ),
         (
             [slice_of(device("d1", attributes={"v": {"version": "1"}}))],
             [exactly()],
             {},
             AllocationFailed,
-            "class gpu: selector #0: CEL runtime error: attribute v: parse semantic version: No Major.Minor.Patch "
-            "elements found",
+            f"class gpu: selector #0 on device {DRIVER}/p/d1: CEL runtime error: attribute v: parse semantic version: "
+            "No Major.Minor.Patch elements found",
         ),
         (
             [THREE],
@@ -163,7 +167,7 @@ def test_a_claim_gets_the_first_devices_that_agree(
             [exactly("x", count=20), exactly("y", count=20)],
             {},
             AllocationFailed,
-            "claim ns/c: number of requested devices 40 exceeds the claim limit of 32",
+            "claim ns/c, request y: adding 20 devices exceeds the claim limit of 32, with 20 already accounted for",
         ),
         ([slice_of(device("d1"), of=2)], [exactly()], {}, Unallocatable, CANNOT),
         (
@@ -344,7 +348,27 @@ def test_devices_that_have_to_be_bound_come_last() -> None:
     assert found["devices"]["results"][1]["bindingFailureConditions"] == ["Failed"]
 
 
-def test_drivers_receive_the_configuration_of_classes_and_claims() -> None:
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        (
+            [exactly("r", f"device.attributes['{DRIVER}'].speed == 1")],
+            "claim ns/c: selector #0: CEL runtime error: no such key: speed",
+        ),
+        (
+            [exactly("x", count=20), exactly("y", count=20)],
+            "claim ns/c: number of requested devices 40 exceeds the claim limit of 32",
+        ),
+    ],
+)
+def test_why_a_claim_gets_nothing_before_1_37(requests: list[Object], message: str) -> None:
+    with pytest.raises(AllocationFailed) as error:
+        allocate([THREE], claim(*requests), since_1_37=False)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("since_1_37", [True, False])
+def test_drivers_receive_the_configuration_of_classes_and_claims(since_1_37: bool) -> None:
     def of(source: str, parameters: int, *requests: str) -> Object:
         return {"source": source, "requests": [*requests], "opaque": {"driver": DRIVER, "parameters": parameters}}
 
@@ -354,14 +378,24 @@ def test_drivers_receive_the_configuration_of_classes_and_claims() -> None:
     wanted = claim(
         exactly("x", of_class="configured"), {"name": "y", "firstAvailable": choices}, config=[everybody, *rows]
     )
-    (found,) = allocate([THREE], wanted)
+    (found,) = allocate([THREE], wanted, since_1_37=since_1_37)
+    of_class = of("FromClass", 1, "x", "y/small")
+    if since_1_37:  # no names mean all requests
+        del of_class["requests"]
     assert found["devices"]["config"] == [
-        of("FromClass", 1, "x", "y/small"),
+        of_class,
         {**everybody, "source": "FromClaim"},
         of("FromClaim", 0, "x"),
         of("FromClaim", 1, "y/small"),
         of("FromClaim", 3, "y"),
     ]
+
+
+@pytest.mark.parametrize(("since_1_37", "rows"), [(True, [None]), (False, [["x", "y"]] * 2)])
+def test_the_configuration_of_two_requests(since_1_37: bool, rows: list[list[str] | None]) -> None:
+    config = {"requests": ["x", "y"], "opaque": {"driver": DRIVER, "parameters": 1}}
+    (found,) = allocate([THREE], claim(exactly("x"), exactly("y"), config=[config]), since_1_37=since_1_37)
+    assert [row.get("requests") for row in found["devices"]["config"]] == rows
 
 
 def test_earlier_choices_are_worth_more() -> None:

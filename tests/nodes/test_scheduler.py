@@ -170,8 +170,9 @@ def test_pods_are_spread_over_nodes_with_events() -> None:
         assert sorted(told) == [f"Successfully assigned default/p{number}" for number in range(6)]
 
 
-def test_what_fits_nowhere_waits_for_room() -> None:
-    with Cluster(nodes=2) as cluster:
+@pytest.mark.parametrize(("version", "claims"), [("1.36", "no new claims to deallocate, "), ("1.37", "")])
+def test_what_fits_nowhere_waits_for_room(version: str, claims: str) -> None:
+    with Cluster(nodes=2, kubernetes_version=version) as cluster:
         client = PodClient(cluster)
         for name in ("a", "b", "late"):
             client.ask("POST", PODS, body(name, cpu="20"))
@@ -180,7 +181,7 @@ def test_what_fits_nowhere_waits_for_room() -> None:
         [condition] = waiting["status"]["conditions"]
         assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
         assert condition["message"] == (
-            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: "
+            f"0/2 nodes are available: 2 Insufficient cpu. {claims}preemption: 0/2 nodes are available: "
             "2 No preemption victims found for incoming pod."
         )
         gone = next(
@@ -297,12 +298,13 @@ GPU = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
 RESOURCE = "/apis/resource.k8s.io/v1"
 
 
-def test_claims_for_devices_are_allocated_before_their_pods_run() -> None:
+@pytest.mark.parametrize(("version", "freed"), [("1.36", "still not schedulable, "), ("1.37", "")])
+def test_claims_for_devices_are_allocated_before_their_pods_run(version: str, freed: str) -> None:
     def claims(names: list[str]) -> Object:
         rows = [{"name": name, "resourceClaimName": name} for name in names]
         return {"resourceClaims": rows, "containers": [{"name": "c", "image": "x"}]}
 
-    with Cluster(nodes=2, controllers=("*",)) as cluster:
+    with Cluster(nodes=2, controllers=("*",), kubernetes_version=version) as cluster:
         client = PodClient(cluster)
         cluster.clock.stop()
         client.ask("POST", f"{RESOURCE}/deviceclasses", {"metadata": {"name": "gpu"}, "spec": {}})
@@ -313,7 +315,7 @@ def test_claims_for_devices_are_allocated_before_their_pods_run() -> None:
         cluster.settle()
         told = [row["message"] for row in client.pod_status("one")["conditions"]]
         assert told == [
-            "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are "
+            f"0/2 nodes are available: 2 cannot allocate all claims. {freed}preemption: 0/2 nodes are "
             "available: 2 Preemption is not helpful for scheduling."
         ]
         pool = {"name": "node-2", "generation": 1, "resourceSliceCount": 1}

@@ -92,8 +92,11 @@ def is_valid(amount: Fraction, policy: Object | None) -> bool:
     return not values or any(amount == parse(str(text)).amount for text in values)
 
 
-def config_of(part: Part) -> list[Object]:
-    """Returns the configuration for drivers: of the classes, each once, then of the claim."""
+def config_of(part: Part, *, joins: bool) -> list[Object]:
+    """Returns the configuration for drivers: of the classes, each once, then of the claim.
+
+    joins: as from 1.37 on, a claim's configuration of several requests is there once, and one of all requests doesn't name them.
+    """
     config_rows: list[Object] = []
     of_class: dict[str, list[Object]] = {}
     chosen = [wants[part.chosen.get(i, 0)] for i, wants in enumerate(part.requests)]
@@ -109,7 +112,11 @@ def config_of(part: Part) -> list[Object]:
     for row in (part.claim["spec"].get("devices") or {}).get("config") or ():
         named = row.get("requests") or ()
         times = sum(want.request in named or want.name in named for want in chosen) if named else 1
-        config_rows += [{**row, "source": "FromClaim"}] * times
+        config_rows += [{**row, "source": "FromClaim"}] * (min(times, 1) if joins else times)
+    if joins:
+        for row in config_rows:
+            if all(want.request in row.get("requests", ()) or want.name in row.get("requests", ()) for want in chosen):
+                row.pop("requests", None)
     return config_rows
 
 

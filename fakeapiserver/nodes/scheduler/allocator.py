@@ -43,6 +43,8 @@ _MAX_RESULTS: Final = 32
 _MAX_STEPS: Final = 50_000
 _FORBIDDING: Final = ("NoExecute", "NoSchedule")
 _ALL: Final = "All"
+_NO_KEY: Final = "no such key:"
+_HINT: Final = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
 
 
 class AllocationFailed(Exception):
@@ -64,13 +66,16 @@ class Classes(Protocol):
 
 
 class Allocator:
-    """For one pod; asked for each node. `share_id` names a part of a shared device."""
+    """For one pod; asked for each node. `share_id` names a part of a shared device. `since_1_37`: it has 1.37's rules and messages."""
 
-    def __init__(self, slices: Slices, classes: Classes, taken: Taken, share_id: Callable[[], str]) -> None:
+    def __init__(
+        self, slices: Slices, classes: Classes, taken: Taken, share_id: Callable[[], str], *, since_1_37: bool = True
+    ) -> None:
         self.slices = slices
         self.classes = classes
         self.taken = taken
         self.share_id = share_id
+        self.since_1_37 = since_1_37
         self._variables: dict[int, Mapping[str, Any]] = {}
         self._selected: dict[tuple[int, str], bool] = {}
 
@@ -145,7 +150,13 @@ class _Search:
                 self._want(claim, request["name"], row["name"], row) for row in request.get("firstAvailable") or ()
             ]
             part.requests.append(choices or [self._want(claim, request["name"], "", request["exactly"])])
-            least += min(want.count for want in part.requests[-1])
+            count = min(want.count for want in part.requests[-1])
+            if self._allocator.since_1_37 and least + count > _MAX_RESULTS:
+                raise AllocationFailed(
+                    f"claim {key_of(claim)}, request {request['name']}: adding {count} devices exceeds the claim limit of "
+                    f"{_MAX_RESULTS}, with {least} already accounted for"
+                )
+            least += count
         if least > _MAX_RESULTS:
             raise AllocationFailed(
                 f"claim {key_of(claim)}: number of requested devices {least} exceeds the claim limit of {_MAX_RESULTS}"
@@ -195,7 +206,10 @@ class _Search:
                 if not self._allocator.selects(device, row["cel"]["expression"]):
                     return False
             except ValueError as error:
-                raise AllocationFailed(f"{about}: selector #{i}: CEL runtime error: {error}") from None
+                where, hint = "", ""
+                if self._allocator.since_1_37:
+                    where, hint = f" on device {device.id}", _HINT if _NO_KEY in str(error) else ""
+                raise AllocationFailed(f"{about}: selector #{i}{where}: CEL runtime error: {error}{hint}") from None
         return True
 
     # ------------------------------------------------------------------------- the search
@@ -364,7 +378,7 @@ class _Search:
 
     def _result(self, part: Part) -> Object:
         devices: Object = {"results": [self._row(given) for given in part.given]}
-        if config := config_of(part):
+        if config := config_of(part, joins=self._allocator.since_1_37):
             devices["config"] = config
         selector = node_selector(part.given, self._node)
         return {"devices": devices, **({"nodeSelector": selector} if selector else {})}

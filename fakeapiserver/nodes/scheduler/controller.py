@@ -351,7 +351,7 @@ class Scheduler:
                 self._snapshot.nominate(info, candidate.node)
                 await self._preempt(info, candidate)
             else:
-                message += f" {freed}, preemption: {why}"
+                message += f" {f'{freed}, ' if freed else ''}preemption: {why}"
         if nominated == "":
             self._snapshot.withdraw(info.key)
         self._recorder.event(info.pod, "Warning", "FailedScheduling", message)

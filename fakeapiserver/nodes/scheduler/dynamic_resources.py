@@ -108,6 +108,7 @@ class DeviceBinder:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
+        self._since_1_37 = context.configuration.feature_gates.at_least("v1.37")
         self.claims = context.informer(RESOURCE_CLAIMS, optional=True)
         self.slices = context.informer(RESOURCE_SLICES, optional=True)
         self.classes = context.informer(DEVICE_CLASSES, optional=True)
@@ -165,7 +166,9 @@ class DeviceBinder:
         if pod_devices.unallocated:
             if self._slices is None:
                 self._slices = Slices(self.slices.indexer.list())
-            pod_devices.allocator = Allocator(self._slices, self._classes, self._taken, self._share_id)
+            pod_devices.allocator = Allocator(
+                self._slices, self._classes, self._taken, self._share_id, since_1_37=self._since_1_37
+            )
         return pod_devices
 
     def _share_id(self) -> str:
@@ -301,11 +304,11 @@ class DeviceBinder:
     # --------------------------------------------------------------------- when no node would do
 
     async def make_room(self, info: PodInfo, devices: PodDevices) -> str:
-        """Frees a claim without other users that is allocated where the pod can't run; returns the text for the
-        event.
+        """Frees a claim without other users that is allocated where the pod can't run; returns the text for the event, "" from 1.37 on
+        if there is no such claim.
         """
         if not devices.claims:
-            return "no new claims to deallocate"
+            return "" if self._since_1_37 else "no new claims to deallocate"
         uid = info.pod["metadata"]["uid"]
         for claim in devices.idle.values():
             users = (claim.get("status") or {}).get("reservedFor") or ()
@@ -319,7 +322,7 @@ class DeviceBinder:
                     if not (is_conflict(error) or is_not_found(error)):
                         raise
                 return "deallocation of ResourceClaim completed"
-        return "still not schedulable"
+        return "" if self._since_1_37 else "still not schedulable"
 
 
 def uses(pod: Object, claim: Object) -> bool:

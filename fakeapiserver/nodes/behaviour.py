@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.component_helpers.objects import controller_of, labels_of
-from fakeapiserver.nodes.commands import Process, process_of, run_of
+from fakeapiserver.nodes.commands import Process, exit_codes_of, process_of, run_of
 from fakeapiserver.nodes.images import name_problem, pull_problem
 from fakeapiserver.nodes.surroundings import Objects
 
@@ -305,7 +305,7 @@ def _followed(process: Process, ends: bool) -> ContainerBehaviour:
     """`ends`: the container succeeds where its command can't be followed any further."""
     run = run_of(process)
     seconds = run.seconds if run.is_followed or ends else None
-    return ContainerBehaviour(runs_for=seconds, exit_codes=(run.exit_code,), message=run.message, log=process)
+    return ContainerBehaviour(runs_for=seconds, exit_codes=exit_codes_of(process), message=run.message, log=process)
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.nodes.images import image_of
@@ -19,6 +20,8 @@ _MAX_LOG: Final = 1 << 20
 _TERMINATION_LOG: Final = "/dev/termination-log"
 # How much of that file is a termination message, in characters.
 _MAX_MESSAGE: Final = 4096
+# How many restarts of a container find other files than the run before.
+_MAX_RESTARTS: Final = 8
 
 
 class Run(NamedTuple):
@@ -56,8 +59,8 @@ class Process(Struct, frozen=True):
         if partial:
             yield seconds, partial
 
-    def run(self) -> Run:
-        """When and how it ends."""
+    def follow(self) -> tuple[Run, "Process"]:
+        """Returns when and how it ends, and the process that is started after it, which finds its files in mounted directories."""
         shell = Shell(self.surroundings, PROGRAMS, is_silent=True)
         seconds = 0.0
         steps = shell.call(self.words)
@@ -65,7 +68,7 @@ class Process(Struct, frozen=True):
             event = next(steps)
             while True:
                 if isinstance(event, Read) and self.has_input:
-                    return Run(None, reads=True)
+                    return Run(None, reads=True), self
                 if isinstance(event, Sleep):
                     seconds += event.seconds
                 event = steps.send("")
@@ -74,8 +77,16 @@ class Process(Struct, frozen=True):
         except NotFollowed:
             code, is_followed = 0, False
         except Endless:
-            return Run(None)
-        return Run(seconds, code, is_followed, shell.files.get(self.message_path, "")[:_MAX_MESSAGE])
+            return Run(None), self
+        message = shell.files.get(self.message_path, "")[:_MAX_MESSAGE]
+        return Run(seconds, code, is_followed, message), self._finding(shell.files)
+
+    def _finding(self, files: Mapping[str, str]) -> "Process":
+        """The same process with these files in its mounted directories."""
+        mounted = tuple(f"{path.rstrip('/')}/" for path in self.surroundings.directories)
+        kept = {path: text for path, text in self.surroundings.files if not path.startswith(mounted)}
+        found = {path: text for path, text in files.items() if path.startswith(mounted)}
+        return replace(self, surroundings=replace(self.surroundings, files=tuple((kept | found).items())))
 
     def _events(self, shell: Shell) -> Iterator[Write | Sleep | Read]:
         steps: Steps = shell.call(self.words)
@@ -89,9 +100,42 @@ class Process(Struct, frozen=True):
 
 
 @lru_cache(maxsize=1024)
+def _outcome(process: Process) -> tuple[Run, Process]:
+    """`process.follow()`, which is asked for at each look at a pod."""
+    return process.follow()
+
+
 def run_of(process: Process) -> Run:
-    """`process.run()`, which is asked for at each look at a pod."""
-    return process.run()
+    """When and how a process ends."""
+    return _outcome(process)[0]
+
+
+def restarted(process: Process, restarts: int) -> Process:
+    """Returns the process of a container after so many restarts: it finds the files that those before it left in its volumes.
+
+    From the eighth on, all are as the eighth.
+    """
+    for _ in range(min(restarts, _MAX_RESTARTS)):
+        before, process = process, _outcome(process)[1]
+        if process == before:
+            break
+    return process
+
+
+def exit_codes_of(process: Process) -> tuple[int, ...]:
+    """Returns the exit codes of a container's runs; the last one is that of all further runs.
+
+    A run that takes another time than the first isn't followed, nor are those after it.
+    """
+    first = run_of(process)
+    codes = [first.exit_code]
+    for _ in range(_MAX_RESTARTS):
+        before, process = process, restarted(process, 1)
+        run = run_of(process)
+        if process == before or (run.seconds, run.is_followed) != (first.seconds, first.is_followed):
+            break
+        codes.append(run.exit_code)
+    return tuple(codes)
 
 
 def process_of(pod: Object, spec: Object, objects: Objects) -> Process | None:

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.timestamp import rfc3339_micro, seconds_of
 from fakeapiserver.component_helpers.streaming import KubeletError, LogOptions
 from fakeapiserver.nodes.behaviour import Lines, Log
-from fakeapiserver.nodes.commands import Process
+from fakeapiserver.nodes.commands import Process, restarted
 from fakeapiserver.nodes.pod_lifecycle.context import Span
 
 # The end in a status is rounded down to a second, and what was printed in that second belongs to the run.
@@ -83,7 +83,10 @@ class Reader:
         self._run = run
         self._options = options
         self._left = options.limit_bytes
-        lines = log.lines(run.started) if isinstance(log, Process) else log(run.restarts) if callable(log) else log
+        if isinstance(log, Process):
+            lines: str | Lines = restarted(log, run.restarts).lines(run.started)
+        else:
+            lines = log(run.restarts) if callable(log) else log
         self._lines = _split(lines)
         self._next = next(self._lines, None)
 

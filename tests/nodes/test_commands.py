@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.nodes import commands
 from fakeapiserver.nodes.behaviour import Behaviours
 from fakeapiserver.nodes.commands import Run, needed_objects, process_of
 
@@ -19,7 +20,7 @@ def pod(container: dict[str, Any], **spec: Any) -> dict[str, Any]:
 def run_of(container: dict[str, Any]) -> Run | None:
     found = pod(container)
     process = process_of(found, found["spec"]["containers"][0], {})
-    return None if process is None else process.run()
+    return None if process is None else commands.run_of(process)
 
 
 def sh(script: str) -> dict[str, Any]:
@@ -64,6 +65,29 @@ def sh(script: str) -> dict[str, Any]:
 )
 def test_a_command_says_when_and_how_it_ends(container: dict[str, Any], run: Run | None) -> None:
     assert run_of(container) == run
+
+
+MOUNTED = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+
+
+@pytest.mark.parametrize(
+    ("script", "exit_codes", "output"),
+    [
+        ("[[ -r /data/foo ]] && exit 0; touch /data/foo; exit 1", (1, 0), ""),
+        ("[[ -r /tmp/foo ]] && exit 0; touch /tmp/foo; exit 1", (1,), ""),
+        ("[ -e /data/b ] && exit 0; [ -e /data/a ] && touch /data/b && echo b; touch /data/a; exit 1", (1, 1, 0), "b"),
+        ("[ -e /data/foo ] && sleep 60; touch /data/foo; exit 3", (3,), ""),
+    ],
+    ids=["once", "not mounted", "twice", "takes another time"],
+)
+def test_a_container_finds_after_a_restart_what_it_wrote_to_its_volumes(
+    script: str, exit_codes: tuple[int, ...], output: str
+) -> None:
+    found = pod({**sh(script), **MOUNTED}, volumes=[{"name": "data", "emptyDir": {}}])
+    process = process_of(found, found["spec"]["containers"][0], {})
+    assert process is not None
+    assert commands.exit_codes_of(process) == exit_codes
+    assert "\n".join(line for _, line in commands.restarted(process, 1).lines(0)) == output
 
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakeapiserver.nodes.commands import Process, Run
+from fakeapiserver.nodes.commands import Process, Run, run_of
 from fakeapiserver.nodes.shell.events import Surroundings
 from fakeapiserver.nodes.shell.syntax import parse
 from fakeapiserver.nodes.shell.tree import NotFollowed
@@ -79,7 +79,7 @@ def test_scripts_print(script: str, output: str) -> None:
     ],
 )
 def test_scripts_end(script: str, run: Run) -> None:
-    assert process(script).run() == run
+    assert run_of(process(script)) == run
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_scripts_end(script: str, run: Run) -> None:
     ],
 )
 def test_what_is_not_understood_is_not_followed(script: str) -> None:
-    assert not process(script).run().is_followed
+    assert not run_of(process(script)).is_followed
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_not_understood_is_not_followed(script: str) -> None:
 )
 def test_a_run_has_bounds(script: str) -> None:
     assert sum(len(line) for _, line in process(script).lines(0)) < 2 << 20
-    process(script).run()
+    run_of(process(script))
 
 
 def test_what_is_missing_is_named() -> None:

@@ -23,6 +23,13 @@ def release_of(version: str = NEWEST) -> str:
     return release
 
 
+def preview_warnings(version: str) -> list[str]:
+    """Returns a warning if a minor version's tables are recorded from an alpha, a beta or a release candidate, else []."""
+    release = release_of(version).removeprefix("v")
+    minor = version.removeprefix("v")
+    return [f"{minor} is a preview, recorded from {release}: its release may differ"] if "-" in release else []
+
+
 def minor_version(text: str) -> str:
     """`1.35`, `v1.35` or `1.35.4` -> `v1.35`. Raises ValueError if there are no tables of it."""
     minor = "v" + ".".join(text.removeprefix("v").split(".")[:2])

@@ -17,7 +17,7 @@ from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import atoi, parse_bool
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.apis import feature_gates
-from fakeapiserver.apis.recorded import NEWEST, minor_version, read_table
+from fakeapiserver.apis.recorded import NEWEST, minor_version, preview_warnings, read_table
 from fakeapiserver.cli import unheeded_flags
 from fakeapiserver.cli.arguments import (
     LAST_PORT,
@@ -396,6 +396,7 @@ def parse(arguments: Sequence[str], config: Config | None = None) -> Parsed:
         parsed.warnings += feature_gates.leaving_warnings(minor_version(parsed.config.kubernetes_version), gates)
     if unheeded or parsed.given.keys() & _CHECKED_LATER:
         _check_unheeded(parsed, unheeded)
+    parsed.warnings += preview_warnings(parsed.config.kubernetes_version)
     parsed.warnings += unheeded_flags.encryption_warnings(parsed.config)
     return parsed
 
@@ -430,11 +431,8 @@ def _set(parsed: Parsed, name: str, value: str) -> None:
         if isinstance(read_value, tuple) and name in parsed.given:  # a list flag given again adds to the list
             read_value = getattr(target, attribute) + read_value
         if name == "feature-gates":
-            parsed.warnings += [
-                f"--feature-gates: {gate} has no effect here"
-                for gate in read_value
-                if gate not in (*FEATURE_GATES, *OLDER_FEATURE_GATES)
-            ]
+            ignored = [gate for gate in read_value if gate not in (*FEATURE_GATES, *OLDER_FEATURE_GATES)]
+            parsed.warnings += [f"--feature-gates: {gate} has no effect here" for gate in ignored]
         if isinstance(read_value, dict):
             read_value = {**getattr(target, attribute), **read_value}
         setattr(target, attribute, read_value)

@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 import fakeapiserver
+from fakeapiserver.apis import recorded
 from fakeapiserver.apis.recorded import NEWEST, VERSIONS, release_of
+from fakeapiserver.cli.flags import parse
 
 MADE_UP: Final = "v1.99"
 RELEASE: Final = "v1.99.1"
@@ -29,11 +33,11 @@ def test_a_made_up_version_is_served(tmp_path: Path) -> None:
     package = tmp_path / "fakeapiserver"
     link_package(package)
     newest = documents(tmp_path)
-    recorded = documents(Path(fakeapiserver.__file__).parents[1])
+    installed = documents(Path(fakeapiserver.__file__).parents[1])
     before = documents(tmp_path, kubernetes_version=NEWEST)
-    releases = [served.pop("/version")["gitVersion"] for served in (newest, recorded, before)]
+    releases = [served.pop("/version")["gitVersion"] for served in (newest, installed, before)]
     assert releases == [RELEASE, release_of(), release_of()]
-    assert newest == recorded == before
+    assert newest == installed == before
 
 
 def link_package(package: Path) -> None:
@@ -68,3 +72,16 @@ def documents(root: Path, **options: str) -> dict[str, Any]:
     )
     parsed: dict[str, Any] = json.loads(completed.stdout)
     return parsed
+
+
+@pytest.mark.parametrize(
+    ("release", "warnings"),
+    [
+        ("v1.37.2", []),
+        ("v1.37.0-alpha.3", ["1.37 is a preview, recorded from 1.37.0-alpha.3: its release may differ"]),
+        ("v1.37.0-rc.0", ["1.37 is a preview, recorded from 1.37.0-rc.0: its release may differ"]),
+    ],
+)
+def test_a_preview_is_warned_of(monkeypatch: pytest.MonkeyPatch, release: str, warnings: list[str]) -> None:
+    monkeypatch.setattr(recorded, "release_of", lambda version: release)
+    assert parse(["--kubernetes-version=1.37"]).warnings == warnings

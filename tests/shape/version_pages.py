@@ -33,10 +33,11 @@ def pages() -> Iterator[tuple[Path, str]]:
 def page(found: facts.Facts, old: str, new: str) -> str:
     """A list for each part of the facts, as `fakeapiserver diff-versions` prints them."""
     title, *lines = facts.lines(found)
+    older, newer = title.removeprefix("Kubernetes ").replace("v", "").split(" -> ")
     text = [
         f"# Kubernetes {new}",
         "",
-        f"The differences from {old}, from the tables of {title.removeprefix('Kubernetes ')}.",
+        f"The differences between kube-apiserver {older} and {newer}.",
     ]
     for line in lines:
         if line.startswith("  "):

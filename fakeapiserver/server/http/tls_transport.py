@@ -9,6 +9,7 @@ Upstream: crypto/tls (conn.go), net/http (server.go).
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from functools import lru_cache
 from ssl import DER_cert_to_PEM_cert
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,8 @@ _AT_ONCE: Final = 32768
 _LITTLE: Final = 65536
 _METHODS: Final = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
 _PLAIN_HTTP: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+# Descriptions that connections share: most send no certificates.
+_MOST_DESCRIPTIONS: Final = 64
 _VERSIONS: Final = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
 
 
@@ -303,17 +306,21 @@ def _next_piece(backlog: "deque[bytes | memoryview]", room: int) -> bytes | memo
 
 
 def _describe(connection: Any) -> dict[str, Any]:
-    """The ASGI TLS extension of one connection, shared by all its requests; `client_cert_der` is an addition of ours.
+    """The ASGI TLS extension of a connection, shared by all its requests; `client_cert_der` is an addition of ours.
 
     The chain is that of the peer, leaf first, unverified; empty if it sent none.
     """
-    chain = _peer_certificates(connection)
+    return _description(connection.get_protocol_version_name(), _peer_certificates(connection))
+
+
+@lru_cache(_MOST_DESCRIPTIONS)
+def _description(version: str, chain: tuple[bytes, ...]) -> dict[str, Any]:
     return {
         "server_cert": None,
         "client_cert_chain": tuple(map(DER_cert_to_PEM_cert, chain)),
         "client_cert_name": None,
         "client_cert_error": None,
-        "tls_version": _VERSIONS.get(connection.get_protocol_version_name()),
+        "tls_version": _VERSIONS.get(version),
         "cipher_suite": None,
         "client_cert_der": chain,
     }

@@ -118,7 +118,7 @@ def test_each_has_its_own_time(stopped_at: str) -> None:
     ids=repr,
 )
 def test_default_objects_follow_each_field_that_they_depend_on(fields: dict[str, object]) -> None:
-    """Those that an earlier server of the process had are used only for the same configuration."""
+    """Objects that an earlier server of the process had are used only for the same configuration."""
 
     def state(**options: object) -> dict[str, str]:
         async def start() -> dict[str, str]:

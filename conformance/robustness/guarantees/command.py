@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from conformance.robustness.client import LOST
 from conformance.robustness.guarantees.every import GUARANTEES
 from conformance.robustness.guarantees.guarantee import Report, Skipped
 
@@ -15,7 +16,7 @@ ALL: Final = "guarantees"
 
 
 def main(name: str, arguments: Sequence[str]) -> int:
-    """Exit status 1: a promise was broken, or a server didn't start."""
+    """Exit status 1: a promise was broken, a server didn't start, or it went away."""
     parser = argparse.ArgumentParser(f"conformance.robustness {name}")
     parser.add_argument(
         "--full", action="store_true", help="the size that docs/guarantees.md has figures of; up to an hour"
@@ -30,7 +31,7 @@ def main(name: str, arguments: Sequence[str]) -> int:
         except Skipped as missing:
             print(f"{each}: skipped: {missing}", flush=True)
             continue
-        except RuntimeError as error:
+        except (RuntimeError, *LOST) as error:
             print(f"{each}: {error}", file=sys.stderr)
             return 1
         failed += bool(report.problems)

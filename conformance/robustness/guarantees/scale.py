@@ -1,11 +1,10 @@
 """A server with many objects: the memory of each is bounded, lists are quick, and other clients aren't kept waiting by them."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from conformance.robustness.attacks.prober import Prober
+from conformance.robustness.attacks.prober import Prober, processor_clock
 from conformance.robustness.guarantees.guarantee import Report, mebibytes, milliseconds, percentile, progress
 from conformance.robustness.served import CONFIG_MAPS, Served, config_map, done, served
 
@@ -16,9 +15,10 @@ _WARM: Final = 500
 _PAGE: Final = 500
 _PAGES: Final = 200
 _LISTS: Final = 3
-# Bytes of memory that an object of 2 KiB may cost.
+# Bytes of memory that an object of 2 KiB may cost, and that all requests together may leave.
 _EACH: Final = 4096
-# Seconds of a page at most (99 of 100), and by which another client may wait.
+_ONCE: Final = 4 << 20
+# Seconds of processor time that a page takes at most (99 of 100), and that another client waits.
 _QUICK: Final = 0.1
 _PATIENCE: Final = 120.0
 
@@ -29,35 +29,35 @@ def scale(full: bool) -> Report:
     with served() as server:
         _fill(server, range(_WARM))
         problems = list[str]()
-        client = server.client(_PATIENCE)
-        client.read(f"{CONFIG_MAPS}?limit={_PAGE}")
+        server.client(_PATIENCE).read(f"{CONFIG_MAPS}?limit={_PAGE}")
         before = server.memory()
         _fill(server, range(_WARM, _WARM + objects))
         after = server.memory()
         progress(f"{objects:,} objects: {mebibytes(after)}")
+        client, used = server.client(_PATIENCE), processor_clock(server.process)
         listed = client.read(CONFIG_MAPS)
         if (seen := listed.count(_TEXT.encode())) != _WARM + objects:
             problems.append(f"a list has {seen:,} of {_WARM + objects:,} objects")
         pages = sorted(
-            _timed(lambda: client.read(f"{CONFIG_MAPS}?limit={_PAGE}")) for _ in range(_PAGES if full else 10)
+            _spent(used, lambda: client.read(f"{CONFIG_MAPS}?limit={_PAGE}")) for _ in range(_PAGES if full else 10)
         )
         prober = Prober(server.kubeconfig, server.process)
         prober.begin()
-        lists = [_timed(lambda: client.read(CONFIG_MAPS)) for _ in range(_LISTS)]
+        lists = [_spent(used, lambda: client.read(CONFIG_MAPS)) for _ in range(_LISTS)]
         waits = prober.end()
         prober.close()
     each = (after - before) / objects
-    if each > _EACH:
+    if after - before > objects * _EACH + _ONCE:
         problems.append(f"an object takes {each:,.0f} bytes of memory, and may take {_EACH:,}")
     if full and percentile(pages, 0.99) > _QUICK:
-        problems.append(f"a page of {_PAGE} takes {milliseconds(percentile(pages, 0.99))} (p99)")
+        problems.append(f"a page of {_PAGE} takes {milliseconds(percentile(pages, 0.99))} of the processor (p99)")
     if full and waits.held > _QUICK:
         problems.append(f"another client waited {milliseconds(waits.held)}")
     figures = {
         "objects of 2 KiB": f"{objects:,}",
         "memory": f"{mebibytes(before)} before, {mebibytes(after)} with them: {each:,.0f} bytes each",
-        f"list of {_PAGE}": f"{milliseconds(percentile(pages, 0.5))} (p50), {milliseconds(percentile(pages, 0.99))} (p99)",
-        f"list of all, {mebibytes(len(listed))}": f"{milliseconds(percentile(lists, 0.5))} (p50)",
+        f"list of {_PAGE}, processor time": f"{milliseconds(percentile(pages, 0.5))} (p50), {milliseconds(percentile(pages, 0.99))} (p99)",
+        f"list of all, {mebibytes(len(listed))}, processor time": f"{milliseconds(percentile(lists, 0.5))} (p50)",
         "longest wait of another client meanwhile": milliseconds(waits.held),
     }
     return Report(figures, problems)
@@ -77,7 +77,7 @@ def _fill(server: Served, numbers: range) -> None:
             pass
 
 
-def _timed(work: Callable[[], object]) -> float:
-    began = time.monotonic()
+def _spent(clock: Callable[[], float], work: Callable[[], object]) -> float:
+    began = clock()
     work()
-    return time.monotonic() - began
+    return clock() - began

@@ -64,7 +64,7 @@ def create(cluster: Cluster, name: str) -> None:
 
 def test_each_event_is_a_text_message(cluster: Cluster) -> None:
     async def main() -> list[str]:
-        address = cluster.url.replace("https", "wss") + f"{PATH}?watch=true&timeoutSeconds=30"
+        address = cluster.url.replace("https", "wss") + f"{PATH}?watch=true&timeoutSeconds=300"
         headers = {"Authorization": f"Bearer {cluster.token}"}
         options = {"origin": "http://localhost", "additional_headers": headers, "open_timeout": 60}
         connecting = websockets.connect(address, ssl=client_context(cluster), **options)

@@ -50,7 +50,8 @@ class Heartbeats:
         known_conditions = {(row["type"], row["status"]) for row in node_object["status"].get("conditions") or ()}
         changed = not known_conditions >= {(kind, value) for kind, value, _, _ in told}
         is_due = now - self._told[state.name] >= node.STATUS_SECONDS or changed
-        if is_due and "Node" not in self._simulation.staged:
+        extended = node.unallocatable(node_object["status"])
+        if (is_due or extended) and "Node" not in self._simulation.staged:
             status = node.status(
                 state.number,
                 now,
@@ -60,6 +61,7 @@ class Heartbeats:
                 endpoint=self._simulation.endpoint,
                 version=self._simulation.kubelet_version,
             )
+            status["allocatable"] |= extended
             patch = {"status": status}
             await nodes.patch(state.name, patch, "status", patch_type=STRATEGIC_MERGE_PATCH)
             self._told[state.name] = now

@@ -114,6 +114,17 @@ def conditions(pressures: Iterable[Pressure] = (), *, shuts_down: bool = False) 
     return [low.get(healthy[0], healthy) for healthy in _HEALTHY]
 
 
+def unallocatable(node_status: Object) -> dict[str, str]:
+    """Returns the extended resources in a node's capacity that can't be allocated yet, e.g. `{"example.com/dongle": "4"}`.
+
+    A user adds them to the capacity, and the kubelet makes them allocatable (upstream: pkg/kubelet/nodestatus/setters.go, MachineInfo). Other
+    than there, extended resources that only `allocatable` has stay.
+    """
+    allocatable = node_status.get("allocatable") or {}
+    capacity: dict[str, str] = node_status.get("capacity") or {}
+    return {name: text for name, text in capacity.items() if "/" in name and allocatable.get(name) != text}
+
+
 def status(
     number: int,
     now: float,

@@ -156,3 +156,16 @@ def test_a_condition_that_becomes_true_has_no_reason_left() -> None:
             conditions = client.pod_status("db")["conditions"]
             reasons.append([row.get("reason") for row in conditions if row["type"] in ("Ready", "ContainersReady")])
         assert reasons == [["ContainersNotReady"] * 2, [None] * 2]
+
+
+@pytest.mark.parametrize("capacities", [["4"], ["4", "6"]], ids=["added", "changed"])
+def test_extended_resources_of_a_nodes_capacity_can_be_allocated(capacities: list[str]) -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.settle()
+        for capacity in capacities:
+            status = {"status": {"capacity": {"example.com/dongle": capacity}}}
+            cluster.patch("nodes/node-1", status, subresource="status")
+            cluster.clock.advance("11s")
+        allocatable = cluster.get("nodes/node-1")["status"]["allocatable"]
+        assert allocatable["example.com/dongle"] == capacities[-1]
+        assert "cpu" in allocatable

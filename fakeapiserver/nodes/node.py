@@ -117,8 +117,8 @@ def conditions(pressures: Iterable[Pressure] = (), *, shuts_down: bool = False) 
 def unallocatable(node_status: Object) -> dict[str, str]:
     """Returns the extended resources in a node's capacity that can't be allocated yet, e.g. `{"example.com/dongle": "4"}`.
 
-    A user adds them to the capacity, and the kubelet makes them allocatable (upstream: pkg/kubelet/nodestatus/setters.go, MachineInfo). Other
-    than there, extended resources that only `allocatable` has stay.
+    A user adds them to the capacity, and the kubelet makes them allocatable (upstream: pkg/kubelet/nodestatus/setters.go, MachineInfo).
+    Extended resources that only `allocatable` has are kept here, where upstream's kubelet removes them.
     """
     allocatable = node_status.get("allocatable") or {}
     capacity: dict[str, str] = node_status.get("capacity") or {}

@@ -9,49 +9,27 @@ Upstream: goroutines, and the deadline of Go's request context.
 """
 
 import asyncio
-import ctypes
 import gc
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from threading import Lock, Thread
 from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from fakeapiserver.apimachinery.allowance import LARGE, Limits, TooExpensive, limits
+from fakeapiserver.apimachinery.depth import interrupt
 from fakeapiserver.apimachinery.errors import status_error
 
 T = TypeVar("T")
 
-# Bytes from which on an object isn't computed with in the event loop: what takes longest needs 4 us a byte.
-LARGE: Final = 16 * 1024
 # What a request may `spend` in the event loop, about ten milliseconds: the unit is that of the cost of rules, some 0.06 us.
 _ALLOWANCE: Final = 160_000
 # Threads of one event loop that compute at the same time: each may keep the event loop waiting for one turn.
 _THREADS: Final = 2
 _TIMED_OUT: Final = "Timeout: request did not complete within requested timeout - context deadline exceeded"
-
-
-class _Limits:
-    """`end`: when the request's calls and computations end, by the clock of the event loop. `left`: what it may still spend while
-    `counts` is set, which is during a computation that may be begun again. `large`: the bytes of an object that leaves the event loop."""
-
-    __slots__ = ("counts", "end", "large", "left")
-
-    def __init__(self, end: float, left: float, large: int = LARGE) -> None:
-        self.end = end
-        self.left = left
-        self.large = large
-        self.counts = False
-
-    def keep(self, size: int) -> bool:
-        """Reports whether a computation with objects of so many bytes begins in the event loop."""
-        return size < self.large and self.left >= 0
-
-
-_UNLIMITED: Final = _Limits(math.inf, math.inf)
-_limits: Final[ContextVar[_Limits]] = ContextVar("request_limits", default=_UNLIMITED)
 
 
 class EndsAfter:
@@ -63,20 +41,20 @@ class EndsAfter:
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        self._token = _limits.set(_Limits(asyncio.get_running_loop().time() + self._seconds, _ALLOWANCE))
+        self._token = limits.set(Limits(asyncio.get_running_loop().time() + self._seconds, _ALLOWANCE))
 
     def __exit__(self, *_: object) -> None:
-        _limits.reset(self._token)
+        limits.reset(self._token)
 
 
 @contextmanager
 def kept_in_loop(below: int) -> Iterator[None]:
     """Keeps computations of the server's own within the block in the event loop, with objects of less than so many bytes."""
-    token = _limits.set(_Limits(math.inf, math.inf, below))
+    token = limits.set(Limits(math.inf, math.inf, below))
     try:
         yield
     finally:
-        _limits.reset(token)
+        limits.reset(token)
 
 
 def weight(value: bytes) -> int:
@@ -93,52 +71,33 @@ def weight(value: bytes) -> int:
 
 def told_timeout(seconds: float) -> float:
     """`seconds`, or what is left of the request's time if that is less: a whole number then, rounded up."""
-    left = _limits.get().end - asyncio.get_running_loop().time()
+    left = limits.get().end - asyncio.get_running_loop().time()
     return seconds if left >= seconds else float(max(math.ceil(left), 1))
-
-
-class TooExpensive(BaseException):
-    """Raised by `spend` in the event loop. Only `computed` catches it."""
-
-
-def spend(cost: int) -> None:
-    """Counts what a computation has done. Raises TooExpensive if it must leave the event loop."""
-    limits = _limits.get()
-    if limits.counts:
-        limits.left -= cost
-        if limits.left < 0:
-            raise TooExpensive
-
-
-def affordable(cost: int) -> int:
-    """Returns how much of so much may be spent here."""
-    limits = _limits.get()
-    return int(min(cost, limits.left)) if limits.counts else cost
 
 
 async def computed(step: Callable[[], T], size: int = 0) -> T:
     """Returns the result of `step`, a pure function that may be called twice, with objects of about `size` bytes.
 
     Raises StatusError 504 after the request's deadline, and what `step` raises."""
-    limits = _limits.get()
-    if limits.keep(size):
-        limits.counts = True
+    mine = limits.get()
+    if mine.keep(size):
+        mine.counts = True
         try:
             return step()
         except TooExpensive:
             pass
         finally:
-            limits.counts = False
+            mine.counts = False
     return await _in_thread(step)
 
 
 async def offloaded(step: Callable[[], T], size: int) -> T:
     """Does what `computed` does, with a function that may be called only once, since it changes the object."""
-    return step() if _limits.get().keep(size) else await _in_thread(step)
+    return step() if limits.get().keep(size) else await _in_thread(step)
 
 
 async def _in_thread(step: Callable[[], T]) -> T:
-    end = _limits.get().end
+    end = limits.get().end
     try:
         async with asyncio.timeout_at(None if math.isinf(end) else end), _slots():
             return await _Computation(step, end).result()
@@ -203,7 +162,7 @@ class _Computation(Generic[T]):
 
     def _run(self, context: Context) -> None:
         try:
-            context.run(_limits.set, _Limits(self._end, math.inf))
+            context.run(limits.set, Limits(self._end, math.inf))
             settle = self._called(context)
             with self._lock:
                 self._has_ended = True
@@ -229,8 +188,7 @@ class _Computation(Generic[T]):
     def _interrupt(self) -> None:
         with self._lock:
             if not self._has_ended:
-                identity = ctypes.c_ulong(self._thread.ident or 0)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(_Interrupted))
+                interrupt(self._thread, _Interrupted)
 
 
 def _nothing() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from fakeapiserver.apimachinery.allowance import LARGE, spend
 from fakeapiserver.apimachinery.errors import StatusError
-from fakeapiserver.effort import LARGE, EndsAfter, computed, kept_in_loop, offloaded, spend, weight, without_collections
+from fakeapiserver.effort import EndsAfter, computed, kept_in_loop, offloaded, weight, without_collections
 from fakeapiserver.registry.core import RESOURCES
 
 IN_LOOP = threading.current_thread().name

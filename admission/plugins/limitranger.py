@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from fakeapiserver.admission.handler import PODS, Handler, forbidden
 from fakeapiserver.admission.interfaces import Attributes
+from fakeapiserver.apimachinery.allowance import spend
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.quantity import Quantity, milli_value, parse
 from fakeapiserver.apis.pod_resources import ResourceList, pod_resources, resource_list
-from fakeapiserver.effort import computed, offloaded, spend
+from fakeapiserver.effort import computed, offloaded
 
 _CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.allowance import spend
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.effort import spend
 
 PolicyRule = dict[str, Any]
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.errors import new_bad_request
 
 # A Kubernetes object as decoded JSON; FrozenObject where it must not be changed.
@@ -20,20 +21,23 @@ def same(a: Any, b: Any, *, exact: bool = False) -> bool:
     """Reports whether two JSON values are equal. Python takes true for 1, and what has no schema may change from one to the other. `exact`:
     1.0 isn't 1 either. Otherwise an integer is compared with a float as one.
     """
-    if isinstance(a, dict) and isinstance(b, dict):
-        if len(a) != len(b):
-            return False
-        for key, value in a.items():  # noqa: SIM110  # a generator would be another frame of each level
-            if key not in b or not same(value, b[key], exact=exact):
+    try:
+        if isinstance(a, dict) and isinstance(b, dict):
+            if len(a) != len(b):
                 return False
-        return True
-    if isinstance(a, list) and isinstance(b, list):
-        if len(a) != len(b):
-            return False
-        for left, right in zip(a, b, strict=True):  # noqa: SIM110
-            if not same(left, right, exact=exact):
+            for key, value in a.items():  # noqa: SIM110  # a generator would be another frame of each level
+                if key not in b or not same(value, b[key], exact=exact):
+                    return False
+            return True
+        if isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
                 return False
-        return True
+            for left, right in zip(a, b, strict=True):  # noqa: SIM110
+                if not same(left, right, exact=exact):
+                    return False
+            return True
+    except RecursionError:
+        return continued(same, a, b, exact=exact)
     if a.__class__ is not b.__class__:
         if exact or bool in (a.__class__, b.__class__):
             return False
@@ -42,12 +46,23 @@ def same(a: Any, b: Any, *, exact: bool = False) -> bool:
     return bool(a == b)
 
 
+def equal(a: Any, b: Any) -> bool:
+    """Reports whether two JSON values are equal for Python, whatever their depth."""
+    try:
+        return bool(a == b)
+    except RecursionError:
+        return same(a, b)
+
+
 def copied(value: Any) -> Any:
     """Returns a deep copy of a JSON value. `copy.deepcopy`, which knows subclasses of dict, takes ten times as long."""
-    if value.__class__ is dict:
-        return {key: copied(item) if item.__class__ not in _SCALARS else item for key, item in value.items()}
-    if value.__class__ is list:
-        return [copied(item) if item.__class__ not in _SCALARS else item for item in value]
+    try:
+        if value.__class__ is dict:
+            return {key: copied(item) if item.__class__ not in _SCALARS else item for key, item in value.items()}
+        if value.__class__ is list:
+            return [copied(item) if item.__class__ not in _SCALARS else item for item in value]
+    except RecursionError:
+        return continued(copied, value)
     return value if value.__class__ in _SCALARS else deepcopy(value)
 
 

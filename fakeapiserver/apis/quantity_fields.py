@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Optional
 
+from fakeapiserver.apimachinery.meta import equal
 from fakeapiserver.apimachinery.quantity import amount
 
 # What is below each field; "*" is every item of a list, or every key of a map that isn't named. None: a quantity.
@@ -65,7 +66,7 @@ IN_RESOURCE_SLICE: Final[QuantityFields] = MappingProxyType(
 
 def same(new: Any, old: Any, fields: QuantityFields | None) -> bool:
     """Reports whether two values of JSON are equal, where `fields` says what below them is a quantity."""
-    if new == old:
+    if equal(new, old):
         return True
     if fields is None:
         return amount(new) == amount(old)

@@ -13,6 +13,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.gvk import GroupVersionResource
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.client.rest import JSON, OnAnswer, RESTClient, WatchEvent, encode_body, resource_path
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -197,12 +198,18 @@ class RawList:
 
     def json(self) -> Object:
         """The whole list object. ValueError if it isn't a list."""
-        document: Object = _decoded(self.body, _decode_any)
+        document: Object = _decoded(self.body, json.decode_plainly)
         return document
 
     def split(self) -> "ListShape":
         """Its parts. ValueError."""
-        shape: ListShape = _decoded(self.body, _decode_shape)
+        try:
+            shape: ListShape = _decoded(self.body, _decode_shape)
+        except RecursionError:
+            document = self.json()
+            items = document.pop("items", None)
+            shape = msgspec.convert(document, ListShape)
+            shape.items = items and [msgspec.Raw(json.encode_plainly(item)) for item in items]
         return shape
 
 
@@ -223,7 +230,6 @@ class ListShape(msgspec.Struct, rename="camel"):
     items: Sequence[msgspec.Raw] | None = None
 
 
-_decode_any: Final = msgspec.json.Decoder().decode
 _decode_shape: Final = msgspec.json.Decoder(ListShape).decode
 
 

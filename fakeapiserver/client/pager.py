@@ -6,6 +6,7 @@ from typing import Protocol, Unpack, cast
 import msgspec
 
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.client.dynamic import ListOptions, ListShape, RawList
 from fakeapiserver.client.errors import StatusError, is_expired, is_gone
 
@@ -76,13 +77,12 @@ def items(page: ListShape) -> Iterator[Object]:
     """
     kind = page.kind.removesuffix("List")
     for raw in page.items or ():
-        obj = _decode(raw)
+        obj = json.decode_plainly(bytes(raw))
+        if not isinstance(obj, dict):
+            raise ValueError("an item of the list is no object")
         yield {"apiVersion": page.api_version, "kind": kind, **obj} if kind and "kind" not in obj else obj
 
 
 def decode_items(page: ListShape) -> list[Object]:
     """All of them."""
     return [*items(page)]
-
-
-_decode = msgspec.json.Decoder(Object).decode

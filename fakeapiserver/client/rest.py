@@ -18,6 +18,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery.duration import format_duration
 from fakeapiserver.apimachinery.errors import StatusError, answered
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.client.config import ImpersonationConfig, RESTConfig
 from fakeapiserver.client.credentials import Credential, CredentialSource, impersonation_headers, source_of
 from fakeapiserver.client.exec_plugin import ExecPlugin
@@ -50,8 +51,6 @@ _MAX_REDIRECTS: Final = 10
 # Upstream treats a broken connection as a Retry-After of one second.
 _BROKEN_SECONDS: Final = 1.0
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_decode: Final = msgspec.json.Decoder().decode
-_to_json: Final = msgspec.json.Encoder().encode
 _ESCAPED: Final = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
 _ESCAPES: Final = {text.encode(): f"\\u{ord(text):04x}".encode() for text in "<>&\u2028\u2029"}
 
@@ -69,7 +68,7 @@ class Response(Struct, frozen=True):
             told = f"status code: {self.status} and content type: {self.headers.get('content-type', JSON)}"
             raise ValueError(f"0-length response with {told}")
         try:
-            document = _decode(self.body)
+            document = json.decode_plainly(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"the server's answer is no JSON: {error}") from None
         if not isinstance(document, dict):
@@ -387,13 +386,15 @@ def _refused(method: str, answer: Answer, content: bytes) -> StatusError:
 def _event(line: bytes) -> WatchEvent:
     try:
         return _decode_event(line)
+    except RecursionError:
+        return msgspec.convert(json.decode_plainly(line), WatchEvent)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"unable to decode an event from the watch stream: {error}") from None
 
 
 def encode_body(body: Object | Sequence[Object]) -> bytes:
     """Returns the body as Go's encoder writes it, with `<`, `>` and `&` escaped, since the server compares the text of some fields."""
-    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], _to_json(body))
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], json.encode_plainly(body))
 
 
 def encode_query(params: Params | None) -> str:

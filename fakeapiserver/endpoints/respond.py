@@ -182,10 +182,10 @@ def _tell_origin(request: Request, error: StatusError) -> None:
 def raw(request: Request, body: bytes, accept: Accept, status: int = 200) -> Response:
     """An answer from JSON bytes: as they are, with or without a trailing newline, or indented, or as YAML, protobuf or CBOR."""
     if accept.media_type in (PROTOBUF, CBOR):
-        return encoded(request, msgspec.json.decode(body), accept, status)
+        return encoded(request, json.decode_plainly(body), accept, status)
     log_response_object(request, lambda: body)
     if accept.media_type == YAML:
-        return answer(request, yaml.encode(msgspec.json.decode(body)), YAML, status)
+        return answer(request, yaml.encode(json.decode_plainly(body)), YAML, status)
     if pretty(request, accept):
         return answer(request, msgspec.json.format(body, indent=2), JSON, status)
     return answer(request, body if body.endswith(b"\n") else body + b"\n", JSON, status)

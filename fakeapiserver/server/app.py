@@ -12,6 +12,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Final
 
+from fakeapiserver.apimachinery.depth import TooDeep
 from fakeapiserver.apimachinery.errors import (
     StatusError,
     new_bad_request,
@@ -133,7 +134,7 @@ class Application:
             return respond.status_response(request, status_error(500, "", error.original or str(error)).status)
         except (ConnectionError, ResponseBroken):
             raise  # the client is gone, or the answer has already begun
-        except RecursionError:
+        except (RecursionError, TooDeep):
             return respond.status_response(request, new_bad_request("exceeded max depth").status)
         except Exception:
             log.exception("%s %r failed", request.method, request.path)

@@ -68,6 +68,7 @@ IMPURE_MODULES: Final = frozenset(
     )
 )
 PURE_USES: Final = {
+    "fakeapiserver/apimachinery/depth.py": {"threading"},  # for the stack of a thread that the caller waits for
     "fakeapiserver/languages/gotemplate/sprig/functions.py": {"random"},  # for the type of the source that is passed in
     "fakeapiserver/languages/gotemplate/sprig/moments.py": {"random"},  # the same
     "fakeapiserver/languages/jq/builtins/dates.py": {"time"},  # gmtime and strptime convert and read no clock

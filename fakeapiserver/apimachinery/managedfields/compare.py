@@ -7,11 +7,12 @@ from collections.abc import Callable
 from operator import eq
 from typing import Any, Final
 
-import msgspec
-
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, OrderedFields, in_order, insert
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
+from fakeapiserver.apimachinery.meta import equal as python_equal
 from fakeapiserver.apimachinery.meta import same
+from fakeapiserver.apimachinery.serializer import json
 
 Comparison = tuple[FieldSet, FieldSet, FieldSet]
 Equal = Callable[[Any, Any], bool]
@@ -24,10 +25,13 @@ def to_fieldset(obj: dict[str, Any], schema: TypedSchema) -> FieldSet:
 
 def _fields_of(node: Node, value: Any) -> FieldSet | None:
     """The fields of a value; None: nothing to own; {}: the value as a whole."""
-    if isinstance(value, dict) and node.is_map:
-        return {} if node.atomic_map else _map_fields(node, value) or None
-    if isinstance(value, list) and node.items is not None:
-        return {} if node.atomic_list else _list_fields(node, value) or None
+    try:
+        if isinstance(value, dict) and node.is_map:
+            return {} if node.atomic_map else _map_fields(node, value) or None
+        if isinstance(value, list) and node.items is not None:
+            return {} if node.atomic_list else _list_fields(node, value) or None
+    except RecursionError:
+        return continued(_fields_of, node, value)
     if value is None and not node.scalar:
         return {} if (node.atomic_map if node.is_map else node.atomic_list) else None
     if value is None and node.is_map and not node.atomic_map:
@@ -74,7 +78,6 @@ _SPEC: Final = "spec"
 _LARGEST_SPEC: Final = 16 * 1024
 _MOST_SPECS: Final = 512
 _known_specs: Final[dict[tuple[TypedSchema, bytes], Comparison]] = {}
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema) -> Comparison:
@@ -86,8 +89,8 @@ def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema
     modified: FieldSet = {}
     removed: FieldSet = {}
     # Go's types hold no value that could be true before and 1 now.
-    equal = same if schema.nulls else eq
-    if not equal(old, new):
+    equal = _same if schema.nulls else eq
+    if schema.nulls or not python_equal(old, new):
         _compare_maps(root, old, new, (added, modified, removed), equal)
     return added, modified, removed
 
@@ -95,10 +98,10 @@ def compare(old: dict[str, Any] | None, new: dict[str, Any], schema: TypedSchema
 def _comparison_of_new(new: dict[str, Any], schema: TypedSchema) -> Comparison:
     """Compares an object with the schema's empty one. The fields of its spec are remembered by the spec's bytes, since objects that are
     made from one template have the same."""
-    equal = same if schema.nulls else eq
+    equal = _same if schema.nulls else eq
     spec, empty = new.get(_SPEC), schema.empty
     into: Comparison = ({}, {}, {})
-    text = _encode(spec) if isinstance(spec, dict) else b""
+    text = json.encode_plainly(spec) if isinstance(spec, dict) else b""
     if not text or len(text) > _LARGEST_SPEC:
         _compare_maps(schema.root, empty, new, into, equal)
         return into
@@ -134,9 +137,12 @@ def whole(node: Node, value: Any) -> FieldSet:
             return {}
         out: FieldSet = {".": {}}
         fields, element = node.fields, node.element or _NOTHING
-        for key, item in value.items():
-            # Most values are scalars, which are leaves whatever their type says.
-            out["f:" + key] = whole(fields.get(key) or element, item) if item.__class__ in _CONTAINERS else {}
+        try:
+            for key, item in value.items():
+                # Most values are scalars, which are leaves whatever their type says.
+                out["f:" + key] = whole(fields.get(key) or element, item) if item.__class__ in _CONTAINERS else {}
+        except RecursionError:
+            return continued(whole, node, value)
         return out
     if isinstance(value, list):
         if node.atomic_list or not value:
@@ -151,15 +157,30 @@ def whole(node: Node, value: Any) -> FieldSet:
     return {}
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Does what `same` does. Raises RecursionError if a value is too deep for one stack: all below each level would be compared again."""
+    _ = a == b
+    return same(a, b)
+
+
+def _same_unless_maps(a: Any, b: Any) -> bool:
+    """Reports whether two values are the same, but never of two maps: all that is in them is compared by itself."""
+    return not (isinstance(a, dict) and isinstance(b, dict)) and same(a, b)
+
+
 def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: Comparison, equal: Equal) -> None:
     """Both are granular maps; what differs is put into the three nodes given."""
     added, _, removed = into
     fields, element = node.fields, node.element or _NOTHING
-    for key, value in new.items():
-        if key not in old:
-            added["f:" + key] = whole(fields.get(key) or element, value) if value.__class__ in _CONTAINERS else {}
-        elif not equal(before := old[key], value):
-            _compare_into("f:" + key, fields.get(key) or element, before, value, into, equal)
+    try:
+        for key, value in new.items():
+            if key not in old:
+                added["f:" + key] = whole(fields.get(key) or element, value) if value.__class__ in _CONTAINERS else {}
+            elif not equal(before := old[key], value):
+                _compare_into("f:" + key, fields.get(key) or element, before, value, into, equal)
+    except RecursionError:
+        continued(_compare_maps, node, old, new, into, _same_unless_maps)
+        return
     for key, value in old.items():
         if key not in new:
             removed["f:" + key] = whole(fields.get(key) or element, value)
@@ -169,7 +190,8 @@ def _compare_into(key: str, node: Node, old: Any, new: Any, into: Comparison, eq
     """Compares two different values at one path element and puts what differs below that element."""
     below: Comparison = ({}, {}, {})
     if not _compare_values(node, old, new, below, equal):
-        into[1][key] = {}
+        if equal is not _same_unless_maps or not same(old, new):
+            into[1][key] = {}
     elif below[1]:
         into[1][key] = below[1]
     if below[0]:

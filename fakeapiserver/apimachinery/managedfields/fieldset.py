@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeapiserver.apimachinery.depth import Walk, continued, flattened
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.sorting import sorted_in_runs
@@ -37,9 +38,12 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
     if not a or not b:
         return a or b
     out = dict(a)
-    for key, node in b.items():
-        mine = out.get(key)
-        out[key] = node if mine is None else _union_node(mine, node)
+    try:
+        for key, node in b.items():
+            mine = out.get(key)
+            out[key] = node if mine is None else _union_node(mine, node)
+    except RecursionError:
+        return continued(union, a, b)
     return out
 
 
@@ -59,7 +63,10 @@ def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
         if theirs is None or key == ".":
             continue
         both = _is_member(mine) and _is_member(theirs)
-        _place(out, key, both, intersection(mine, theirs))
+        try:
+            _place(out, key, both, intersection(mine, theirs))
+        except RecursionError:
+            return continued(intersection, a, b)
     return out
 
 
@@ -87,7 +94,10 @@ def _difference(a: FieldSet, b: FieldSet, recursive: bool) -> FieldSet:
         if not mine and not theirs:
             continue
         gone = _is_member(theirs)
-        below = {} if gone and recursive else _difference(_children(mine), _children(theirs), recursive)
+        try:
+            below = {} if gone and recursive else _difference(_children(mine), _children(theirs), recursive)
+        except RecursionError:
+            return continued(_difference, a, b, recursive)
         _place(out, key, _is_member(mine) and not gone, below)
     return out
 
@@ -143,23 +153,29 @@ def insert(fields: FieldSet, path: tuple[str, ...]) -> None:
         fields = fields[key]
 
 
-def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
     """Every path of the set, in upstream's order: a node's members first, then what lies below."""
+    return flattened(_paths(fields, ()))
+
+
+def _paths(fields: FieldSet, prefix: tuple[str, ...]) -> Walk[tuple[str, ...]]:
     keys = sorted((key for key in fields if key != "."), key=order)
     for key in keys:
         if _is_member(fields[key]):
             yield (*prefix, key)
     for key in keys:
-        yield from paths(fields[key], (*prefix, key))
+        yield _paths(fields[key], (*prefix, key))
 
 
 def leaves(fields: FieldSet) -> Iterator[tuple[str, ...]]:
     """The paths that have none below them (upstream: Set.Leaves)."""
+    return flattened(_leaves(fields, ()))
+
+
+def _leaves(fields: FieldSet, prefix: tuple[str, ...]) -> Walk[tuple[str, ...]]:
     for key in sorted((key for key in fields if key != "."), key=order):
-        if fields[key]:
-            yield from ((key, *tail) for tail in leaves(fields[key]))
-        else:
-            yield (key,)
+        path = (*prefix, key)
+        yield _leaves(fields[key], path) if fields[key] else path
 
 
 def path_text(path: tuple[str, ...]) -> str:
@@ -210,13 +226,16 @@ def in_order(fields: FieldSet) -> FieldSet:
     """The set as upstream serialises it: a new dict, every node's keys in order. It shares nodes of OrderedFields, and no others."""
     if fields.__class__ is OrderedFields:
         return dict(fields)
-    if len(fields) < 2:
-        return {key: in_order(node) if node else {} for key, node in fields.items()}
-    keys = sorted(fields)
-    if keys[-1] >= "g":
-        # Not fields alone, whose spelling is their order.
-        keys = [key for _, key in sorted_in_runs([(order(key), key) for key in keys])]
-    return {key: in_order(node) if (node := fields[key]) else {} for key in keys}
+    try:
+        if len(fields) < 2:
+            return {key: in_order(node) if node else {} for key, node in fields.items()}
+        keys = sorted(fields)
+        if keys[-1] >= "g":
+            # Not fields alone, whose spelling is their order.
+            keys = [key for _, key in sorted_in_runs([(order(key), key) for key in keys])]
+        return {key: in_order(node) if (node := fields[key]) else {} for key in keys}
+    except RecursionError:
+        return continued(in_order, fields)
 
 
 def canonical(fields: FieldSet) -> FieldSet:
@@ -228,7 +247,10 @@ def canonical(fields: FieldSet) -> FieldSet:
         if key == ".":
             out["."] = {}
         elif element := _canonical_element(key):
-            below = canonical(node)
+            try:
+                below = canonical(node)
+            except RecursionError:
+                return continued(canonical, fields)
             out[element] = _union_node(out[element], below) if element in out else below
     return out if any(out.values()) or len(out) != 1 or "." not in out else {}
 

@@ -6,13 +6,12 @@ Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (lastappliedmanage
 import json
 from typing import Final
 
-import msgspec
-
 from fakeapiserver.apimachinery.managedfields.compare import compare, to_fieldset
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, difference
 from fakeapiserver.apimachinery.managedfields.typed import NoPathElement, TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import validate
 from fakeapiserver.apimachinery.meta import Object, annotations
+from fakeapiserver.apimachinery.serializer.json import encode_plainly_sorted
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
@@ -49,5 +48,5 @@ def _last_applied(applied: Object) -> str:
         meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != LAST_APPLIED}
     else:
         meta.pop("annotations", None)
-    text = msgspec.json.encode(dict(applied, metadata=meta), order="deterministic").decode()
+    text = encode_plainly_sorted(dict(applied, metadata=meta)).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") + "\n"

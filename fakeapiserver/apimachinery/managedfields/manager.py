@@ -32,7 +32,7 @@ from fakeapiserver.apimachinery.managedfields.ownership import Conflicts, Versio
 from fakeapiserver.apimachinery.managedfields.prune import prune
 from fakeapiserver.apimachinery.managedfields.typed import TypedSchema
 from fakeapiserver.apimachinery.managedfields.validate import fits, has_elements, validate
-from fakeapiserver.apimachinery.meta import Object, metadata, same
+from fakeapiserver.apimachinery.meta import Object, equal, metadata, same
 from fakeapiserver.apimachinery.schema.decoders import Empties
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -99,7 +99,7 @@ def _fits(obj: Object, beside: Object | None, schema: TypedSchema) -> bool:
     """Reports whether the content of a custom resource fits its type. What equals that of an object looked at, too, is left out."""
     fields = schema.root.child
     for key, value in obj.items():
-        if key == "metadata" or value is None or (beside is not None and value == beside.get(key)):
+        if key == "metadata" or value is None or (beside is not None and equal(value, beside.get(key))):
             continue
         child = fields(key)
         if child is None or not fits(child, value):
@@ -214,11 +214,11 @@ def _apply(
     managed = managed | {key: Owned(versions.owned(to_fieldset(applied, schema)), version, last.time if last else None)}
     result = prune(merged, managed, key, last, versions)
     managed, _ = take_from_others((live, result), managed, versions, key, force=force)
-    changed = live is None or not (same(result, live) if schema.nulls else result == live)
+    changed = live is None or not (same(result, live) if schema.nulls else equal(result, live))
     if owned := managed.pop(key, None):
         fields = difference(owned.fields, _NEVER_OWNED)
         if fields:
-            unchanged = last is not None and (fields, version) == (last.fields, last.api_version)
+            unchanged = last is not None and version == last.api_version and equal(fields, last.fields)
             time = now if changed else owned.time
             managed[key] = last if unchanged and last and time == last.time else Owned(fields, version, time)
     # What equals what is there leaves it as it is: 1.0 a 1, members in another order a text.
@@ -261,7 +261,7 @@ def _managed_by_request(live: Object | None, new: Object, subresource: str) -> M
     """
     stored = metadata(live).get("managedFields") if live is not None else None
     sent = metadata(new).get("managedFields")
-    if not subresource and sent is not None and sent is not stored and sent != stored:
+    if not subresource and sent is not None and sent is not stored and not equal(sent, stored):
         if sent in ([], [{}]):
             return {}
         try:
@@ -295,7 +295,7 @@ def keep_times_if_unchanged(live: Object, new: Object) -> Object:
     Upstream: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go (IgnoreManagedFieldsTimestampsTransformer).
     """
     before, after = metadata(live).get("managedFields") or [], metadata(new).get("managedFields") or []
-    if len(before) != len(after) or any(_timeless(a) != _timeless(b) for a, b in zip(before, after, strict=True)):
+    if len(before) != len(after) or not equal([*map(_timeless, before)], [*map(_timeless, after)]):
         return new
     return live if same_content(live, new) else new
 
@@ -303,7 +303,7 @@ def keep_times_if_unchanged(live: Object, new: Object) -> Object:
 def same_content(live: Object, new: Object) -> bool:
     """Reports whether nothing but managedFields differs."""
     was, is_now = _without_managed_fields(live), _without_managed_fields(new)
-    return was == is_now and same(was, is_now)
+    return equal(was, is_now) and same(was, is_now)
 
 
 def _timeless(entry: Object) -> Object:

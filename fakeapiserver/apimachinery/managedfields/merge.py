@@ -8,6 +8,7 @@ Results share values with their inputs; neither is changed.
 from collections import deque
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.managedfields.compare import grouped
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet, below, has
 from fakeapiserver.apimachinery.managedfields.typed import Node
@@ -20,14 +21,17 @@ def merge(node: Node, live: Any, applied: Any) -> Any:
     """The live value with the applied one's fields laid over it. ABSENT for a side that has no such value."""
     if applied is ABSENT:
         return live
-    if isinstance(applied, dict) and node.is_map:
-        if node.atomic_map or not (applied or (isinstance(live, dict) and live)):
-            return applied
-        return _merge_maps(node, live if isinstance(live, dict) else {}, applied)
-    if isinstance(applied, list) and node.items is not None:
-        if node.atomic_list or not (applied or (isinstance(live, list) and live)):
-            return applied
-        return _merge_lists(node, live if isinstance(live, list) else [], applied)
+    try:
+        if isinstance(applied, dict) and node.is_map:
+            if node.atomic_map or not (applied or (isinstance(live, dict) and live)):
+                return applied
+            return _merge_maps(node, live if isinstance(live, dict) else {}, applied)
+        if isinstance(applied, list) and node.items is not None:
+            if node.atomic_list or not (applied or (isinstance(live, list) and live)):
+                return applied
+            return _merge_lists(node, live if isinstance(live, list) else [], applied)
+    except RecursionError:
+        return continued(merge, node, live, applied)
     if applied is None and _granular(node, live):
         return live
     return applied
@@ -97,10 +101,13 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
 
 def remove(node: Node, value: Any, fields: FieldSet) -> Any:
     """The value without the fields of a set; null where nothing is left."""
-    if isinstance(value, dict) and node.is_map:
-        return None if node.atomic_map else _remove_keys(node, value, fields) or None
-    if isinstance(value, list) and node.items is not None:
-        return None if node.atomic_list else _remove_items(node, value, fields) or None
+    try:
+        if isinstance(value, dict) and node.is_map:
+            return None if node.atomic_map else _remove_keys(node, value, fields) or None
+        if isinstance(value, list) and node.items is not None:
+            return None if node.atomic_list else _remove_items(node, value, fields) or None
+    except RecursionError:
+        return continued(remove, node, value, fields)
     return value if node.scalar else None
 
 

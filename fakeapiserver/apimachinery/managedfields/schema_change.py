@@ -3,6 +3,7 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed/reconcile_schema.go, fieldpath/set.go (EnsureNamedFieldsAreMembers).
 """
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.managedfields.fieldset import FieldSet
 from fakeapiserver.apimachinery.managedfields.typed import UNTYPED, Node
 
@@ -15,7 +16,10 @@ def with_named_fields(node: Node | None, fields: FieldSet) -> FieldSet:
             out[key] = below
             continue
         child = _child(node, key)
-        inner = with_named_fields(child, below)
+        try:
+            inner = with_named_fields(child, below)
+        except RecursionError:
+            return continued(with_named_fields, node, fields)
         named = node is not None and node.is_map and key[0] == "f" and node.fields.get(key[2:]) is not None
         out[key] = {".": {}, **inner} if named else inner
     return out
@@ -36,7 +40,10 @@ def reconcile(node: Node, fields: FieldSet) -> FieldSet:
         if key == ".":
             continue
         child = node.child(key[2:]) if node.is_map and key[0] == "f" else node.items if key[0] != "f" else None
-        after = _reconcile_node(child, below) if child is not None and below else below
+        try:
+            after = _reconcile_node(child, below) if child is not None and below else below
+        except RecursionError:
+            return continued(reconcile, node, fields)
         if after is not below:
             changed = dict(fields) if changed is None else changed
             changed[key] = after

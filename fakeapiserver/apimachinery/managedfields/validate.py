@@ -3,9 +3,10 @@
 Upstream: sigs.k8s.io/structured-merge-diff/v6/typed (validate.go, helpers.go).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.depth import Walk, continued, flattened
 from fakeapiserver.apimachinery.managedfields.fieldset import path_text
 from fakeapiserver.apimachinery.managedfields.typed import Node, NoPathElement, TypedSchema
 from fakeapiserver.apimachinery.patch.go_format import GoValue, go_syntax, go_type, go_value
@@ -26,7 +27,10 @@ def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = Fal
     """Returns upstream's errors, or "". `duplicates` allows equal keys in list maps and sets."""
     if duplicates and fits(schema.root, obj):
         return ""
-    problems = [f"{path}: {message}" if path else message for path, message in _check(schema.root, obj, "", duplicates)]
+    problems = [
+        f"{path}: {message}" if path else message
+        for path, message in flattened(_check(schema.root, obj, "", duplicates))
+    ]
     return (
         problems[0] if len(problems) == 1 else "\n".join(["errors:", *("  " + p for p in problems)]) if problems else ""
     )
@@ -35,22 +39,25 @@ def validate(obj: dict[str, Any], schema: TypedSchema, *, duplicates: bool = Fal
 def fits(node: Node, value: Any) -> bool:
     """Reports whether a value fits its type, where equal keys in list maps and sets are allowed."""
     kind = type(value)
-    if kind is dict and node.is_map:
-        fields, element = node.fields, node.element
-        for key, item in value.items():
-            child = fields.get(key) or element
-            if child is None or not (type(item) in _FITTING[child.scalar] or fits(child, item)):
+    try:
+        if kind is dict and node.is_map:
+            fields, element = node.fields, node.element
+            for key, item in value.items():
+                child = fields.get(key) or element
+                if child is None or not (type(item) in _FITTING[child.scalar] or fits(child, item)):
+                    return False
+            return True
+        if kind is list and node.items is not None:
+            items = node.items
+            if not has_elements(node, value):
                 return False
-        return True
-    if kind is list and node.items is not None:
-        items = node.items
-        if not has_elements(node, value):
-            return False
-        fitting = _FITTING[items.scalar]
-        for item in value:  # noqa: SIM110  # a generator would be another frame of each level
-            if not (type(item) in fitting or fits(items, item)):
-                return False
-        return True
+            fitting = _FITTING[items.scalar]
+            for item in value:  # noqa: SIM110  # a generator would be another frame of each level
+                if not (type(item) in fitting or fits(items, item)):
+                    return False
+            return True
+    except RecursionError:
+        return continued(fits, node, value)
     return kind in _FITTING[node.scalar] or not _mismatch(node, value)
 
 
@@ -66,25 +73,25 @@ def has_elements(node: Node, value: list[Any]) -> bool:
     return True
 
 
-def _check(node: Node, value: Any, path: str, duplicates: bool) -> Iterator[Problem]:
+def _check(node: Node, value: Any, path: str, duplicates: bool) -> Walk[Problem]:
     if isinstance(value, dict) and node.is_map:
-        yield from _check_map(node, value, path, duplicates)
+        yield _check_map(node, value, path, duplicates)
     elif isinstance(value, list) and node.items is not None:
-        yield from _check_list(node, value, path, duplicates)
+        yield _check_list(node, value, path, duplicates)
     elif value is not None and (message := _mismatch(node, value)):
         yield path, message
 
 
-def _check_map(node: Node, value: dict[str, Any], path: str, duplicates: bool) -> Iterator[Problem]:
+def _check_map(node: Node, value: dict[str, Any], path: str, duplicates: bool) -> Walk[Problem]:
     for key, item in value.items():
         child = node.child(key)
         if child is None:
             yield f"{path}.{key}", "field not declared in schema"
             return
-        yield from _check(child, item, f"{path}.{key}", duplicates)
+        yield _check(child, item, f"{path}.{key}", duplicates)
 
 
-def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> Iterator[Problem]:
+def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> Walk[Problem]:
     if node.items is None:
         return
     seen: set[str] = set()
@@ -100,7 +107,7 @@ def _check_list(node: Node, value: list[Any], path: str, duplicates: bool) -> It
             if element in seen and not duplicates:
                 yield path, f"duplicate entries for key {text}"
             seen.add(element)
-        yield from _check(node.items, item, path + text, duplicates)
+        yield _check(node.items, item, path + text, duplicates)
 
 
 def _mismatch(node: Node, value: Any) -> str:

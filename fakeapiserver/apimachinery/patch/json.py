@@ -37,7 +37,7 @@ def apply(doc: Any, operations: Sequence[Operation]) -> Any:
     """
     try:
         return applied(doc, operations)
-    except (Inapplicable, RecursionError):
+    except Inapplicable:
         raise _does_not_apply() from None
     except Panic:
         raise new_bad_request("Invalid JSON Patch") from None

@@ -5,6 +5,7 @@ Upstream: gopkg.in/evanphx/json-patch.v4/merge.go, k8s.io/apiserver/pkg/endpoint
 
 from typing import Any
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.errors import new_bad_request
 
 
@@ -16,12 +17,9 @@ def apply(doc: Any, patch: Any) -> Any:
     """
     if not isinstance(patch, dict | list):
         raise new_bad_request("Invalid JSON Patch")
-    try:
-        if isinstance(patch, dict) and isinstance(doc, dict):
-            return _merge(doc, patch)
-        return _without_nulls(patch)
-    except RecursionError:
-        raise new_bad_request("error decoding patch: exceeded max depth") from None
+    if isinstance(patch, dict) and isinstance(doc, dict):
+        return _merge(doc, patch)
+    return without_nulls(patch)
 
 
 def _merge(doc: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -32,16 +30,23 @@ def _merge(doc: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
             continue
         current = merged.get(key)
         if not isinstance(current, dict):
-            merged[key] = _without_nulls(value)
-        else:
-            # What replaces an object is taken as it is, nulls deep inside it included.
+            merged[key] = without_nulls(value)
+            continue
+        # What replaces an object is taken as it is, nulls deep inside it included.
+        try:
             merged[key] = _merge(current, value) if isinstance(value, dict) else value
+        except RecursionError:
+            return continued(_merge, doc, patch)
     return merged
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+def without_nulls(value: Any) -> Any:
+    """Returns the value without the members of its objects that are null."""
+    try:
+        if isinstance(value, dict):
+            return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        if isinstance(value, list):
+            return [without_nulls(item) for item in value]
+    except RecursionError:
+        return continued(without_nulls, value)
     return value

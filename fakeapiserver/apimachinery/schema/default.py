@@ -6,8 +6,8 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{algori
 from copy import deepcopy
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.allowance import spend
 from fakeapiserver.apimachinery.schema.resolve import Schema
-from fakeapiserver.effort import spend
 
 _NO_SCHEMA: Final[Schema] = {}
 # Of a look at one property, in the units of effort.py.

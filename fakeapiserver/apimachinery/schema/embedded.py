@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fakeapiserver.apimachinery import names
+from fakeapiserver.apimachinery.depth import Walk, flattened
 from fakeapiserver.apimachinery.field import Error, ErrorList, Path, invalid, required
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.schema.resolve import Schema
@@ -44,22 +45,22 @@ def coerce(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> li
     Raises Malformed for invalid metadata or types.
     """
     unknown: list[str] = []
-    for resource, at in _resources(value, schema, path):
+    for resource, at in flattened(_resources(value, schema, path)):
         unknown += _coerce_resource(resource, decode, at)
     return unknown
 
 
-def _resources(value: Any, schema: Schema, path: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+def _resources(value: Any, schema: Schema, path: Path) -> Walk[tuple[dict[str, Any], Path]]:
     """Every embedded resource below a value, the outer before the inner."""
     if isinstance(value, dict):
         if schema.get("x-kubernetes-embedded-resource"):
             yield value, path
         for key, item, inner in _fields(value, schema):
             at = path.child(key) if key in schema.get("properties", _NO_SCHEMA) else path.key(key)
-            yield from _resources(item, inner, at)
+            yield _resources(item, inner, at)
     elif isinstance(value, list) and (items := schema.get("items")):
         for i, item in enumerate(value):
-            yield from _resources(item, items, path.index(i))
+            yield _resources(item, items, path.index(i))
 
 
 def _fields(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, Any, Schema]]:
@@ -107,7 +108,7 @@ def _go_kind(value: Any) -> str:
 def validate_embedded(value: Any, schema: Schema, decode: DecodeMetadata, path: Path) -> ErrorList:
     """Returns the errors in the type and metadata of each embedded resource below a value."""
     errors: ErrorList = []
-    for resource, at in _resources(value, schema, path):
+    for resource, at in flattened(_resources(value, schema, path)):
         errors += _validate_resource(resource, decode, at)
     return errors
 

@@ -8,6 +8,7 @@ Upstream: encoding/json (encode.go: structEncoder, mapEncoder).
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 
 # Brings the keys of a value into Go's order. The value isn't changed; it is returned as it is if nothing is out of order.
@@ -107,9 +108,12 @@ class KeyOrders:
 
 def _sorted(value: Any) -> Any:
     """The value with the keys of all its maps sorted."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return list(map(_sorted, value)) if isinstance(value, list) else value
+    try:
+        if isinstance(value, dict):
+            return {key: _sorted(value[key]) for key in sorted(value)}
+        return [_sorted(item) for item in value] if isinstance(value, list) else value
+    except RecursionError:
+        return continued(_sorted, value)
 
 
 def _list(item: Arrange | None) -> Arrange | None:

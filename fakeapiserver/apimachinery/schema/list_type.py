@@ -6,11 +6,10 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validatio
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-import msgspec
-
 from fakeapiserver.apimachinery.field import ErrorList, Path, duplicate, invalid
 from fakeapiserver.apimachinery.schema.resolve import Schema
 from fakeapiserver.apimachinery.schema.validate_value import sorted_value
+from fakeapiserver.apimachinery.serializer import json
 
 # An item without an old state.
 MISSING: Final[Any] = object()
@@ -88,7 +87,7 @@ def items_by_key(old: list[Any], schema: Schema) -> Callable[[Any], Any]:
 
 def _text(value: Any) -> bytes:
     """Returns what is equal for equal values; JSON distinguishes true from 1 and 1 from 1.0, as Go does."""
-    return msgspec.json.encode(value, order="deterministic")
+    return json.encode_plainly_sorted(value)
 
 
 def map_key(item: Any, schema: Schema) -> dict[str, Any]:

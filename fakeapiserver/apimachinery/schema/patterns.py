@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from typing import Any, Final
 
-from fakeapiserver.effort import spend
+from fakeapiserver.apimachinery.allowance import spend
 
 # Go writes names of groups in either way, RE2 only with a P.
 _NAMED: Final = re.compile(r"(?<!\\)\(\?<([A-Za-z_0-9]+)>")

@@ -11,6 +11,7 @@ import msgspec
 
 from fakeapiserver.apimachinery.go.quote import html_escaped
 from fakeapiserver.apimachinery.meta import FieldPath
+from fakeapiserver.apimachinery.serializer import json
 
 _Shape = TypeVar("_Shape")
 
@@ -35,7 +36,7 @@ def marshalled(text: str) -> str:
 
 def rebuilt(value: Any) -> str:
     """The text of a value that went through Go's maps."""
-    return html_escaped(msgspec.json.encode(value, order="deterministic").decode())
+    return html_escaped(json.encode_plainly_sorted(value).decode())
 
 
 Steps = tuple[str | int, ...]

@@ -11,8 +11,6 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema, pkg/registry/cust
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from fakeapiserver.apimachinery.cel import validator
 from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.schema import default, prune
@@ -26,6 +24,7 @@ from fakeapiserver.apimachinery.schema.embedded import (
 from fakeapiserver.apimachinery.schema.list_type import leading_to_unique_lists, validate_lists
 from fakeapiserver.apimachinery.schema.resolve import Schema, has_rules
 from fakeapiserver.apimachinery.schema.validate import UNCORRELATED, Validator, placed, validate_object
+from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.languages.cel.versions import NEWEST
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class StructuralType:
 
         Nulls that are not allowed are removed in place, and a status is added if it has a default.
         """
-        if b"null" in msgspec.json.encode(obj):  # rare, and a large object is soon encoded
+        if b"null" in json.encode_plainly(obj):  # rare, and a large object is soon encoded
             default.drop_nulls(obj, self._schema)
         elif "status" in obj or not default.presets_status(self._schema):
             return

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.allowance import spend
 from fakeapiserver.apimachinery.field import ErrorList, Path, required, type_invalid
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.schema.list_type import MISSING, items_by_key, repeated
@@ -26,7 +27,6 @@ from fakeapiserver.apimachinery.schema.validate_value import (
     string_check,
     value_checks,
 )
-from fakeapiserver.effort import spend
 from fakeapiserver.languages.cel.versions import NEWEST
 
 

@@ -162,7 +162,7 @@ def _membership(allowed: list[Any]) -> Callable[[Any], bool]:
 def _identity(value: Any) -> tuple[type, Any]:
     """Returns what is equal for equal values of one type."""
     if isinstance(value, dict | list):
-        return type(value), msgspec.json.encode(value, order="deterministic")
+        return type(value), json.encode_plainly_sorted(value)
     return type(value), value
 
 

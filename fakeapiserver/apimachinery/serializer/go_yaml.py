@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Final
 
 import yaml
 
+from fakeapiserver.apimachinery.allowance import spend
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer.go_json import UnsupportedMapKey, YAMLError
 from fakeapiserver.apimachinery.serializer.go_yaml_scalars import MERGE, go_g, resolve
-from fakeapiserver.effort import spend
 
 try:
     from yaml._yaml import CParser as _Parser
@@ -22,6 +23,8 @@ except ImportError:  # no wheel with libyaml: the same events, slower and in wor
     from yaml import SafeLoader as _Parser  # type: ignore[assignment]
 
 _MAX_DEPTH: Final = 10_000
+# Levels that one stack holds: a level is up to five calls.
+_LEVELS: Final = 100
 _TOO_DEEP: Final = f"yaml: exceeded max depth of {_MAX_DEPTH}"
 _INT64_END: Final = 1 << 63
 _MAX_FLOAT32: Final = 3.4028235677973366e38
@@ -32,10 +35,12 @@ _SCALAR, _MAPPING, _SEQUENCE, _ALIAS = range(4)
 _BAD_TAG: Final = "did not find expected whitespace or line break"
 # Bytes of the largest text that is read by the older grammar, which a parser in Python takes a second for.
 _LARGEST_OLDER: Final = 64 * 1024
+# Characters of a key that no `?` announces.
+_LONGEST_KEY: Final = 1024
 # Its cost of a byte, in the unit of `spend`.
 _OLDER_COST: Final = 200
 # What libyaml refuses and its older versions may not.
-_NEWER_PROBLEMS: Final = (_BAD_TAG, "found unexpected ':'")
+_NEWER_PROBLEMS: Final = (_BAD_TAG, "found unexpected ':'", "exceeded maximum nesting depth")
 _FLOW_INDICATORS: Final = frozenset(",[]{}")
 # The words of the parser in Python, and libyaml's.
 _GO_WORDS: Final = (
@@ -78,6 +83,19 @@ class _OlderParser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser)
         yaml.reader.Reader.__init__(self, data)
         yaml.scanner.Scanner.__init__(self)
         yaml.parser.Parser.__init__(self)
+
+    def stale_possible_simple_keys(self) -> None:
+        """Does what PyYAML does, which looks at the keys of all levels at each token. They are in the order of the text."""
+        while self.possible_simple_keys:
+            level, key = next(iter(self.possible_simple_keys.items()))
+            if key.line == self.line and self.index - key.index <= _LONGEST_KEY:
+                return
+            if key.required:
+                super().stale_possible_simple_keys()  # raises the error
+            del self.possible_simple_keys[level]
+
+    def next_possible_simple_key(self) -> int | None:
+        return next((key.token_number for key in self.possible_simple_keys.values()), None)
 
     def scan_plain(self) -> Any:
         self._is_in_plain = True
@@ -227,13 +245,11 @@ class Constructor:
         self._from_aliases = 0
         self._alias_depth = 0
         self._open_aliases: set[int] = set()
+        self._depth = 0
 
     def construct(self, root: _Node) -> Any:
         """The value; mappings sorted by key, as they come out of Go's maps. Raises YAMLError."""
-        try:
-            value = self._value(root)
-        except RecursionError:
-            raise YAMLError(_TOO_DEEP) from None
+        value = self._value(root)
         if self._unfit:
             raise self._unfit
         return value
@@ -242,6 +258,12 @@ class Constructor:
         self._count_one()
         if node.kind == _SCALAR:
             return self._number(self._scalar(node))
+        self._depth += 1
+        value = self._within(node) if self._depth % _LEVELS else continued(self._within, node)
+        self._depth -= 1
+        return value
+
+    def _within(self, node: _Node) -> Any:
         if node.kind == _MAPPING:
             return self._sorted(node)
         if node.kind == _SEQUENCE:

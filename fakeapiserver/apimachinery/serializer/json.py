@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.go.quote import go_quote
+from fakeapiserver.apimachinery.serializer import deep_json
 from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, NumberTooLarge, Repeated, Written
 
 __all__ = [
@@ -23,8 +25,11 @@ __all__ = [
     "decode",
     "decode_as_written",
     "decode_exactly",
+    "decode_plainly",
     "duplicate_fields",
     "encode",
+    "encode_plainly",
+    "encode_plainly_sorted",
     "encode_pretty",
     "encode_sorted",
     "has_unusual_numbers",
@@ -34,8 +39,8 @@ __all__ = [
 ]
 
 _decode: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
-_encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
+_encoder: Final = msgspec.json.Encoder()
+_sorting_encoder: Final = msgspec.json.Encoder(order="deterministic")
 # Questions that every body is asked. Text that only looks so costs a walk and nothing else. One pattern for each first byte,
 # since `re` finds a known byte five times faster than one of several.
 # Does it hold an integer of 19 digits or more, which may not fit int64?
@@ -85,17 +90,20 @@ def rounded(value: Any) -> Any:
 
 def sorted_keys(value: Any) -> Any:
     """A copy with the members of its objects in the order of their names, as they come out of Go's maps."""
-    return _decode(_encode_sorted(value))
+    return decode_plainly(encode_plainly_sorted(value))
 
 
 _decode_written: Final = msgspec.json.Decoder(float_hook=Written).decode
 
 
 def _go_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _go_numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_go_numbers(item) for item in value]
+    try:
+        if isinstance(value, dict):
+            return {key: _go_numbers(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [_go_numbers(item) for item in value]
+    except RecursionError:
+        return continued(_go_numbers, value)
     if type(value) is Written or (type(value) is int and not -(2**63) <= value < 2**63):
         return _float64(value)
     return value
@@ -148,7 +156,7 @@ _GO_ESCAPES: Final = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&")
 
 def _has_duplicates(data: bytes, decoded: Any) -> bool:
     try:
-        encoded = _encode(decoded)
+        encoded = encode_plainly(decoded)
         if encoded == data.rstrip():
             return False
         # A text without blanks and escapes that equals the encoded value has no more members than the value.
@@ -169,16 +177,40 @@ def _has_duplicates(data: bytes, decoded: Any) -> bool:
         return True  # Text only the slow parser reads: let it decide.
 
 
+def encode_plainly(obj: Any) -> bytes:
+    """Compact JSON of any depth, numbers as msgspec writes them."""
+    try:
+        return _encoder.encode(obj)
+    except RecursionError:
+        return deep_json.encode(obj, order=None)
+
+
+def encode_plainly_sorted(obj: Any) -> bytes:
+    """Does what `encode_plainly` does, with the keys of all objects sorted."""
+    try:
+        return _sorting_encoder.encode(obj)
+    except RecursionError:
+        return deep_json.encode(obj, order="deterministic")
+
+
+def decode_plainly(data: bytes) -> Any:
+    """The value of JSON that this server wrote, of any depth, without a look at its numbers."""
+    try:
+        return _decode(data)
+    except RecursionError:
+        return JSONParser(data).parse()
+
+
 def encode(obj: Any) -> bytes:
     """Compact JSON, keys in the order of `obj`, numbers as Go prints them, no newline at the end."""
-    encoded = _encode(obj)
-    return _encode(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
+    encoded = encode_plainly(obj)
+    return encode_plainly(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
 
 
 def encode_sorted(obj: Any) -> bytes:
     """Does what `encode` does, with the keys of all objects sorted, as Go writes its maps."""
-    encoded = _encode_sorted(obj)
-    return _encode_sorted(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
+    encoded = encode_plainly_sorted(obj)
+    return encode_plainly_sorted(_raw_floats(obj)) if _whole_float(encoded) or _exponent(encoded) else encoded
 
 
 def encode_pretty(obj: Any) -> bytes:
@@ -187,10 +219,13 @@ def encode_pretty(obj: Any) -> bytes:
 
 
 def _raw_floats(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _raw_floats(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_raw_floats(item) for item in value]
+    try:
+        if isinstance(value, dict):
+            return {key: _raw_floats(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [_raw_floats(item) for item in value]
+    except RecursionError:
+        return continued(_raw_floats, value)
     if isinstance(value, float) and math.isfinite(value):
         return msgspec.Raw(go_float(value).encode())
     return value

@@ -5,10 +5,11 @@ from typing import Final
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery import managedfields
+from fakeapiserver.apimachinery.allowance import LARGE
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apimachinery.meta import Object, dedup_owner_references, ensure_namespace, metadata
 from fakeapiserver.apimachinery.timestamp import rfc3339
-from fakeapiserver.effort import LARGE, computed, offloaded
+from fakeapiserver.effort import computed, offloaded
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.negotiation.body import Body
 from fakeapiserver.endpoints.negotiation.media_types import JSON

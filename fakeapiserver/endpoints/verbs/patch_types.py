@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.errors import new_bad_request
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch import json as json_patch
@@ -146,17 +147,14 @@ def _merged_away(patch: Object, current: Object) -> Object:
 
     Those in lists stay.
     """
-    return {
-        key: item
-        if item is None or (isinstance(item, list) and isinstance(current.get(key), list))
-        else _merged_away(item, current[key])
-        if isinstance(item, dict) and isinstance(current.get(key), dict)
-        else _without_nulls(item)
-        for key, item in patch.items()
-    }
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+    try:
+        return {
+            key: item
+            if item is None or (isinstance(item, list) and isinstance(current.get(key), list))
+            else _merged_away(item, current[key])
+            if isinstance(item, dict) and isinstance(current.get(key), dict)
+            else merge_patch.without_nulls(item)
+            for key, item in patch.items()
+        }
+    except RecursionError:
+        return continued(_merged_away, patch, current)

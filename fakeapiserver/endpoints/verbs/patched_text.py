@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.go.strconv import atoi
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apimachinery.patch.operations import Operation
-from fakeapiserver.apimachinery.patch.texts import raw_array, raw_object
+from fakeapiserver.apimachinery.patch.texts import Text, opened
 from fakeapiserver.apimachinery.schema.resolve import Definitions, Schema, reference
 from fakeapiserver.apis.field_order import field_order
 
@@ -50,20 +51,21 @@ def as_written(text: bytes, value: Any) -> Any:
     """The value of a JSON text with its numbers and strings as they stand there (1.0, 18446744073709551616, "\\u00fc"), for an
     encoder; `value` where only the slow decoder reads it."""
     try:
-        return _scalars_as_written(msgspec.Raw(text.strip()))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _scalars_as_written(text.strip())
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return value
 
 
-def _scalars_as_written(text: msgspec.Raw) -> Any:
-    match bytes(text)[:1]:
-        case b"{":
-            return {key: _scalars_as_written(item) for key, item in raw_object(text).items()}
-        case b"[":
-            return [_scalars_as_written(item) for item in raw_array(text)]
-        case b"n":
-            return None
-    return text
+def _scalars_as_written(text: Text) -> Any:
+    text = opened(text)
+    try:
+        if isinstance(text, dict):
+            return {key: _scalars_as_written(item) for key, item in text.items()}
+        if isinstance(text, list):
+            return [_scalars_as_written(item) for item in text]
+    except RecursionError:
+        return continued(_scalars_as_written, text)
+    return None if text == b"null" else msgspec.Raw(text)
 
 
 def operations_as_written(operations: Sequence[Operation]) -> Sequence[Operation]:
@@ -87,10 +89,12 @@ class _Lazy:
 
     def look_through(self) -> None:
         """Parses all members, as comparing does."""
-        if self._members is not None or isinstance(self._raw, dict | list):
-            members = self.members()
-            for member in members.values() if isinstance(members, dict) else members:
-                member.look_through()
+        waiting = [self]
+        while waiting:
+            value = waiting.pop()
+            if value._members is not None or isinstance(value._raw, dict | list):
+                members = value.members()
+                waiting += members.values() if isinstance(members, dict) else members
 
     def get(self, key: str) -> "_Lazy":
         members = self.members()
@@ -120,9 +124,12 @@ class _Lazy:
 
     def value(self) -> Any:
         members = self._members
-        if isinstance(members, dict):
-            return {key: members[key].value() for key in sorted(members)}
-        return self._raw if members is None else [member.value() for member in members]
+        try:
+            if isinstance(members, dict):
+                return {key: members[key].value() for key in sorted(members)}
+            return self._raw if members is None else [member.value() for member in members]
+        except RecursionError:
+            return continued(self.value)
 
 
 def _after(operations: Sequence[Operation], document: Any) -> Any:
@@ -173,35 +180,42 @@ def _ordered(value: Any, before: Any, untouched: dict[int, tuple[Any, Schema | N
     """`before` is what the patch met in this place."""
     if id(value) in untouched:
         return _as_struct(value, untouched[id(value)][1], definitions)
-    if isinstance(value, dict):
-        inner = before if isinstance(before, dict) else {}
-        return {key: _ordered(value[key], inner.get(key), untouched, definitions) for key in sorted(value)}
-    if isinstance(value, list) and not isinstance(before, dict):  # what replaces an object isn't looked into
-        return [_ordered(item, None, untouched, definitions) for item in value]
+    try:
+        if isinstance(value, dict):
+            inner = before if isinstance(before, dict) else {}
+            return {key: _ordered(value[key], inner.get(key), untouched, definitions) for key in sorted(value)}
+        if isinstance(value, list) and not isinstance(before, dict):  # what replaces an object isn't looked into
+            return [_ordered(item, None, untouched, definitions) for item in value]
+    except RecursionError:
+        return continued(_ordered, value, before, untouched, definitions)
     return value
 
 
 def _mark(
     value: Any, schema: Schema | None, definitions: Definitions, into: dict[int, tuple[Any, Schema | None]]
 ) -> None:
-    if isinstance(value, dict):
-        into[id(value)] = (value, schema)
-        for key, item in value.items():
-            _mark(item, _child(schema, key, definitions), definitions, into)
-    elif isinstance(value, list):
-        into[id(value)] = (value, schema)
-        for item in value:
-            _mark(item, _items(schema, definitions), definitions, into)
+    waiting = [(value, schema)]
+    while waiting:
+        value, schema = waiting.pop()
+        if isinstance(value, dict):
+            into[id(value)] = (value, schema)
+            waiting += [(item, _child(schema, key, definitions)) for key, item in value.items()]
+        elif isinstance(value, list):
+            into[id(value)] = (value, schema)
+            waiting += [(item, _items(schema, definitions)) for item in value]
 
 
 def _as_struct(value: Any, schema: Schema | None, definitions: Definitions) -> Any:
-    if isinstance(value, list):
-        return [_as_struct(item, _items(schema, definitions), definitions) for item in value]
-    if not isinstance(value, dict) or _is_text(schema):
-        return value
-    order = _field_order(schema)
-    keys = sorted(value, key=lambda key: (order.get(key, len(order)), key))
-    return {key: _as_struct(value[key], _child(schema, key, definitions), definitions) for key in keys}
+    try:
+        if isinstance(value, list):
+            return [_as_struct(item, _items(schema, definitions), definitions) for item in value]
+        if not isinstance(value, dict) or _is_text(schema):
+            return value
+        order = _field_order(schema)
+        keys = sorted(value, key=lambda key: (order.get(key, len(order)), key))
+        return {key: _as_struct(value[key], _child(schema, key, definitions), definitions) for key in keys}
+    except RecursionError:
+        return continued(_as_struct, value, schema, definitions)
 
 
 def _field_order(schema: Schema | None) -> dict[str, int]:

@@ -6,7 +6,7 @@ Upstream: github.com/google/cel-go/cel/{env,program}.go, k8s.io/apiserver/pkg/ap
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from fakeapiserver.effort import TooExpensive, affordable, spend
+from fakeapiserver.apimachinery.allowance import TooExpensive, affordable, spend
 from fakeapiserver.languages.cel.ast import Expr
 from fakeapiserver.languages.cel.checker import Checker, Declared
 from fakeapiserver.languages.cel.errors import Aborted, CelError, CompileError, CostLimitError, Issue

@@ -5,11 +5,10 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/{conversion/nop_converter
 """
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from fakeapiserver.apimachinery.gvk import GroupVersion, GroupVersionKind
-from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.meta import Object, copied
 from fakeapiserver.effort import computed
 from fakeapiserver.registry.apiextensions.custom_kind import CustomKind
 from fakeapiserver.registry.generic.canonical import Encoded, encode_custom
@@ -62,7 +61,7 @@ class CustomVersions(Versions):
         """Pruned, but not on the way to storage: such an object is validated in its own version first."""
         target = self.convert(obj, gvk)
         if self.refreshes and gvk != self._stored.gvk:
-            target = deepcopy(target)
+            target = copied(target)
             self._kinds[gvk.version].structural.prune(target)
         return target
 
@@ -76,7 +75,7 @@ class CustomVersions(Versions):
     def as_stored(self, obj: Object) -> Object:
         """Upstream stores what it has validated and restores it whenever it reads; here it is restored once, before it is stored."""
         if self.refreshes and self._kind is not self._stored:
-            obj = deepcopy(obj)
+            obj = copied(obj)
             self._stored.structural.prune(obj)
         (self._stored if self._view is None else self._kind).structural.restore(obj)
         return obj

@@ -8,7 +8,7 @@ object is written, so that nothing has to be when it is read.
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -23,7 +23,6 @@ _METADATA: Final = b'{"metadata":'
 _UID: Final = b'"uid":"'
 # How floats beyond int64 end, written as integers: they have 17 digits at most, and zeroes then. So may others end.
 _may_have_long_float: Final = re.compile(rb"00[,}\]]").search
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_members: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode_members: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -83,7 +82,7 @@ def _unversioned(meta: Object) -> Object:
 
 def decode(value: bytes, gvk: GroupVersionKind) -> Object:
     """A new object from its stored form, with kind, apiVersion and resourceVersion."""
-    members: Object = json.decode(value) if _may_have_long_float(value) else _decode(value)
+    members: Object = json.decode(value) if _may_have_long_float(value) else json.decode_plainly(value)
     return {"kind": gvk.kind, "apiVersion": gvk.api_version, **members}
 
 

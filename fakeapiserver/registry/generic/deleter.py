@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from fakeapiserver.admission.interfaces import Attributes
 from fakeapiserver.apimachinery.errors import StatusError, new_conflict, new_forbidden
-from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata, uid
+from fakeapiserver.apimachinery.meta import Object, equal, is_terminating, metadata, uid
 from fakeapiserver.registry.generic import deletion
 from fakeapiserver.registry.generic.deletion import Deletion, Plan
 from fakeapiserver.registry.generic.write_attempt import MODIFIED
@@ -94,7 +94,7 @@ class GracefulDeleter:
 
     async def carry_out(self, plan: Plan, current: StoredObject, old: Object, *, dry_run: bool) -> Written:
         """The first step of a deletion: marks the object, or removes it if it needs no mark. Raises StorageError."""
-        if plan.marked is not None and plan.marked != old:
+        if plan.marked is not None and not equal(plan.marked, old):
             return await self._store.swap(current, plan.marked, dry_run=dry_run)
         if plan.marked is not None or not plan.ends:
             return Written(current.value)  # the object is marked already

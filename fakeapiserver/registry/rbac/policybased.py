@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from fakeapiserver.apimachinery.allowance import LARGE
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_forbidden, new_not_found
 from fakeapiserver.apimachinery.gvk import GroupResource
 from fakeapiserver.apimachinery.meta import Object, metadata
 from fakeapiserver.apimachinery.object_reader import ObjectReader
 from fakeapiserver.auth.authorizers.rbac_escalation import PolicyRule, escalation_message, rules_cover
 from fakeapiserver.auth.interfaces import Attributes, Authorizer, Decision, EvaluationError, UserInfo
-from fakeapiserver.effort import LARGE, computed
+from fakeapiserver.effort import computed
 from fakeapiserver.registry.generic.write_request import Guard, WriteRequest
 
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -192,18 +192,39 @@ def _merge_field_orders(recorded: dict[str, list[str]]) -> None:
 
 
 def switchable(release: Release, flags: list[str]) -> list[str]:
-    """The flags without the gates that the version doesn't have or that can't be switched there."""
+    """The flags without the gates that the version doesn't have or that can't be switched there. Gates that need one that is switched off
+    are switched off with it."""
     gates: dict[str, Any] = json.loads((release.folder / "feature_gates.json").read_text())
 
     def kept(flag: str) -> str:
         switches = flag.removeprefix("--feature-gates=").split(",")
-        return ",".join(switch for switch in switches if _can_switch(gates.get(switch.partition("=")[0])))
+        switches = [switch for switch in switches if _can_switch(gates.get(switch.partition("=")[0]))]
+        return ",".join([*switches, *(f"{gate}=false" for gate in _dependents(gates, switches))])
 
     return [
         f"--feature-gates={kept(flag)}" if flag.startswith("--feature-gates=") else flag
         for flag in flags
         if not flag.startswith("--kubernetes-version=")
     ]
+
+
+def _dependents(gates: dict[str, Any], switches: list[str]) -> list[str]:
+    """The gates that are on and need a gate that is switched off, or one that such a gate switches off."""
+    named = {switch.partition("=")[0] for switch in switches}
+    off = {switch.removesuffix("=false") for switch in switches if switch.endswith("=false")}
+    dependents: list[str] = []
+    while found := [
+        name
+        for name, gate in gates.items()
+        if name not in named
+        and gate.get("default")
+        and not gate.get("locked")
+        and off.intersection(gate.get("needs", ()))
+    ]:
+        dependents += found
+        named.update(found)
+        off.update(found)
+    return dependents
 
 
 def _can_switch(gate: dict[str, Any] | None) -> bool:

@@ -108,3 +108,13 @@ def test_gates_that_a_version_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch
     (release.folder / "feature_gates.json").write_text(json.dumps(gates))
     flags = ["--kubernetes-version=1.35", "--feature-gates=A=false,B=false,C=true", "--x"]
     assert switchable(release, flags) == ["--feature-gates=A=false", "--x"]
+
+
+def test_gates_that_need_a_gate_go_off_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Release, "folder", tmp_path)
+    needy = {"default": True, "needs": ["A"]}
+    gates = {"A": {"default": True}, "B": needy, "C": {"default": True, "needs": ["B"]}, "D": {**needy, "locked": True}}
+    (tmp_path / "feature_gates.json").write_text(json.dumps(gates))
+    release = Release("1.37.0", tmp_path, tmp_path)
+    assert switchable(release, ["--feature-gates=A=false"]) == ["--feature-gates=A=false,B=false,C=false"]
+    assert switchable(release, ["--feature-gates=A=true"]) == ["--feature-gates=A=true"]

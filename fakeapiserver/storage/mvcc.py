@@ -144,10 +144,9 @@ class MVCC:
     # ----------------------------------------------------------------- writes
 
     def create(self, key: str, value: bytes, offset: int, index: Index) -> Change:
-        bucket = self._bucket(key)
-        if key in bucket.objects:
+        if self.get(key) is not None:
             raise KeyExists(key)
-        return self._commit(bucket, creation(key, value, offset, index, self.revision + 1))
+        return self.commit(creation(key, value, offset, index, self.revision + 1))
 
     def update(self, key: str, value: bytes, offset: int, index: Index, expected_revision: int) -> Change:
         previous = expected(self.get(key), key, expected_revision)
@@ -158,9 +157,7 @@ class MVCC:
 
     def commit(self, change: Change) -> Change:
         """Takes a change that was decided before, with a revision above the newest."""
-        return self._commit(self._bucket(change.key), change)
-
-    def _commit(self, bucket: Bucket, change: Change) -> Change:
+        bucket = self._bucket(change.key)
         if change.current is not None:
             bucket.put(change.current)
         else:

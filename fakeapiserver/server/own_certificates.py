@@ -1,7 +1,9 @@
 """The certificates of a server: those that flags name, those of an earlier start, or new ones."""
 
 import ipaddress
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal
@@ -107,13 +109,25 @@ def serving_names(config: Config) -> list[str]:
 
 
 def _addresses(config: Config) -> Iterator[str]:
-    """The bind address, the name that clients elsewhere know, and the first of the service range: the address of the service
-    `kubernetes`."""
+    """The bind address, the addresses and the name that clients elsewhere know, and the first of the service range: the address of the
+    service `kubernetes`. As upstream, a server that listens on all addresses advertises that of the default route."""
     yield config.bind_address
+    if config.advertise_address:
+        yield config.advertise_address
+    elif (bound := ipaddress.ip_address(config.bind_address)).is_unspecified:
+        yield from _routed_address(bound.version)
     if config.external_hostname:
         yield config.external_hostname
     network = ipaddress.ip_network(config.service_ranges[0])
     yield str(network.network_address + 1)
+
+
+def _routed_address(version: int) -> Iterator[str]:
+    """The machine's own address of the default route, if there is one. No packet is sent: a datagram socket only looks up its route."""
+    family, elsewhere = (socket.AF_INET, "192.0.2.1") if version == 4 else (socket.AF_INET6, "2001:db8::1")
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as looking:
+        looking.connect((elsewhere, 9))
+        yield looking.getsockname()[0]
 
 
 def _kept(folder: Path | None, name: str) -> KeyPair | None:

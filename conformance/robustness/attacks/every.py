@@ -2,10 +2,21 @@
 
 from collections.abc import Iterator
 
-from conformance.robustness.attacks import admitted, builtin, custom, metadata, patches, pods, requests, texts, wire
+from conformance.robustness.attacks import (
+    admitted,
+    builtin,
+    custom,
+    depths,
+    metadata,
+    patches,
+    pods,
+    requests,
+    texts,
+    wire,
+)
 from conformance.robustness.attacks.attack import Attack
 
 
 def attacks() -> Iterator[Attack]:
-    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire):
+    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire, depths):
         yield from module.attacks()

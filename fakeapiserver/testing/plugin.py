@@ -275,7 +275,8 @@ def _write_pages(item: pytest.Item, clusters: "Sequence[Cluster]", report: pytes
         report.user_properties.extend((_PAGE, str(path)) for path in paths)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+# In quotes, since pytest 8.3 has no such name.
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
     """Shows where the pages about failed tests are."""
     if _pages(config) is None:
         return

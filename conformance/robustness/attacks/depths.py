@@ -56,6 +56,7 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"depth: an apply of {levels}", apply("one", b"2"), [*DEFINED, exists])
         yield Attack(f"depth: a conflict of {levels}", apply("two", b"3", force=False), [*DEFINED, apply("one", b"2")])
         yield Attack(f"depth: a table of {levels}", Call("GET", path, headers=_TABLE), [*DEFINED, exists])
+        yield Attack(f"depth: YAML of {levels}", Call("GET", path, headers={"Accept": YAML}), [*DEFINED, exists])
         yield Attack(f"depth: a list of {levels}", Call("GET", THINGS), [*DEFINED, exists])
 
 

@@ -1,9 +1,13 @@
 """GET of one object (upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go)."""
 
+from functools import partial
+
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request, new_not_found, new_timeout
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.go.strconv import parse_uint
+from fakeapiserver.effort import computed
 from fakeapiserver.endpoints import respond
+from fakeapiserver.endpoints.negotiation.media_types import JSON
 from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.scope import RequestScope
 from fakeapiserver.endpoints.verbs.options import boolean
@@ -26,7 +30,9 @@ async def get(request: Request, scope: RequestScope) -> Response:
         raise too_large(minimum, error.current, retry_after=int(store.strategy.cached)) from None
     if item is None:
         raise new_not_found(scope.resource.gvr.group_resource, info.name)
-    return respond.stored_object(request, scope, item.value, accept=accept)
+    answer = partial(respond.stored_object, request, scope, item.value, accept=accept)
+    is_as_stored = accept.media_type == JSON and not accept.as_kind
+    return answer() if is_as_stored else await computed(answer, len(item.value))
 
 
 def parse_revision(text: str, prefix: str = "invalid resource version: ") -> int:

@@ -100,7 +100,7 @@ def test_a_write_passes_the_files_of_the_table(
     body: object,
     content_type: str,
 ) -> None:
-    stacks = recorded(monkeypatch, MVCC, "_commit")
+    stacks = recorded(monkeypatch, MVCC, "commit")
     Client(cluster).open(method, path, body, content_type=content_type).close()
     [frames] = stacks
     expected = [row.replace("/patch.py", f"/{verb}.py") for row in rows("The way of one request")]

@@ -251,7 +251,9 @@ class RealStates:
                 call("GET", f"{self._url}/readyz", self._token)
                 return
             time.sleep(0.1)
-        raise TimeoutError(f"{self._url} was not ready within {_READY_SECONDS:.0f} s")
+        log = self._folder / "apiserver.log"
+        said = log.read_text(errors="replace")[-500:] if log.exists() else ""
+        raise TimeoutError(f"{self._url} was not ready within {_READY_SECONDS:.0f} s: {said}")
 
 
 @contextmanager

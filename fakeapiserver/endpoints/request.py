@@ -50,6 +50,8 @@ IN_PROCESS_USER: Final = "fakeapiserver.user"
 # A key of the scope of such a caller that is a client of users and no part of the cluster: the request log keeps its requests, and faults
 # strike them.
 AS_CLIENT: Final = "fakeapiserver.client"
+# Below it are the paths of test control, which are no part of a Kubernetes API.
+TEST_CONTROL: Final = "/fakeapiserver/"
 
 Query = dict[str, list[str]]
 
@@ -240,6 +242,11 @@ class ResponseBroken(Exception):
 
 class ConnectionReset(ResponseBroken):
     """Raised in place of an answer, or within one: the client gets a TCP reset instead of an orderly end."""
+
+
+def is_bundled(request: Request) -> bool:
+    """Reports whether the request comes from a controller, the scheduler or a node of this process, or from the test itself."""
+    return IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
 
 
 def parse_query(raw: bytes) -> Query:

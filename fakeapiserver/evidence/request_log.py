@@ -2,7 +2,7 @@
 
 An answer keeps the bytes that exist anyway; they are decoded when a caller reads them. Nothing secret is kept: neither credentials, nor the
 bodies and queries of requests for secrets and tokens, nor the commands that are run in pods. The cluster's own controllers and nodes send
-their requests within the process; these are left out.
+their requests within the process; these are left out, and so is test control.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from fakeapiserver.apimachinery.errors import StatusError
 from fakeapiserver.apimachinery.serializer import json
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Answered, Request
+from fakeapiserver.endpoints.request import TEST_CONTROL, Answered, Request, is_bundled
 from fakeapiserver.evidence.entry import Content, Head, History, RequestEntry, head
 from fakeapiserver.evidence.table import printed_line
 
@@ -136,7 +136,7 @@ class RequestLog:
 
     def entry(self, request: Request) -> AbstractContextManager[None]:
         """Keeps an entry for the request that is answered within it."""
-        return _NOTHING if is_bundled(request) else Record(self, request)
+        return _NOTHING if is_bundled(request) or request.path.startswith(TEST_CONTROL) else Record(self, request)
 
     def begin(self, request: Request) -> None:
         self._in_flight[id(request)] = request
@@ -156,11 +156,6 @@ class RequestLog:
         if self._changed is not None:
             self._changed.set_result(None)
             self._changed = None
-
-
-def is_bundled(request: Request) -> bool:
-    """Reports whether the request comes from a controller, the scheduler or a node of this process."""
-    return IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
 
 
 def print_entry(entry: RequestEntry) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from fakeapiserver.apimachinery import labels
 from fakeapiserver.apimachinery.cel import typed
 from fakeapiserver.apimachinery.meta import Object, metadata
-from fakeapiserver.endpoints.request import AS_CLIENT, IN_PROCESS_USER, Request
+from fakeapiserver.endpoints.request import TEST_CONTROL, Request, is_bundled
 from fakeapiserver.faults.readers import READS, WRITES
 from fakeapiserver.faults.rule import LEASE_VERBS, Fault
 from fakeapiserver.languages.cel import types
@@ -18,7 +18,6 @@ from fakeapiserver.languages.cel.program import Program
 from fakeapiserver.languages.cel.values import BadField
 
 # Paths that no fault is for: a test must be able to remove it.
-_CONTROL: Final = "/fakeapiserver/"
 _APPLY: Final = "application/apply-patch"
 _VERBS: Final = (*READS, *WRITES)
 
@@ -74,8 +73,8 @@ class Matcher:
         if (
             fault.webhook
             or fault.apiservice
-            or request.path.startswith(_CONTROL)
-            or (not fault.bundled and _is_bundled(request))
+            or request.path.startswith(TEST_CONTROL)
+            or (not fault.bundled and is_bundled(request))
         ):
             return False
         if fault.path:
@@ -116,10 +115,6 @@ class Matcher:
             for name, value in (("object", subject.shown), ("oldObject", subject.old))
         }
         return program.evaluate(names).value is True
-
-
-def _is_bundled(request: Request) -> bool:
-    return IN_PROCESS_USER in request.scope and AS_CLIENT not in request.scope
 
 
 def _compiled(expression: str) -> Program:

@@ -59,6 +59,11 @@ def test_each_request_has_an_entry(
     assert entry.refused is (entry.status >= 400)
 
 
+def test_test_control_has_no_entry(cluster: Cluster, log: RequestLog) -> None:
+    assert Client(cluster).status("GET", "/fakeapiserver/requests") == 200
+    assert log.entries == []
+
+
 def test_nothing_secret_is_kept(cluster: Cluster, log: RequestLog) -> None:
     client = Client(cluster)
     client.status("GET", f"{CONFIG_MAPS}?labelSelector=password%3Dhidden1")

@@ -15,9 +15,9 @@ from fakeapiserver.admission.steps import PluginStep
 from fakeapiserver.auth.interfaces import UserInfo
 from fakeapiserver.client import causes
 from fakeapiserver.clock import Clock
-from fakeapiserver.endpoints.request import Audit, Receive, Request, Send, WatchProgress
+from fakeapiserver.endpoints.request import TEST_CONTROL, Audit, Receive, Request, Send, WatchProgress, is_bundled
 from fakeapiserver.evidence.entry import RequestEntry
-from fakeapiserver.evidence.request_log import Record, RequestLogging, Revisions, is_bundled
+from fakeapiserver.evidence.request_log import Record, RequestLogging, Revisions
 from fakeapiserver.evidence.timeline import current, records
 from fakeapiserver.evidence.timeline.recording import Recording
 from fakeapiserver.evidence.timeline.states import named
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Takeover = Callable[[Receive, Send], Awaitable[None]]
 # The requests of the page itself.
-_OWN: Final = ("/fakeapiserver/", "/ui")
+_OWN: Final = (TEST_CONTROL, "/ui")
 _READS: Final = frozenset(("get", "list", "watch"))
 _REASON: Final = "authorization.k8s.io/reason"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"

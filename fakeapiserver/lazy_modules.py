@@ -106,6 +106,7 @@ LAZY: Final = {
         "fakeapiserver.server.metrics_apis.groups",
         "fakeapiserver.server.exposition",
         "fakeapiserver.server.pages.debug_pages",
+        "fakeapiserver.server.pages.flow_control",
         "fakeapiserver.server.proxies.kubelet_client",
         "fakeapiserver.server.proxies.resource_proxy",
     ),

@@ -32,7 +32,7 @@ from fakeapiserver.server.filters.audit import options as audit
 from fakeapiserver.server.filters.audit.counts import AuditCounts
 from fakeapiserver.server.filters.audit.interface import NoAuditing
 from fakeapiserver.server.filters.fault_injection import FaultInjection
-from fakeapiserver.server.filters.flowcontrol.limits import new_limiter
+from fakeapiserver.server.filters.flowcontrol.limits import Limiter, new_limiter
 from fakeapiserver.server.http.client_authorities import ClientAuthorities
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.metrics import Metrics
@@ -238,7 +238,7 @@ class APIServer:
             self.scopes,
             fixed_paths,
             self.metrics,
-            new_limiter(self.config, self.objects, self.clock, self.metrics.instruments),
+            self.limiter,
             self.config.request_timeout,
             self.aggregator,
             self._auditor or NoAuditing() if self.recorder is None else self.recorder.requests,
@@ -247,6 +247,11 @@ class APIServer:
             features.enabled("APIResponseCompression"),
             self.media_types if features.at_least("v1.37") else SUPPORTED,
         )
+
+    @cached_property
+    def limiter(self) -> Limiter:
+        """The limiter of requests."""
+        return new_limiter(self.config, self.objects, self.clock, self.metrics.instruments)
 
     @property
     def request_log(self) -> RequestLog | None:

@@ -31,9 +31,10 @@ from fakeapiserver.endpoints.openapi import handler
 from fakeapiserver.endpoints.request import ASGIApplication, Request, Response
 from fakeapiserver.endpoints.services import TokenIssuer
 from fakeapiserver.server import exposition
+from fakeapiserver.server.filters.flowcontrol.limits import Limiter
 from fakeapiserver.server.metrics import Metrics
 from fakeapiserver.server.pages import control as control_pages
-from fakeapiserver.server.pages import debug_pages, health, openid, status_pages
+from fakeapiserver.server.pages import debug_pages, flow_control, health, openid, status_pages
 from fakeapiserver.server.pages.health import HealthChecks
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class ServingState(Protocol):
     @property
     def flags(self) -> Mapping[str, object]:
         """The flags it was started with, by name."""
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter of requests."""
 
     @property
     def started(self) -> float:
@@ -129,7 +134,7 @@ class FixedPaths:
         if first == CONTROL:
             return await control_pages.answer(request, self._control_application)
         if first == "debug":
-            return await debug_pages.page(request) or _nobody()
+            return flow_control.page(request, self._server.limiter) or await debug_pages.page(request) or _nobody()
         if request.path.startswith("/apis//"):
             return _nobody()
         answer = self._exact.get(request.path) or self._prefixes.get(first)

@@ -10,7 +10,7 @@ from fakeapiserver.apimachinery.instruments import Instruments
 from fakeapiserver.apis import bootstrap
 from fakeapiserver.apis.scheme import load
 from fakeapiserver.auth.interfaces import UserInfo
-from fakeapiserver.clock import SystemClock
+from fakeapiserver.clock import Clock, SystemClock
 from fakeapiserver.endpoints.request import Answered, Request, Response
 from fakeapiserver.endpoints.request_info import request_info
 from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
@@ -22,6 +22,7 @@ from fakeapiserver.server.filters.flowcontrol.limits import (
     PriorityAndFairness,
 )
 from fakeapiserver.server.filters.flowcontrol.queueset import QueueSet, Queuing, deal
+from fakeapiserver.server.pages import flow_control
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x"
 NODE_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
@@ -65,8 +66,10 @@ async def served(_: Request) -> Response:
     return Response(200)
 
 
-def fairness(stored: Stored, concurrency: int = 600, max_wait: float = 15.0) -> PriorityAndFairness:
-    return PriorityAndFairness(stored, SystemClock(), concurrency, max_wait, Instruments())
+def fairness(
+    stored: Stored, concurrency: int = 600, max_wait: float = 15.0, clock: Clock | None = None
+) -> PriorityAndFairness:
+    return PriorityAndFairness(stored, clock or SystemClock(), concurrency, max_wait, Instruments())
 
 
 MATCHES = [
@@ -316,3 +319,71 @@ def test_clients_are_sent_away_for_longer_under_a_storm_and_for_less_after_it() 
     assert told == [1, 1, 2, 2, 4, 4]
     clock.time += 30
     assert dropped.record("level") == 3
+
+
+# Recorded from kube-apiserver 1.37.2, but for the numbers, names and times.
+PAGES = {
+    "dump_priority_levels": """\
+PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests, RejectedRequests, \
+TimedoutRequests, CancelledRequests
+exempt,            0,            false,  false,       0,               1,                 1,                  0,                \
+0,                0
+tiny,              1,            false,  false,       2,               1,                 1,                  1,                \
+0,                0
+""",
+    "dump_queues": """\
+PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR, InitialSeatsSum, MaxSeatsSum, TotalWorkSum
+tiny,              0,      2,               1,                 1,          0.00000000ss,  2,               2,           0.00600000ss
+""",
+    "dump_requests": """\
+PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime,             InitialSeats, FinalSeats, \
+AdditionalLatency, StartTime
+exempt,            exempt,         -1,         -1,                  ,                1970-01-01T00:01:40.5Z, 1,            0,          \
+0s,                1970-01-01T00:01:40.5Z
+tiny,              tiny,           0,          0,                   b,               1970-01-01T00:01:40.5Z, 1,            0,          \
+0s,                0001-01-01T00:00:00Z
+tiny,              tiny,           0,          1,                   c,               1970-01-01T00:01:40.5Z, 1,            0,          \
+0s,                0001-01-01T00:00:00Z
+tiny,              tiny,           0,          -1,                  a,               1970-01-01T00:01:40.5Z, 1,            0,          \
+0s,                1970-01-01T00:01:40.5Z
+""",
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_debug_pages_show_levels_queues_and_requests(page: str) -> None:
+    async def main() -> None:
+        gate, clock = Gate(), SteppedClock()
+        clock.time = 100.5
+        limiter = fairness(tiny(TINY), concurrency=1, clock=clock)
+        tasks = await start(limiter, gate, "a", "b", "c", "d", "root")
+        asked = request("GET", f"/debug/api_priority_and_fairness/{page}", "root")
+        shown = flow_control.page(asked, limiter)
+        assert shown is not None
+        assert (shown.status, shown.content_type) == (200, "text/plain; charset=utf-8")
+        assert bytes(shown.body).decode() == PAGES[page]
+        assert flow_control.page(asked, MaxInFlight(1, 1)) is None
+        gate.open.set()
+        await asyncio.gather(*tasks)
+        assert not any(seats.tickets for seats in limiter.levels.values())
+
+    asyncio.run(main())
+
+
+def test_requests_are_shown_in_detail() -> None:
+    async def main() -> None:
+        gate, limiter = Gate(), fairness(tiny(TINY))
+        tasks = await start(limiter, gate, "root")
+        asked = request("GET", "/debug/api_priority_and_fairness/dump_requests", "root")
+        asked.query = {"includeRequestDetails": ["1"]}
+        shown = flow_control.page(asked, limiter)
+        assert shown is not None
+        columns, row = (line.split(",") for line in bytes(shown.body).decode().splitlines())
+        assert [cell.strip() for cell in columns[10:]] == [
+            *("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
+        ]
+        assert [cell.strip() for cell in row[10:]] == ["root", "list", "/api/v1/pods", "", "", "v1", "pods", ""]
+        gate.open.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())

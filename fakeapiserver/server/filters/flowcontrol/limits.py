@@ -3,6 +3,7 @@
 Upstream: k8s.io/apiserver/pkg/server/filters/{priority-and-fairness,maxinflight}.go, pkg/util/flowcontrol/apf_controller.go.
 """
 
+import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Answered, Request
 from fakeapiserver.endpoints.request_info import RequestInfo, is_long_running
 from fakeapiserver.server.filters.flowcontrol.dropped import DroppedRequests
-from fakeapiserver.server.filters.flowcontrol.queueset import QueueSet, Queuing, flow_hash
+from fakeapiserver.server.filters.flowcontrol.queueset import UNLIMITED, QueueSet, Queuing, Ticket, flow_hash
 from fakeapiserver.server.filters.flowcontrol.rule import Matches, by_precedence, compile_rules
 from fakeapiserver.server.options.config import Config
 
@@ -75,11 +76,11 @@ class MaxInFlight:
 
 
 class _Level(Struct):
-    """A priority level: who is exempt needs no seat."""
+    """A priority level, and its seats."""
 
     name: str
     uid: str
-    seats: QueueSet | None
+    seats: QueueSet
 
 
 class _Schema(Struct):
@@ -127,6 +128,7 @@ class PriorityAndFairness:
         self._max_wait = max_wait
         self._config = _Config()
         self._seats: dict[str, QueueSet] = {}
+        self._clock = clock
         self._dropped = DroppedRequests(clock)
 
     async def seat(self, request: Request) -> AbstractContextManager[object]:
@@ -135,18 +137,48 @@ class PriorityAndFairness:
             return _EXEMPT
         flow = self._classify(info, request.user)
         request.response_headers += flow.headers
-        seats = flow.level.seats
-        if seats is not None and not seats.take():
-            start = time.monotonic()
-            if not await seats.wait(flow.entropy, self._max_wait):
-                why = "time-out" if time.monotonic() - start >= self._max_wait else "queue-full"
-                reason = why if seats.queuing is not None else "concurrency-limit"
-                self._instruments.count(REJECTED, flow.schema, flow.level.name, reason)
-                raise too_many_requests(self._dropped.record(flow.level.name))
+        seats, now = flow.level.seats, self._clock.now()
+        ticket = Ticket(seats, request, flow.schema, flow.distinguisher, now, now)
+        seats.tickets[ticket] = None
+        if not seats.take():
+            await self._wait(ticket, flow)
+        seats.dispatched += 1
         self._instruments.count(DISPATCHED, flow.schema, flow.level.name)
-        return _EXEMPT if seats is None else seats
+        return ticket
 
-    def _classify(self, info: RequestInfo, user: UserInfo) -> _Flow:
+    async def _wait(self, ticket: Ticket, flow: _Flow) -> None:
+        """Waits until the ticket has a seat. Raises Answered with 429."""
+        seats, start = ticket.seats, time.monotonic()
+        ticket.started = None
+        has_seat = False
+        try:
+            has_seat = await seats.wait(flow.entropy, self._max_wait, ticket)
+        except asyncio.CancelledError:
+            seats.cancelled += 1
+            raise
+        finally:
+            if not has_seat:
+                del seats.tickets[ticket]
+        if has_seat:
+            ticket.started = self._clock.now()
+            return
+        if seats.queuing is not None and time.monotonic() - start >= self._max_wait:
+            seats.timed_out += 1
+            reason = "time-out"
+        else:
+            seats.rejected += 1
+            reason = "concurrency-limit" if seats.queuing is None else "queue-full"
+        self._instruments.count(REJECTED, flow.schema, flow.level.name, reason)
+        raise too_many_requests(self._dropped.record(flow.level.name))
+
+    @property
+    def levels(self) -> Mapping[str, QueueSet]:
+        """The seats of the configured priority levels, by the level's name."""
+        self._current()
+        return self._seats
+
+    def _current(self) -> _Config:
+        """The configuration, read again if it has changed."""
         config = self._config
         revision = self._objects.revision
         if config.revision != revision:
@@ -154,6 +186,10 @@ class PriorityAndFairness:
             if config.generation != generation:
                 config = self._config = self._read(generation)
             config.revision = revision
+        return config
+
+    def _classify(self, info: RequestInfo, user: UserInfo) -> _Flow:
+        config = self._current()
         where = info.namespace if info.resource_request else info.path
         key = (user.name, user.groups, info.verb, info.group, info.resource, info.subresource, where)
         flow = config.classified.get(key)
@@ -171,10 +207,10 @@ class PriorityAndFairness:
         for obj in self._objects.list(PRIORITY_LEVELS):
             name, spec = obj["metadata"]["name"], obj["spec"]
             limit = math.ceil(self._concurrency * shares[name] / total)
-            seats = self._seats_of(name, limit, spec) if spec.get("type") != "Exempt" else None
             self._instruments.set(NOMINAL_SEATS, limit, name)
+            seats = self._seats_of(name, UNLIMITED if spec.get("type") == "Exempt" else limit, spec)
             levels[name] = _Level(name, obj["metadata"].get("uid", ""), seats)
-        self._seats = {name: level.seats for name, level in levels.items() if level.seats is not None}
+        self._seats = {name: level.seats for name, level in levels.items()}
         config = _Config(generation)
         for obj in by_precedence(self._objects.list(FLOW_SCHEMAS)):
             meta, spec = obj["metadata"], obj["spec"]
@@ -185,7 +221,7 @@ class PriorityAndFairness:
                 config.schemas.append(_Schema(meta["name"], meta.get("uid", ""), method, matches, level))
         if not any(schema.name == _CATCH_ALL for schema in config.schemas):
             # upstream uses this schema even if it isn't stored
-            level = levels.get(_CATCH_ALL) or _Level(_CATCH_ALL, "", None)
+            level = levels.get(_CATCH_ALL) or _Level(_CATCH_ALL, "", QueueSet(UNLIMITED))
             config.schemas.append(_Schema(_CATCH_ALL, "", "ByUser", lambda *_: True, level))
         return config
 

@@ -7,9 +7,17 @@ Every request takes one seat (upstream estimates up to ten for large lists), and
 
 import asyncio
 import hashlib
+import sys
 from collections import deque
+from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct, field
+
+from fakeapiserver.endpoints.request import Request
+
+# The limit of an exempt level: no request waits there.
+UNLIMITED: Final = sys.maxsize
 
 
 class Queuing(Struct, frozen=True):
@@ -44,13 +52,45 @@ def deal(entropy: int, deck_size: int, hand_size: int) -> list[int]:
     return hand
 
 
+class Ticket(Struct, eq=False):
+    """A request at its priority level, which has a seat or waits for one. Leaving the context gives the seat back.
+
+    `arrived` and `started` are seconds since the epoch; `started` is None while the request waits. `queue` is the index of the queue in
+    which it waits or has waited; -1 if it found a free seat.
+    """
+
+    seats: "QueueSet"
+    request: Request
+    flow_schema: str
+    distinguisher: str
+    arrived: float
+    started: float | None
+    queue: int = -1
+
+    def __enter__(self) -> None:
+        """The request has its seat already."""
+
+    def __exit__(self, *_: object) -> None:
+        del self.seats.tickets[self]
+        self.seats.leave()
+
+
 class QueueSet(Struct):
-    """`queuing` is None where what finds no seat is rejected at once. Belongs to one event loop."""
+    """`queuing` is None where what finds no seat is rejected at once. Belongs to one event loop.
+
+    `tickets` are the requests that have a seat or wait for one, in the order of their arrival. `dispatched`, `rejected`, `timed_out` and
+    `cancelled` count what became of all requests so far.
+    """
 
     limit: int
     queuing: Queuing | None = None
     in_use: int = 0
     waiting: int = 0
+    tickets: dict[Ticket, None] = field(default_factory=dict)
+    dispatched: int = 0
+    rejected: int = 0
+    timed_out: int = 0
+    cancelled: int = 0
     _queues: dict[int, deque[asyncio.Future[None]]] = field(default_factory=dict)
     _enqueued: int = 0
 
@@ -70,15 +110,21 @@ class QueueSet(Struct):
     def leave(self) -> None:
         """Gives a seat back; those who wait get it, queue after queue in turn, the eldest of a queue first."""
         self.in_use -= 1
-        self._dispatch()
+        if self.waiting:
+            self._dispatch()
+
+    @property
+    def lengths(self) -> Mapping[int, int]:
+        """The number of requests in each queue in which some wait, by the queue's index."""
+        return {index: len(queue) for index, queue in self._queues.items()}
 
     def resize(self, limit: int, queuing: Queuing | None) -> None:
         """New limits; who waits already goes on waiting."""
         self.limit, self.queuing = limit, queuing
         self._dispatch()
 
-    async def wait(self, entropy: int, timeout: float) -> bool:
-        """A seat, after a while; False when the flow's queues are full or `timeout` seconds are over."""
+    async def wait(self, entropy: int, timeout: float, ticket: Ticket | None = None) -> bool:
+        """A seat, after a while; False when the flow's queues are full or `timeout` seconds are over. Notes the queue in the ticket."""
         queuing = self.queuing
         if queuing is None:
             return False
@@ -88,6 +134,8 @@ class QueueSet(Struct):
         number = min(hand[turn:] + hand[:turn], key=lambda index: len(self._queues.get(index, ())))
         if len(self._queues.get(number, ())) >= queuing.queue_length_limit:
             return False
+        if ticket is not None:
+            ticket.queue = number
         queue = self._queues.setdefault(number, deque())
         seat: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(seat)

@@ -6,6 +6,8 @@ Upstream: Go's packages strconv (Quote) and encoding/json (HTMLEscape)
 from typing import Final
 
 _HTML: Final = [(character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029"]
+# The characters that stand for bytes from 0x80 on.
+_BYTES: Final = range(0xDC80, 0xDD00)
 
 
 def html_escaped(text: str) -> str:
@@ -16,7 +18,7 @@ def html_escaped(text: str) -> str:
 
 
 def go_quote(text: str) -> str:
-    """Go's %q: double quotes, backslash escapes for what isn't printable."""
+    """Go's %q: double quotes, backslash escapes for what isn't printable. Lone surrogates are bytes that aren't UTF-8 (surrogateescape)."""
     simple = {
         '"': '\\"',
         "\\": "\\\\",
@@ -34,6 +36,9 @@ def go_quote(text: str) -> str:
 
 
 def _go_escape(code: int) -> str:
+    if code in _BYTES:
+        code -= _BYTES.start - 0x80
+        return f"\\x{code:02x}"
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

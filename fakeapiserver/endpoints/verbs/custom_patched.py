@@ -48,7 +48,7 @@ class CustomPatched:
         return invalid_patch(self._shown(), why)
 
     def _shown(self) -> str:
-        return go_text(self._text).decode()
+        return go_text(self._text).decode(errors="surrogateescape")
 
     def _named_type(self) -> GroupVersionKind:
         """Returns the type that the document names. Raises StatusError 422."""

@@ -66,7 +66,7 @@ class JSONPatch(Struct):
         return patched_text.ordered(patched, operations, current, definition, definitions)
 
     def shown(self, written: Any) -> str:
-        return go_text(written).decode()
+        return go_text(written).decode(errors="surrogateescape")
 
 
 class MergePatch(Struct):
@@ -103,7 +103,7 @@ class MergePatch(Struct):
         return patched_text.ordered(patched, patched_text.operations_as_written(()), current, definition, definitions)
 
     def shown(self, written: Any) -> str:
-        return go_text(written).decode()
+        return go_text(written).decode(errors="surrogateescape")
 
 
 class StrategicMergePatch(Struct):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.apimachinery.errors import StatusError
+from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.gvk import GroupVersionKind
 from fakeapiserver.apis.scheme import load
 from fakeapiserver.endpoints.verbs.patch_types import JSONPatch, MergePatch, PatchType, StrategicMergePatch
@@ -82,3 +83,10 @@ def test_duplicate_fields_are_complained_of(kind: str, text: str) -> None:
 
 def test_a_merge_patch_may_be_a_list_if_fields_are_not_validated() -> None:
     assert read("merge", "[1]", "Ignore").apply({"kind": "X"}) == [1]
+
+
+def test_bytes_that_are_not_utf_8_are_escaped_where_a_refused_patch_is_shown() -> None:
+    """As kube-apiserver 1.37.2 shows them."""
+    change = MergePatch.read(b'{"xx": "a\xf4b"}', "Strict")
+    written = change.written({"kind": "ConfigMap"}, change.apply({"kind": "ConfigMap"}), None, load().definitions)
+    assert go_quote(change.shown(written)) == r'"{\"kind\":\"ConfigMap\",\"xx\":\"a\xf4b\"}"'

@@ -86,7 +86,7 @@ def test_a_merge_patch_may_be_a_list_if_fields_are_not_validated() -> None:
 
 
 def test_bytes_that_are_not_utf_8_are_escaped_where_a_refused_patch_is_shown() -> None:
-    """As kube-apiserver 1.37.2 shows them."""
+    """kube-apiserver 1.37.2 shows this text."""
     change = MergePatch.read(b'{"xx": "a\xf4b"}', "Strict")
     written = change.written({"kind": "ConfigMap"}, change.apply({"kind": "ConfigMap"}), None, load().definitions)
     assert go_quote(change.shown(written)) == r'"{\"kind\":\"ConfigMap\",\"xx\":\"a\xf4b\"}"'

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A TLS record never carries more plain text.
 RECORD: Final = 16384
+# Bytes that are read in one turn of the event loop: of the smallest chunks they are some 10,000.
+TURN: Final = 4 * RECORD
 # OpenSSL's buffers keep the size of the largest piece; those of connections with larger pieces are replaced (`release`).
 _SMALL: Final = 4096
 # Bytes that are encrypted before the socket gets them: a slow reader holds about as much ciphertext, and one record more.
@@ -46,11 +48,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         "_incoming",
         "_is_full",
         "_is_open",
+        "_is_paused",
         "_outgoing",
         "_protocol",
         "_socket",
         "_ssl",
         "_timer",
+        "_unread",
         "backlog_bytes",
     )
 
@@ -69,6 +73,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self.backlog_bytes = 0
         self._is_open = False  # the protocol has the connection
         self._is_full = False  # the socket takes nothing at the moment
+        self._is_paused = False  # the protocol reads nothing at the moment
+        self._unread = b""  # what has come, and waits for the next turn; the socket isn't read meanwhile
         self._closing = False
         # The buffers are larger than a connection may keep: by the handshake, or by a large piece.
         self._grown = False
@@ -85,6 +91,10 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self._ssl, self._incoming, self._outgoing = connection._ssl, connection._into_ssl, connection._from_ssl
 
     def data_received(self, data: bytes) -> None:
+        if len(data) > TURN:
+            self._socket.pause_reading()
+            data, self._unread = data[:TURN], data[TURN:]
+            asyncio.get_running_loop().call_soon(self._receive_rest)
         for start in range(0, len(data), RECORD):
             if self._ssl is None:
                 return
@@ -95,6 +105,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                 self._read()
             else:
                 self._shake_hands(data)
+
+    def _receive_rest(self) -> None:
+        """Other connections have had their turn."""
+        data, self._unread = self._unread, b""
+        self.data_received(data)
+        if not (self._is_paused or self._socket.is_closing()):
+            self.resume_reading()
 
     def _shake_hands(self, data: bytes) -> None:
         from OpenSSL import SSL
@@ -198,10 +215,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         return self.backlog_bytes + self._socket.get_write_buffer_size()
 
     def pause_reading(self) -> None:
+        self._is_paused = True
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        self._socket.resume_reading()
+        self._is_paused = False
+        if not self._unread:
+            self._socket.resume_reading()
 
     def is_closing(self) -> bool:
         return self._closing or self._socket.is_closing()

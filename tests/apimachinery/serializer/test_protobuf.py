@@ -245,3 +245,10 @@ def test_refuses_what_is_no_message(data: bytes, complaint: str) -> None:
 def test_any_bytes_are_an_object_or_a_refusal(raw: bytes) -> None:
     with contextlib.suppress(ValueError):
         decode(envelope("v1", "Pod", raw))
+
+
+@pytest.mark.parametrize(("extra", "refusal"), [(0, ""), (1, "containers has more than 250000 items")])
+def test_a_list_of_messages_is_bounded(extra: int, refusal: str) -> None:
+    spec = field(2, b"") * (protobuf.MAX_ITEMS + extra)
+    with contextlib.nullcontext() if not refusal else pytest.raises(protobuf.DecodeError, match=refusal):
+        assert len(decode(envelope("v1", "Pod", field(2, spec)))["spec"]["containers"]) == protobuf.MAX_ITEMS  # type: ignore[index]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakeapiserver.server.http.tls_context import TLSContext, server_context
-from fakeapiserver.server.http.tls_transport import RECORD, TLSTransport
+from fakeapiserver.server.http.tls_transport import RECORD, TURN, TLSTransport
 from fakeapiserver.transport.certificates import create_authority, issue_server
 
 AUTHORITY = create_authority()
@@ -33,6 +33,7 @@ class Socket(asyncio.Transport):
         self.high_water = 65536
         self.most = 0
         self.is_full = False
+        self.is_read = True
         self.closed = ""
 
     def write(self, data: Any) -> None:
@@ -48,6 +49,12 @@ class Socket(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         return len(self.held)
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
 
     def drain(self) -> bytes:
         taken, self.held = bytes(self.held), bytearray()
@@ -112,8 +119,8 @@ class Connection:
         assert self.protocol.transport is self.tls
         return self
 
-    def send(self, data: bytes = b"", size: int = 1 << 20) -> None:
-        """Sends the client's bytes, so many at once."""
+    def send(self, data: bytes = b"", size: int = TURN) -> None:
+        """Sends the client's bytes, so many at once: no more than are read in one turn."""
         if data:
             self.client.write(data)
         sent = self.outgoing.read()
@@ -150,7 +157,7 @@ SIZES = [1, RECORD - 1, RECORD, RECORD + 1, 1_000_000]
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("segment", [1 << 20, 1000, 7])
+@pytest.mark.parametrize("segment", [TURN, 1000, 7])
 def test_what_the_client_sends_arrives(context: TLSContext, size: int, segment: int) -> None:
     def test() -> None:
         connection = Connection(context).shake_hands()
@@ -159,6 +166,46 @@ def test_what_the_client_sends_arrives(context: TLSContext, size: int, segment: 
         assert connection.protocol.received == data[: size if segment > 7 else min(size, 40_000)]
 
     run(test)
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_much_that_came_at_once_is_read_in_several_turns(context: TLSContext, is_paused: bool) -> None:
+    async def test() -> None:
+        connection = Connection(context).shake_hands()
+        data = bytes(range(256)) * 1024
+        connection.client.write(data)
+        connection.tls.data_received(connection.outgoing.read())
+        if is_paused:
+            connection.tls.pause_reading()
+        known = 0
+        while (received := len(connection.protocol.received)) < len(data):
+            assert known < received <= known + TURN
+            assert not connection.socket.is_read
+            if not is_paused:
+                connection.tls.resume_reading()
+            assert not connection.socket.is_read
+            known = received
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert connection.protocol.received == data
+        assert connection.socket.is_read is not is_paused
+
+    asyncio.run(test())
+
+
+def test_the_rest_of_an_aborted_connection_is_not_read(context: TLSContext) -> None:
+    async def test() -> None:
+        connection = Connection(context).shake_hands()
+        connection.client.write(bytes(4 * TURN))
+        connection.tls.data_received(connection.outgoing.read())
+        received = len(connection.protocol.received)
+        connection.tls.abort()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(connection.protocol.received) == received
+        assert not connection.socket.is_read
+
+    asyncio.run(test())
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -8,7 +8,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go.
 """
 
 from fakeapiserver.apimachinery.meta import Object
-from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, Decoder, decode, unwrap
+from fakeapiserver.apimachinery.serializer.protobuf.decode import MAX_DEPTH, MAX_ITEMS, Decoder, decode, unwrap
 from fakeapiserver.apimachinery.serializer.protobuf.encode import Encoder
 from fakeapiserver.apimachinery.serializer.protobuf.wire import (
     MAGIC,
@@ -22,6 +22,7 @@ from fakeapiserver.apimachinery.serializer.protobuf.wire import (
 __all__ = [
     "MAGIC",
     "MAX_DEPTH",
+    "MAX_ITEMS",
     "DecodeError",
     "Decoder",
     "Encoder",

@@ -8,6 +8,7 @@ What Go holds by value is always on the wire: zeros of it are left out again, as
 Upstream: the generated.pb.go files.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -18,6 +19,8 @@ from fakeapiserver.apimachinery.serializer.protobuf.forms import CONSTANT, SCALA
 from fakeapiserver.apimachinery.serializer.protobuf.wire import MAGIC, DecodeError, Field, Messages
 
 MAX_DEPTH: Final = 200
+# Messages of one list. kube-apiserver has no such limit; but two bytes would make an object, and a million of them are freed in one turn.
+MAX_ITEMS: Final = 250_000
 _VARINT, _FIXED64, _DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 _SIZES: Final = {_FIXED64: 8, _FIXED32: 4}
 # How a field is read: a text, another delimited one, a number, or by a function of its own.
@@ -185,7 +188,7 @@ class _Message:
             return _TEXT, name, is_kept, _unused
         value = self._value(kind)
         if label == "repeated":
-            put = _item(name, value)
+            put = _item(name, value, math.inf if kind in SCALARS else MAX_ITEMS)
         elif kind in SCALARS:
             put = _scalar(name, SCALARS[kind], is_kept=is_kept)
         elif not name:
@@ -342,12 +345,14 @@ def _shaped(name: str, read: _Read, *, is_kept: bool) -> _Put:
     return put
 
 
-def _item(name: str, read: _Read) -> _Put:
+def _item(name: str, read: _Read, most: float) -> _Put:
     def put(obj: Object, value: Any, depth: int) -> None:
         item = read(value, depth + 1, {})
         items = obj.get(name)
         if items is None:
             obj[name] = [item]
+        elif len(items) >= most:
+            raise DecodeError(f"{name} has more than {most} items")
         else:
             items.append(item)
 

@@ -3,7 +3,8 @@
     python -m conformance.record.declared_rules --kubernetes DIR --out fakeapiserver/apis/versions/v1.37
 
 DIR has the sources of k8s.io/kubernetes, whose zz_generated.validations.go are read. declared_rules.json has a kind a line,
-`package/version/Kind`, with its enforced rules as [path, name of the rule]; `[*]` is any item or key. Left out are rules that only
+`package/version/Kind`, with its enforced rules as [path, name of the rule, stage]; `[*]` is any item or key, and the stage is "beta" for
+rules that the gate DeclarativeValidationBeta switches off, else "". Left out are rules that only
 accompany handwritten ones (upstream: +k8s:alpha), those that never refuse anything (Optional…), and groups whose rules the registry has as
 tables of its own (registry/declared/types.py). --out has schemas.json, whose kinds are wanted.
 """
@@ -32,7 +33,7 @@ _EACH: Final = re.compile(r"Each(?:Val|Ptr)?(?:Slice|Map)Val|(?:Val|Ptr)?SliceIt
 _BELOW: Final = ("Subfield", "Discriminated")
 _HAVE_TABLES: Final = ("lifecycle", "scheduling")
 
-Rule = tuple[str, str]
+Rule = tuple[str, str, str]
 Types = dict[str, dict[str, str]]
 # The types, by package and name, that a type is in.
 Outer = tuple[tuple[str, str], ...]
@@ -89,9 +90,9 @@ def _rules_in(types: Types, package: str, text: str, path: str, stage: str, oute
         if _CALL.search(inner):
             yield from _rules_in(types, package, inner, below, own, outer)
         elif (passed := _PASSED.search(inner)) and (below != path or rule == "IfOption"):
-            yield from [(below, passed[1])] if own != "Alpha" else []
+            yield from [(below, passed[1], own.lower())] if own != "Alpha" else []
         elif own != "Alpha" and not rule.startswith("Optional"):
-            yield path, rule
+            yield path, rule, own.lower()
 
 
 def end_of(text: str, opening: int) -> int:

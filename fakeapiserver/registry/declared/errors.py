@@ -18,6 +18,7 @@ from fakeapiserver.apimachinery.field import Error, ErrorList, Path, Reason
 from fakeapiserver.apimachinery.gvk import GroupVersion
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.apis.conversion_resource import OLDER_VERSIONS, path_in_v1beta1
+from fakeapiserver.apis.feature_gates import FeatureGates
 from fakeapiserver.apis.recorded import VERSIONS, read_table
 from fakeapiserver.registry.declared.rules import (
     ITEM_REMOVED,
@@ -100,8 +101,11 @@ class _Placed(NamedTuple):
 
 
 class _Rule(NamedTuple):
+    """A declared rule. Those that are beta are declared only with the gate DeclarativeValidationBeta."""
+
     path: re.Pattern[str]
     name: str
+    is_beta: bool
 
     def reports(self, error: Error, path: str) -> bool:
         """Reports whether the rule finds the error, in the field with this path."""
@@ -117,15 +121,17 @@ class _Rule(NamedTuple):
         return bool(message.match(error.detail) if message else not _OF_OTHERS.match(error.detail))
 
 
-def with_declared(errors: ErrorList, obj: Object, group_version: GroupVersion, version: str) -> ErrorList:
+def with_declared(errors: ErrorList, obj: Object, group_version: GroupVersion, features: FeatureGates) -> ErrorList:
     """The errors in an object as a Kubernetes version reports them that declares rules; older versions declare none.
 
     `group_version`: of the request; rules are declared for each, and name the fields as it does.
     """
-    table = _table(version)
+    table = _table(features.version)
     if table is None:
         return errors
     rules = table.get(_key(group_version, obj), ())
+    if not features.enabled("DeclarativeValidationBeta"):
+        rules = [rule for rule in rules if not rule.is_beta]
     is_older = group_version.group == "resource.k8s.io" and group_version.version in OLDER_VERSIONS
     path_in_version = path_in_v1beta1 if is_older else str
     # what is below a changed field isn't looked at, where a rule says so
@@ -218,8 +224,11 @@ def _table(version: str) -> Mapping[str, Sequence[_Rule]] | None:
     """Kind -> its declared rules; None for a version that declares none."""
     if not (VERSIONS / version / _FILE).is_file():
         return None
-    recorded: dict[str, list[tuple[str, str]]] = read_table(version, _FILE)
-    return {kind: [_Rule(_pattern(path, name), name) for path, name in rules] for kind, rules in recorded.items()}
+    recorded: dict[str, list[tuple[str, str, str]]] = read_table(version, _FILE)
+    return {
+        kind: [_Rule(_pattern(path, name), name, stage == "beta") for path, name, stage in rules]
+        for kind, rules in recorded.items()
+    }
 
 
 def _pattern(path: str, name: str) -> re.Pattern[str]:

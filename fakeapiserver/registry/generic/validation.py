@@ -135,9 +135,7 @@ def as_reported(errors: ErrorList, strategy: Strategy, obj: Object, empties: "Em
         errors = [_with_empty(error, sent) for error in errors]
     if strategy.declares_rules:
         group_version = kind.gvk.group_version
-        errors = (
-            with_declared(errors, kind.arrange(obj), group_version, strategy.features.version) if errors else errors
-        )
+        errors = with_declared(errors, kind.arrange(obj), group_version, strategy.features) if errors else errors
     return reworded_errors(errors, strategy.features.version)
 
 

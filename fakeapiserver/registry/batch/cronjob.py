@@ -13,6 +13,7 @@ from fakeapiserver.apimachinery.meta import FieldPath, Object, metadata
 from fakeapiserver.apis.quantity_fields import IN_CRON_JOB, QuantityFields
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
 from fakeapiserver.registry.batch.job import default_failure_policy, default_job_spec
+from fakeapiserver.registry.batch.job_scheduling import declared_scheduling_errors
 from fakeapiserver.registry.batch.job_validation import job_spec_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
 from fakeapiserver.registry.core.field_formats import choice_errors, non_negative_errors
@@ -66,11 +67,12 @@ class CronJobStrategy(WithPods, kw_only=True):
         name = str(metadata(obj).get("name", ""))
         if len(name) > _MAX_NAME:
             errors.append(field.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
-        return errors
+        return errors + declared_scheduling_errors(obj["spec"]["jobTemplate"]["spec"], None, self.features, _JOB)
 
     def validate_update(self, obj: Object, old: Object) -> ErrorList:
-        template = old["spec"]["jobTemplate"]["spec"]["template"]
-        return _spec_errors(obj["spec"], old["spec"], self.pod_options.beside(template))
+        job, old_job = (each["spec"]["jobTemplate"]["spec"] for each in (obj, old))
+        errors = _spec_errors(obj["spec"], old["spec"], self.pod_options.beside(old_job["template"]))
+        return errors + declared_scheduling_errors(job, old_job, self.features, _JOB)
 
     def table_row(self, obj: Object, now: float) -> Cells:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}

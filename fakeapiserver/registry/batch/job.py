@@ -10,6 +10,7 @@ from fakeapiserver.apimachinery.field import ErrorList, Path
 from fakeapiserver.apimachinery.meta import Object, is_terminating, metadata
 from fakeapiserver.apimachinery.timestamp import seconds_of
 from fakeapiserver.registry.apps.deployment import pod_name_warnings
+from fakeapiserver.registry.batch.job_scheduling import declared_scheduling_errors
 from fakeapiserver.registry.batch.job_status_validation import job_status_update_errors
 from fakeapiserver.registry.batch.job_validation import host_name_errors, job_errors, job_update_errors
 from fakeapiserver.registry.batch.job_warnings import job_spec_warnings
@@ -23,6 +24,7 @@ from fakeapiserver.registry.generic.table_cells import age, container_cells
 
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_SPEC: Final = Path("spec")
 _MAX_INT32: Final = 2**31 - 1
 # Which condition a table shows, by precedence; a terminating job comes before the last three.
 _ENDED: Final = (("Complete", "Complete"), ("Failed", "Failed"))
@@ -77,7 +79,8 @@ class JobStrategy(WithPods, kw_only=True):
             self.default(obj, obj["apiVersion"].rpartition("/")[2])
 
     def validate(self, obj: Object) -> ErrorList:
-        return job_errors(obj, self.pod_options)
+        errors = job_errors(obj, self.pod_options)
+        return errors + declared_scheduling_errors(obj["spec"], None, self.features, _SPEC)
 
     def revalidate(self, obj: Object, old: Object) -> ErrorList:
         """The errors in a changed job, which may lack prefixed labels if it is older than these."""
@@ -90,7 +93,8 @@ class JobStrategy(WithPods, kw_only=True):
         directives = self.features.enabled("MutableSchedulingDirectivesForSuspendedJobs")
         resources = self.features.enabled("MutablePodResourcesForSuspendedJobs")
         errors = job_update_errors(obj, old, options, mutable_directives=directives, mutable_resources=resources)
-        return errors + (host_name_errors(obj) if self.features.at_least("v1.37") else [])
+        errors += host_name_errors(obj) if self.features.at_least("v1.37") else []
+        return errors + declared_scheduling_errors(obj["spec"], old["spec"], self.features, _SPEC)
 
     def meta_checks(self, subresource: str) -> tuple[MetaCheck, ...]:
         """Since 1.37 a changed job isn't checked as a new one."""

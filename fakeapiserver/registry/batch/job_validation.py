@@ -17,6 +17,7 @@ from fakeapiserver.registry.batch.job_policy_validation import (
     shown_policy,
     success_policy_errors,
 )
+from fakeapiserver.registry.batch.job_scheduling import changed_policy_errors, job_scheduling_errors
 from fakeapiserver.registry.core.field_formats import non_negative_errors
 from fakeapiserver.registry.core.pod.options import DEFAULT_OPTIONS, PodOptions
 from fakeapiserver.registry.core.pod.validation import pod_template_errors
@@ -95,7 +96,7 @@ def job_update_errors(
         go_form = _SHOWN.get(name, _as_it_is)
         if spec.get(name) != before.get(name):
             errors.append(field.invalid(_SPEC.child(name), go_form(spec.get(name)), IMMUTABLE))
-    return errors
+    return errors + changed_policy_errors(spec, before, _SPEC)
 
 
 def _as_it_is(value: object) -> object:
@@ -146,6 +147,7 @@ def job_spec_errors(spec: Object, path: Path, options: PodOptions = DEFAULT_OPTI
         elif "completions" in spec:
             errors += success_policy_errors(spec, at)
     errors += _replacement_errors(spec, path.child("podReplacementPolicy"))
+    errors += job_scheduling_errors(spec, path)
     errors += pod_template_errors(spec["template"], path.child("template"), options)
     return errors + _restart_errors(spec, path.child("template", "spec", "restartPolicy"))
 

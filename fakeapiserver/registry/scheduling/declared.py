@@ -51,13 +51,13 @@ def _scheduling(minimum: str, *policy_stops: Rule) -> Field:
     )
 
 
-def _constraints(*stops: Rule) -> Field:
+def constraints(*stops: Rule) -> Field:
     key = Field(stops=[required], checks=[text(names.is_qualified_name)])
     topology = Field(stops=[most_items(_MAX_TOPOLOGY)], fields={"key": key}, is_list=True)
     return Field(stops=[*stops, immutable], fields={"topology": topology})
 
 
-def _disruption(*stops: Rule) -> Field:
+def disruption(*stops: Rule) -> Field:
     return Field(stops=[immutable, *stops], checks=[union("single", "all")])
 
 
@@ -75,7 +75,7 @@ _CLAIM: Final[Fields] = {
     "name": _IS_REQUIRED_SHORT,
     **{name: Field(checks=[text(long_name)], is_pointer=True) for name in _CLAIM_SOURCES},
 }
-_CLAIMS: Final = Field(
+CLAIMS: Final = Field(
     stops=[immutable, most_items(_MAX_CLAIMS)],
     checks=[unique_names(_CLAIM)],
     item_checks=[union(*_CLAIM_SOURCES)],
@@ -102,9 +102,9 @@ POD_GROUP: Final[Fields] = {
             _PARENT: Field(stops=[_NO_COMPOSITES, immutable], checks=[text(long_name)], is_pointer=True),
             "workloadRef": Field(stops=[immutable], fields=_WORKLOAD),
             "schedulingPolicy": _scheduling("minCount"),
-            "schedulingConstraints": _constraints(_NO_TOPOLOGY),
-            "resourceClaims": _CLAIMS,
-            "disruptionMode": _disruption(required),
+            "schedulingConstraints": constraints(_NO_TOPOLOGY),
+            "resourceClaims": CLAIMS,
+            "disruptionMode": disruption(required),
             **_PRIORITY,
         },
         is_always_there=True,
@@ -127,8 +127,8 @@ COMPOSITE_POD_GROUP: Final[Fields] = {
             _PARENT: Field(stops=[immutable], checks=[text(long_name)], is_pointer=True),
             "workloadRef": Field(stops=[immutable, required], fields=_WORKLOAD),
             "schedulingPolicy": _scheduling("minGroupCount", immutable),
-            "schedulingConstraints": _constraints(),
-            "disruptionMode": _disruption(required),
+            "schedulingConstraints": constraints(),
+            "disruptionMode": disruption(required),
             **_PRIORITY,
         },
         is_always_there=True,
@@ -138,16 +138,16 @@ COMPOSITE_POD_GROUP: Final[Fields] = {
 _TEMPLATE: Final[Fields] = {
     "name": _IS_REQUIRED_SHORT,
     "schedulingPolicy": _scheduling("minCount"),
-    "schedulingConstraints": _constraints(_NO_TOPOLOGY),
-    "resourceClaims": _CLAIMS,
-    "disruptionMode": _disruption(),
+    "schedulingConstraints": constraints(_NO_TOPOLOGY),
+    "resourceClaims": CLAIMS,
+    "disruptionMode": disruption(),
     **_PRIORITY,
 }
 _COMPOSITE_TEMPLATE: Final[dict[str, Field]] = {
     "name": _IS_REQUIRED_SHORT,
     "schedulingPolicy": _scheduling("minGroupCount"),
-    "schedulingConstraints": _constraints(),
-    "disruptionMode": _disruption(),
+    "schedulingConstraints": constraints(),
+    "disruptionMode": disruption(),
     **_PRIORITY,
     "podGroupTemplates": _templates(_TEMPLATE),
 }

@@ -23,6 +23,13 @@ STORED: Mapping[str, list[Json]] = {
         {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [{"name": "t"}]}},
         {"metadata": {"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}},
     ],
+    "nodes": [
+        {
+            "metadata": {"name": "n1", "labels": {"k": "1"}},
+            "status": {"declaredFeatures": ["DRANodeAllocatableResources"]},
+        },
+        {"metadata": {"name": "n2", "labels": {"k": "2"}}, "status": {}},
+    ],
     "podgroups.scheduling.k8s.io": [
         {"metadata": {"name": "gang"}, "spec": GANG},
         {"metadata": {"name": "basic"}, "spec": {"schedulingPolicy": {"basic": {}}}},
@@ -182,3 +189,46 @@ def test_groups_of_pods_get_a_finalizer(gates: Mapping[str, bool], before: Any, 
 def test_mutating_policies_rest_while_their_gate_is_off(gates: Mapping[str, bool], handles: bool) -> None:
     initializer = Initializer(Stored(), features=FeatureGates("v1.36", gates))
     assert MutatingAdmissionPolicy(initializer).handles("CREATE") is handles
+
+
+def selector(operator: str, *values: str, by: str = "matchExpressions", key: str = "k") -> Json:
+    return {"nodeSelector": {"nodeSelectorTerms": [{by: [{"key": key, "operator": operator, "values": list(values)}]}]}}
+
+
+UNSUPPORTED = 'node "n2" does not support DRANodeAllocatableResources feature'
+NODES_OF_DEVICES = [
+    ({"nodeName": "n1"}, ""),
+    ({"nodeName": "n2"}, UNSUPPORTED),
+    ({"nodeName": "n"}, 'node "n" not found for device "x"'),
+    ({"allNodes": True}, UNSUPPORTED),
+    (selector("In", "1"), ""),
+    (selector("In", "2"), UNSUPPORTED),
+    (selector("Gt", "1"), UNSUPPORTED),
+    (selector("Gt", "2"), ""),
+    (
+        selector("Gt", "x"),
+        "nodeSelectorTerms[0].matchExpressions[0].values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators",
+    ),
+    (selector("In", "n2", by="matchFields", key="metadata.name"), UNSUPPORTED),
+    ({"nodeSelector": {"nodeSelectorTerms": [{}]}}, ""),
+    ({}, 'device "x" in ResourceSlice has NodeAllocatableResources but does not map to any nodes'),
+]
+
+
+@pytest.mark.parametrize(("chosen", "refusal"), NODES_OF_DEVICES)
+@pytest.mark.parametrize("each_device", [False, True])
+def test_nodes_of_devices_must_declare_that_they_count_resources(chosen: Json, refusal: str, each_device: bool) -> None:
+    """Recorded from kube-apiserver 1.37.2."""
+    device = {"name": "x", "nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}}
+    spec: Json = {"devices": [{**device, **chosen}], "perDeviceNodeSelection": True}
+    if not each_device:
+        spec = {"devices": [device], **chosen}
+    made = {"metadata": {"name": "s"}, "spec": spec}
+    slices, gate = "resourceslices.resource.k8s.io", "DRANodeAllocatableResources"
+    if refusal:
+        with pytest.raises(StatusError) as caught:
+            run("NodeDeclaredFeatureValidator", slices, made, gates={"NodeDeclaredFeatures": True, gate: True})
+        assert refusal in str(caught.value)
+    else:
+        run("NodeDeclaredFeatureValidator", slices, made, gates={"NodeDeclaredFeatures": True, gate: True})
+    run("NodeDeclaredFeatureValidator", slices, made, gates={"NodeDeclaredFeatures": True, gate: False})

@@ -83,17 +83,14 @@ class RequestHeader:
 
     def _verify(self, leaf: bytes, chain: tuple[bytes, ...], now: float) -> tuple[float, bool]:
         """Until when it holds (seconds since the epoch), and whether it is a front proxy's."""
-        from cryptography.x509.oid import NameOID
-
         if self._verifier is None:
             self._verifier = client_certificates.CertificateVerifier(self._config.client_ca)
         try:
             certificate, expires = self._verifier.verify(leaf, chain, now)
         except ValueError:
             return now + _KEEP_REFUSED, False
-        names = [str(item.value) for item in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         allowed = self._config.allowed_names
-        return expires, not allowed or (bool(names) and names[-1] in allowed)
+        return expires, not allowed or certificate.common_name in allowed
 
 
 def _lower(header: str) -> bytes:

@@ -13,14 +13,13 @@ from fakeapiserver.auth.interfaces import Credentials, UserInfo
 from fakeapiserver.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.x509.oid import ObjectIdentifier
-
+    from fakeapiserver.auth.certificates.certificate import Certificate
     from fakeapiserver.auth.client_certificates import CertificateVerifier
 
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 # Upstream's own attribute in a subject: the user's UID (k8s.io/kubernetes: asn1 X509UID).
 _UID: Final = "1.3.6.1.4.1.57683.2"
+_ORGANIZATION: Final = "2.5.4.10"
 _CACHE_SIZE: Final = 1024
 
 _Key = tuple[bytes, tuple[bytes, ...]]
@@ -62,27 +61,20 @@ class X509:
             if self._verifier is None:
                 self._verifier = client_certificates.CertificateVerifier(self._client_ca)
             certificate, expires = self._verifier.verify(*key, now)
-            user = user_of(certificate, key[0], reads_uids=self._reads_uids)
+            user = user_of(certificate, reads_uids=self._reads_uids)
         except ValueError as error:
             raise new_unauthorized() from error
         return expires, add_authenticated(user) if user is not None else None
 
 
-def user_of(certificate: "x509.Certificate", der: bytes, *, reads_uids: bool = True) -> UserInfo | None:
+def user_of(certificate: "Certificate", *, reads_uids: bool = True) -> UserInfo | None:
     """The user a checked certificate names; None without a CN. ValueError on an unusable UID attribute."""
-    from cryptography.x509.oid import NameOID, ObjectIdentifier
-
-    names = _values(certificate, NameOID.COMMON_NAME)
-    if not names or not names[-1]:
+    name = certificate.common_name
+    if not name:
         return None
-    uids = _values(certificate, ObjectIdentifier(_UID)) if reads_uids else []
+    uids = certificate.values(_UID) if reads_uids else []
     if len(uids) > 1 or "" in uids:
         raise ValueError("expected 1 UID, not empty")
-    credential = "X509SHA256=" + hashlib.sha256(der).hexdigest()
-    groups = tuple(_values(certificate, NameOID.ORGANIZATION_NAME))
-    return UserInfo(names[-1], uids[0] if uids else "", groups, {CREDENTIAL_ID: (credential,)})
-
-
-def _values(certificate: "x509.Certificate", oid: "ObjectIdentifier") -> list[str]:
-    values = [attribute.value for attribute in certificate.subject.get_attributes_for_oid(oid)]
-    return [value if isinstance(value, str) else value.decode() for value in values]
+    credential = "X509SHA256=" + hashlib.sha256(certificate.der).hexdigest()
+    groups = tuple(certificate.values(_ORGANIZATION))
+    return UserInfo(name, uids[0] if uids else "", groups, {CREDENTIAL_ID: (credential,)})

@@ -347,10 +347,11 @@ def _description(version: str, chain: tuple[bytes, ...]) -> dict[str, Any]:
 
 
 def _peer_certificates(connection: Any) -> tuple[bytes, ...]:
-    leaf = connection.get_peer_certificate(as_cryptography=True)
+    """Returns the DER that the client has sent: whatever OpenSSL could read, as it isn't known yet if it is any good."""
+    leaf = connection.get_peer_certificate()
     if leaf is None:
         return ()
-    from cryptography.hazmat.primitives.serialization import Encoding
+    from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
 
-    rest = connection.get_peer_cert_chain(as_cryptography=True) or []
-    return tuple(dict.fromkeys(certificate.public_bytes(Encoding.DER) for certificate in (leaf, *rest)))
+    rest = connection.get_peer_cert_chain() or []
+    return tuple(dict.fromkeys(dump_certificate(FILETYPE_ASN1, certificate) for certificate in (leaf, *rest)))

@@ -1,0 +1,1 @@
+"""Client certificates, read and verified as Go does (upstream: crypto/x509, crypto/internal/cryptobyte)."""

@@ -177,7 +177,7 @@ def go_number(number: float) -> str:
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
     power = len(digits) + int(exponent) - 1
     if -4 <= power < _EXPONENT_FROM:
-        return str(int(number)) if number == int(number) else format(Decimal(repr(number)), "f")
+        return format(number, ".0f") if number == int(number) else format(Decimal(repr(number)), "f")
     mantissa = "".join(map(str, digits))
     mantissa = mantissa[0] + ("." + mantissa[1:] if len(mantissa) > 1 else "")
     return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"

@@ -3,6 +3,7 @@
 import pytest
 
 from fakeapiserver.apimachinery.schema.decoders import State, number
+from fakeapiserver.apimachinery.schema.validate_value import go_number
 from fakeapiserver.apimachinery.serializer import json
 
 
@@ -12,3 +13,10 @@ from fakeapiserver.apimachinery.serializer import json
 )
 def test_what_no_float_holds_is_rounded(value: int, shown: bytes) -> None:
     assert json.encode(number("float64").decode(value, State())) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(-0.0, "-0"), (0.0, "0"), (-3.0, "-3"), (100000.0, "100000"), (0.5, "0.5"), (1e21, "1e+21")]
+)
+def test_floats_are_shown_as_go_shows_them(number: float, text: str) -> None:
+    assert go_number(number) == text

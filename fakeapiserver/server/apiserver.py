@@ -22,6 +22,7 @@ from fakeapiserver.evidence import request_log
 from fakeapiserver.evidence.request_log import NoRequestLog, RequestLog, RequestLogging
 from fakeapiserver.evidence.timeline import recorder, saved
 from fakeapiserver.registry.core.service.ports import NodePorts
+from fakeapiserver.server import background_task
 from fakeapiserver.server.access import new_access
 from fakeapiserver.server.aggregator.aggregator import Aggregator
 from fakeapiserver.server.apiextensions.definitions import CustomResources
@@ -329,7 +330,7 @@ class APIServer:
                 saved.begin(self.recorder, self.storage, self.earlier_recording)
             else:
                 self.recorder.begin(with_history=not self._is_fresh)
-        self._tasks = [asyncio.create_task(run()) for run in background]
+        self._tasks = [background_task.start(run, run.__qualname__) for run in background]
         # Upstream's server asks its own /readyz before it stores the service kubernetes, which the metrics count.
         self._health_checks.answer("/readyz", {})
 

@@ -4,12 +4,13 @@ Upstream: pkg/controlplane/instance.go (InstallAPIs, PostStartHooks).
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 
 from fakeapiserver.apimachinery.meta import Object
 from fakeapiserver.clock import AdjustableClock, SystemClock, Timers
 from fakeapiserver.controller_manager.descriptor import named
 from fakeapiserver.registry.core.service.ports import NodePorts
+from fakeapiserver.server.background_task import Run
 from fakeapiserver.server.filters.flowcontrol.schema_status import FlowSchemaStatus
 from fakeapiserver.server.loopback import Loopback
 from fakeapiserver.server.options.config import POLICY_STATUS, Config
@@ -24,7 +25,6 @@ from fakeapiserver.server.upkeep.port_repair import NodePortRepair
 from fakeapiserver.storage.memory import MemoryStorage
 
 # Runs until it is cancelled.
-Run = Callable[[], Coroutine[None, None, None]]
 
 
 class Upkeep:

@@ -25,6 +25,11 @@ _INT64: Final = 1 << 63
 # Members of a JSON web key: texts, and bytes in base64.
 _TEXT_FIELDS: Final = ("use", "kty", "kid", "crv", "alg")
 _BYTES_FIELDS: Final = ("k", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi", "x5t", "x5t#S256")
+# Digests of certificates, as bytes or in hexadecimal.
+_DIGESTS: Final = {
+    "x5t": re.compile(rb"[0-9A-Fa-f]{40}|.{20}", re.DOTALL),
+    "x5t#S256": re.compile(rb"[0-9A-Fa-f]{64}|.{32}", re.DOTALL),
+}
 
 
 class MalformedError(ValueError):
@@ -178,7 +183,11 @@ def check_published_key(jwk: Any) -> None:
         if not isinstance(value, str | None):
             raise ValueError(f"json: cannot unmarshal {json_kind(value)} into Go struct field rawJSONWebKey.{name}")
         if value and name in _BYTES_FIELDS:
-            _bytes(value)
+            data = _bytes(value)
+            if name in _DIGESTS and not _DIGESTS[name].fullmatch(data):
+                raise ValueError(f"go-jose/go-jose: invalid JWK, {name} header has invalid encoding")
+    if not isinstance(jwk.get("x5u"), dict | None):  # to Go it is a url.URL, which no text is
+        raise ValueError(f"json: cannot unmarshal {json_kind(jwk['x5u'])} into Go struct field rawJSONWebKey.x5u")
     _check_chain(jwk.get("x5c"))
     kind, required = jwk.get("kty") or "", ["n", "e"]
     if kind == "EC":
@@ -190,7 +199,13 @@ def check_published_key(jwk: Any) -> None:
         required += ["p", "q"] if jwk.get("d") is not None else []
         if any(jwk.get(name) is None for name in required):
             raise ValueError(f"go-jose/go-jose: invalid RSA key, missing {'/'.join(required)} values")
-    elif kind not in ("oct", "OKP"):
+    elif kind == "OKP":
+        if jwk.get("crv") != "Ed25519" or jwk.get("x") is None:
+            raise ValueError(f"go-jose/go-jose: unknown curve {jwk.get('crv') or ''}'")
+    elif kind == "oct":
+        if jwk.get("k") is None:
+            raise ValueError("go-jose/go-jose: invalid OCT (symmetric) key, missing k value")
+    else:
         raise ValueError(f"go-jose/go-jose: unknown json web key type '{kind}'")
 
 

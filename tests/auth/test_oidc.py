@@ -1,6 +1,7 @@
 """Tokens of other issuers, with a real one: a process of its own on loopback, over TLS."""
 
 import asyncio
+import base64
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -203,8 +204,31 @@ def published(credentials: Credentials, change: Callable[[Any], list[Any]]) -> I
     ],
 )
 def test_what_a_key_is_for_does_not_matter(credentials: Credentials, members: dict[str, Any]) -> None:
-    """kube-apiserver 1.36.3 accepts all of these."""
+    """kube-apiserver 1.36.3 and 1.37.2 accept all of these."""
     with published(credentials, lambda key: [{name: key[name] for name in ("kty", "n", "e", "kid")} | members]):
+        assert user(jwt(credentials), token(credentials)) is not None
+
+
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"kty": "oct", "k": ""},
+        {"kty": "OKP", "crv": "Ed25519", "x": ""},
+        {"x5u": {}},
+        {"x5t": encoded(b"a" * 20)},
+        {"x5t": encoded(b"ab" * 20)},
+        {"x5t#S256": encoded(b"a" * 32)},
+        {"x5t#S256": encoded(b"ab" * 32)},
+        {"key_ops": ["verify", "verify"], "ALG": 1, "ext": "x"},
+    ],
+)
+def test_an_odd_key_keeps_the_others_of_its_set(credentials: Credentials, members: dict[str, Any]) -> None:
+    """kube-apiserver 1.37.2 accepts a token of the other key."""
+    with published(credentials, lambda key: [key, {**key, "kid": "other", **members}]):
         assert user(jwt(credentials), token(credentials)) is not None
 
 
@@ -223,6 +247,17 @@ def test_what_a_key_is_for_does_not_matter(credentials: Credentials, members: di
         {"n": None},
         {"e": "!!"},
         {"d": "AAAA"},
+        {"kty": "OKP", "crv": "X25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},
+        {"kty": "OKP", "crv": "Ed448", "x": "AA"},
+        {"kty": "OKP", "crv": "Ed25519"},
+        {"kty": "oct"},
+        {"x5u": "https://example.com/"},
+        {"x5u": 5},
+        {"x5u": []},
+        {"x5t": "AA"},
+        {"x5t": encoded(b"zz" * 20)},
+        {"x5t#S256": encoded(b"zz" * 32)},
+        {"x5t#S256": "AA"},
         {"crv": 1},
         {"x5c": 1},
         {"x5c": ["a"]},
@@ -233,7 +268,7 @@ def test_what_a_key_is_for_does_not_matter(credentials: Credentials, members: di
     ],
 )
 def test_a_malformed_key_makes_its_set_useless(credentials: Credentials, members: Any) -> None:
-    """kube-apiserver 1.36.3 answers 401 to a token of the other key."""
+    """kube-apiserver 1.36.3 and 1.37.2 answer 401 to a token of the other key."""
 
     def other(key: dict[str, Any]) -> Any:
         return {**key, "kid": "other", **members} if isinstance(members, dict) else members

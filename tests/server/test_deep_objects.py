@@ -130,6 +130,17 @@ def test_a_deep_object_is_yaml(server: Server, levels: tuple[str, str], depth: i
     assert server.status("DELETE", f"{DEEPS}/c") == 200
 
 
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("levels", LEVELS, ids=["maps", "lists"])
+def test_a_strategic_merge_patch_may_be_deep(server: Server, levels: tuple[str, str], depth: int) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    name = f"deep{depth}{'m' if levels == LEVELS[0] else 'l'}"
+    assert server.status("POST", maps, json.dumps({"metadata": {"name": name}})) == 201
+    patch = f'{{"data":{{"a":"b"}},"unknown":{nested(levels, depth - 2)}}}'
+    status, text = server.send("PATCH", f"{maps}/{name}", patch, "strategic-merge-patch+json")
+    assert (status, json.loads(text).get("data")) == (200, {"a": "b"})
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [

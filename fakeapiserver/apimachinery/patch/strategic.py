@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from operator import length_hint
 from typing import Any, Final
 
+from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.errors import StatusError, new_bad_request
 from fakeapiserver.apimachinery.patch.go_format import go_string, go_type, go_value
 from fakeapiserver.apimachinery.patch.list_order import (
@@ -137,15 +138,18 @@ def _merge_field(merged: JSONObject, key: str, value: Any, node: Node, deleting:
 
 def _cleaned(value: Any, keep_nulls: bool = False) -> Any:
     """A value new to the object: without members that are null, and without what carries a directive."""
-    if isinstance(value, dict):
-        members = value if keep_nulls else {key: item for key, item in value.items() if item is not None}
-        if DIRECTIVE in members:
-            return _DROP
-        cleaned = {key: _cleaned(item, keep_nulls) for key, item in members.items()}
-        return {key: item for key, item in cleaned.items() if item is not _DROP}
-    if isinstance(value, list):
-        return [item for item in (_cleaned(item, keep_nulls) for item in value) if item is not _DROP]
-    return value
+    try:
+        if isinstance(value, dict):
+            members = value if keep_nulls else {key: item for key, item in value.items() if item is not None}
+            if DIRECTIVE in members:
+                return _DROP
+            cleaned = {key: _cleaned(item, keep_nulls) for key, item in members.items()}
+            return {key: item for key, item in cleaned.items() if item is not _DROP}
+        if isinstance(value, list):
+            return [item for item in (_cleaned(item, keep_nulls) for item in value) if item is not _DROP]
+        return value
+    except RecursionError:
+        return continued(_cleaned, value, keep_nulls)
 
 
 # --------------------------------------------------------------------- lists

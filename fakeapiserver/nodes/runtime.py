@@ -146,8 +146,7 @@ class SimulatedRuntime:
         surroundings = replace(process.surroundings, is_terminal=streams.tty)
         code = await session.run(process.words, surroundings, resumes=True)
         seconds = max(0.0, self._clock.now() - run.started)
-        said = "".join(text for _, text in session.printed)
-        printed = [*process.lines(run.started), *((seconds, line) for line in said.splitlines())]
+        printed = [*process.lines(run.started), *((seconds, line) for line in session.printed.splitlines())]
         self._simulation.finish(pod, container, runs_for=seconds, exit_codes=(code,), log=printed)
 
     async def dial(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -2,6 +2,8 @@
 reads its input."""
 
 import asyncio
+import codecs
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,20 +20,34 @@ _INTERRUPTED: Final = 130
 _INTERRUPT: Final = "\x03"
 _END_OF_INPUT: Final = "\x04"
 _ERASES: Final = ("\x7f", "\b")
+# Bytes that are read in one turn of the event loop, of a program's input and of keys, each of which is echoed.
+_INPUT: Final = 1 << 16
+_KEYS: Final = 256
+# Characters of a terminal's line, as of Linux', and of the output that is kept for a container's log.
+_LINE: Final = 4095
+_KEPT: Final = 1 << 20
 
 
 class Session:
-    """A client's streams and a shell. `printed`: what the shell has written, with the clock's time."""
+    """A client's streams and a shell."""
 
     def __init__(self, streams: Streams, clock: Timers) -> None:
         self._streams = streams
         self._clock = clock
         self._typed = ""
-        self.printed: list[tuple[float, str]] = []
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._printed: deque[str] | None = None
+        self._printed_size = 0
+
+    @property
+    def printed(self) -> str:
+        """The last mebibyte of the output, if the command was resumed."""
+        return "".join(self._printed or ())
 
     async def run(self, command: Sequence[str], surroundings: Surroundings, *, resumes: bool = False) -> int:
         """Runs the command in the clock's time and returns its exit code: 126 or 127 with a sentence for what the simulator can't
         follow. `resumes`: the command runs already, and waits for its first input. ConnectionError: the client has left."""
+        self._printed = deque() if resumes else None
         shell = Shell(surroundings, PROGRAMS, now=self._clock.now())
         steps = shell.call(command)
         try:
@@ -68,21 +84,32 @@ class Session:
 
     async def _write(self, descriptor: int, text: str) -> None:
         """A terminal has one output, whose lines end with a carriage return."""
-        self.printed.append((self._clock.now(), text))
+        self._keep(text)
         streams = self._streams
         write = streams.stderr if descriptor == STDERR and not streams.tty else streams.stdout
         if write is not None:
             shown = text.replace("\n", "\r\n") if streams.tty else text
             await write(shown.encode("utf-8", "surrogateescape"))
 
-    async def _input(self) -> str:
-        data = await self._streams.stdin.read() if self._streams.stdin is not None else b""
-        return data.decode("utf-8", "surrogateescape")
+    def _keep(self, text: str) -> None:
+        if self._printed is not None:
+            self._printed.append(text)
+            self._printed_size += len(text)
+            while self._printed_size > _KEPT:
+                self._printed_size -= len(self._printed.popleft())
+
+    async def _input(self, size: int = _INPUT) -> str:
+        """Reads some input, at most so many bytes; "" at its end. Others have their turn before."""
+        await asyncio.sleep(0)
+        while data := await self._streams.stdin.read(size) if self._streams.stdin is not None else b"":
+            if text := self._decoder.decode(data):
+                return text
+        return self._decoder.decode(b"", final=True)
 
     async def _line(self) -> str:
         """Reads a line up to the Enter key, and echoes it; "" at the end of the input."""
         line = ""
-        while self._typed or (more := await self._input()):
+        while self._typed or (more := await self._input(_KEYS)):
             self._typed = self._typed or more
             key, self._typed = self._typed[0], self._typed[1:]
             if key in ("\r", "\n"):
@@ -97,7 +124,7 @@ class Session:
             if key in _ERASES:
                 await self._write(STDERR, "\b \b" if line else "")
                 line = line[:-1]
-            elif key.isprintable():
+            elif key.isprintable() and len(line) < _LINE:
                 line += key
                 await self._write(STDERR, key)
         return line

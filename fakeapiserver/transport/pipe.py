@@ -9,10 +9,12 @@ _MOST_WAITING: Final = 1 << 20
 class Pipe:
     """A buffer between a writer and a reader.
 
-    The writer waits while more than a mebibyte is unread. Once `drop`ped, nothing is read any more and new data is lost.
+    The writer waits while more than `most` bytes are unread (default: a mebibyte). Once `drop`ped, nothing is read any more and new data
+    is lost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST_WAITING) -> None:
+        self._most = most
         self._waiting = bytearray()
         self._ended = False
         self._changed = asyncio.Event()
@@ -23,7 +25,7 @@ class Pipe:
             return
         self._waiting += data
         self._wake()
-        while len(self._waiting) > _MOST_WAITING and not self._ended:
+        while len(self._waiting) > self._most and not self._ended:
             await self._change()
 
     def end(self) -> None:

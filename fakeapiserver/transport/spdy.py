@@ -5,6 +5,7 @@ there, there are no windows: a stream that is not read blocks its connection.
 """
 
 import asyncio
+import itertools
 import struct
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -20,6 +21,11 @@ _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _FIN: Final = 1
 _REFUSED, _CANCEL = 3, 5
 _MAX_HEADERS: Final = 1 << 20
+# Headers of a stream; open streams of the other side; unread bytes of a stream; and frames of one turn of the event loop.
+_MAX_COUNT: Final = 1_000
+MAX_STREAMS: Final = 2_000
+_MAX_UNREAD: Final = 1 << 16
+_TURN_FRAMES: Final = 64
 _PIECE: Final = 1 << 16
 _STREAM_ID: Final = (1 << 31) - 1
 
@@ -61,7 +67,7 @@ class Stream:
     def __init__(self, session: "Session", number: int, headers: Mapping[str, str]) -> None:
         self.number = number
         self.headers = headers
-        self.received = Pipe()
+        self.received = Pipe(_MAX_UNREAD)
         self._session = session
         self._closed = False
 
@@ -118,7 +124,11 @@ class Session:
     async def run(self) -> None:
         """Reads until the connection ends. Raises SPDYError for invalid data."""
         try:
-            while await self._reaches(8):
+            for count in itertools.count(1):
+                if not await self._reaches(8):
+                    return
+                if count % _TURN_FRAMES == 0:
+                    await asyncio.sleep(0)
                 first, flags_and_length = struct.unpack_from(">II", self._received)
                 flags, length = flags_and_length >> 24, flags_and_length & 0xFFFFFF
                 if not await self._reaches(8 + length):
@@ -210,9 +220,15 @@ class Session:
     async def _control(self, kind: int, flags: int, payload: bytes) -> None:
         if kind == _SYN_STREAM:
             number = struct.unpack_from(">I", payload)[0] & _STREAM_ID
-            stream = self._streams[number] = Stream(self, number, self._inflated(payload[10:]))
+            stream = Stream(self, number, self._inflated(payload[10:]))
             if flags & _FIN:
                 stream.received.end()
+            if number in self._streams:
+                raise SPDYError(f"stream {number} is opened twice")
+            if max(len(self._streams), self._opened.qsize()) >= MAX_STREAMS:
+                await self.refuse(stream)
+                return
+            self._streams[number] = stream
             self._opened.put_nowait(stream)
         elif kind == _SYN_REPLY:
             number = struct.unpack_from(">I", payload)[0] & _STREAM_ID
@@ -246,8 +262,10 @@ class Session:
         if self._inflate.unconsumed_tail:
             raise SPDYError("the headers are too large")
         (count,) = struct.unpack_from(">I", block)
+        if count > _MAX_COUNT:
+            raise SPDYError("there are too many headers")
         headers, at = {}, 4
-        for _ in range(min(count, len(block))):
+        for _ in range(count):
             name, at = _text_at(block, at)
             value, at = _text_at(block, at)
             headers[name] = value.partition("\0")[0]

@@ -29,12 +29,14 @@ class Call(Struct, frozen=True):
 
 
 class Attack(Struct, frozen=True):
-    """`before` are the requests that prepare it, and `call` is the one that is measured, with the seconds `after` its answer."""
+    """`before` are the requests that prepare it, and `call` is the one that is measured, with the seconds `after` its answer. `frames`
+    returns the bytes that are sent behind an answer that changes the protocol."""
 
     name: str
     call: Call
     before: Sequence[Call] = ()
     after: float = 0.05
+    frames: Callable[[], bytes] | None = None
 
 
 def encoded(value: object) -> bytes:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from http.client import HTTPException, HTTPSConnection
+from socket import socket
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from conformance.robustness.attacks.attack import Attack, Call
 from conformance.robustness.attacks.every import attacks
+from conformance.robustness.attacks.frames import FLAGS
 from conformance.robustness.attacks.prober import Prober, Waits, processor_clock
 from conformance.robustness.client import LOST, Credentials
 from conformance.robustness.served import served
@@ -29,16 +31,23 @@ http.client._MAXHEADERS = 1000  # type: ignore[attr-defined]
 _ALLOWED: Final = 0.1
 _PATIENCE: Final = 100.0
 _REFUSED: Final = 400
+_SWITCHED: Final = 101
 _TOO_LATE: Final = 504
 _SERVER_ERROR: Final = 500
 # How etcd refuses objects of more than 1.5 MB, which clients get as 500.
 _TOO_LARGE: Final = ("etcdserver: request is too large", "rpc error: code = ResourceExhausted")
 # Seconds before an attack in which the prober only sees the server at rest.
 _REST: Final = 0.05
+# Seconds for which frames are sent and answers read, and bytes by which the server may grow meanwhile.
+_TALK: Final = 3.0
+_SILENCE: Final = 0.5
+_MEMORY: Final = 256 << 20
+_PIECE: Final = 1 << 16
 
 
 class Outcome(Struct, frozen=True):
-    """`status` is 0 if there was no answer; `message` is the beginning of the answer's; times in seconds."""
+    """`status` is 0 if there was no answer; `message` is the beginning of the answer's; times in seconds. `memory`: the bytes by which the
+    server grew at most, of attacks with frames; `complaints`: the tracebacks that it printed."""
 
     name: str
     status: int
@@ -46,6 +55,8 @@ class Outcome(Struct, frozen=True):
     processor: float
     seconds: float
     waits: Waits
+    memory: int
+    complaints: int
 
     @property
     def problems(self) -> list[str]:
@@ -57,6 +68,10 @@ class Outcome(Struct, frozen=True):
             problems.append(f"status {self.status}")
         if self.waits.failed:
             problems.append(f"{self.waits.failed} requests of others failed")
+        if self.memory > _MEMORY:
+            problems.append(f"{self.memory >> 20} MiB more")
+        if self.complaints:
+            problems.append(f"{self.complaints} tracebacks")
         return problems
 
 
@@ -76,17 +91,39 @@ class _Attacker:
             raise RuntimeError(f"{call.method} {call.path}, which prepares an attack: {status} {message}")
         self._prepared.add(id(call))
 
-    def send(self, call: Call, body: bytes) -> tuple[int, str]:
+    def send(self, call: Call, body: bytes, frames: bytes = b"") -> tuple[int, str]:
         connection = HTTPSConnection(self._credentials.address, context=self._credentials.context, timeout=_PATIENCE)
         try:
             headers = {"Content-Type": call.content_type, **call.headers, **self._credentials.headers}
             connection.request(call.method, call.path, body or None, headers)
             response = connection.getresponse()
+            if response.status == _SWITCHED:
+                return response.status, _talk(connection.sock, frames)
             return response.status, _message(response.read())
         except LOST as error:
             return (0, str(error)) if not isinstance(error, HTTPException) else (0, repr(error))
         finally:
             connection.close()
+
+
+def _talk(connection: socket, frames: bytes) -> str:
+    """Sends frames until the server closes the connection, takes no more, or is silent, and returns what came of it."""
+    end, received, at = time.monotonic() + _TALK, 0, 0
+    connection.settimeout(_SILENCE)
+    try:
+        while time.monotonic() < end:
+            if at < len(frames):
+                at += connection.send(frames[at : at + _PIECE])
+                continue
+            data = connection.recv(_PIECE)
+            received += len(data)
+            if not data:
+                return f"closed after {received} bytes"
+    except TimeoutError:
+        return f"silent after {received} bytes"
+    except LOST as error:
+        return f"closed: {error!r}"
+    return f"goes on after {received} bytes"
 
 
 def _message(body: bytes) -> str:
@@ -100,22 +137,28 @@ def _message(body: bytes) -> str:
 
 def run(chosen: Sequence[Attack], flags: Sequence[str] = ()) -> Iterator[Outcome]:
     """Yields the outcome of each attack, all on one server. Raises RuntimeError if the server doesn't start."""
-    with served(flags) as server:
+    with served((*FLAGS, *flags)) as server:
         attacker = _Attacker(server.credentials)
         used, prober = processor_clock(server.process), Prober(server.kubeconfig, server.process)
         try:
             for attack in chosen:
                 for call in attack.before:
                     attacker.prepare(call)
-                body = attack.call.body()
+                body, frames = attack.call.body(), attack.frames() if attack.frames else b""
+                known, size = len(server.complaints()), server.memory()
+                server.forget_peak()
                 began, cost = time.monotonic(), used()
                 prober.begin()
                 time.sleep(_REST)
-                status, message = attacker.send(attack.call, body)
+                status, message = attacker.send(attack.call, body, frames)
                 seconds = time.monotonic() - began
                 time.sleep(attack.after)
                 waits = prober.end()
-                yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits)
+                if attack.frames and status != _SWITCHED:
+                    raise RuntimeError(f"{attack.name}: {status} {message}, so no frames were sent")
+                memory = server.peak() - size if attack.frames else 0
+                complaints = len(server.complaints()) - known
+                yield Outcome(attack.name, status, message, used() - cost, seconds - _REST, waits, memory, complaints)
         finally:
             prober.close()
 

@@ -7,6 +7,7 @@ from conformance.robustness.attacks import (
     builtin,
     custom,
     depths,
+    frames,
     metadata,
     patches,
     pods,
@@ -18,5 +19,5 @@ from conformance.robustness.attacks.attack import Attack
 
 
 def attacks() -> Iterator[Attack]:
-    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire, depths):
+    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire, depths, frames):
         yield from module.attacks()

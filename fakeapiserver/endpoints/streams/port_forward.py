@@ -17,7 +17,7 @@ from fakeapiserver.endpoints.request import Request, Response
 from fakeapiserver.endpoints.streams.remote_command import Channels, converse, spdy_response
 from fakeapiserver.endpoints.streams.websocket import WebSocket, accept, first_of, is_websocket_request
 from fakeapiserver.transport.pipe import Pipe
-from fakeapiserver.transport.spdy import Session, Stream
+from fakeapiserver.transport.spdy import MAX_STREAMS, Session, Stream
 
 _PROTOCOLS: Final = ("portforward.k8s.io",)
 TUNNEL: Final = "SPDY/3.1+"
@@ -84,7 +84,7 @@ class _Forwarding:
         pairs: set[asyncio.Task[None]] = set()
         try:
             async for stream in session.opened():
-                if not _is_valid(stream.headers):
+                if not _is_valid(stream.headers) or len(waiting) >= MAX_STREAMS:
                     await session.refuse(stream)
                     continue
                 await session.reply(stream)

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import binascii
 import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -17,7 +18,7 @@ from fakeapiserver.auth.authenticators.websocket import protocols
 from fakeapiserver.component_helpers.streaming import KubeletError, Streams, Write
 from fakeapiserver.endpoints import respond
 from fakeapiserver.endpoints.request import Receive, Request, Response, Send
-from fakeapiserver.endpoints.streams.websocket import WebSocket, accept, first_of, is_websocket_request
+from fakeapiserver.endpoints.streams.websocket import TURN_BYTES, WebSocket, accept, first_of, is_websocket_request
 from fakeapiserver.transport.pipe import Pipe
 from fakeapiserver.transport.spdy import SPDY, Session, Stream
 
@@ -31,7 +32,11 @@ _WEBSOCKET_PROTOCOLS: Final = (
     "v4.base64.channel.k8s.io",
 )
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
+# Bytes of a terminal's size, and those that are read of sizes in one turn of the event loop.
 _MAX_SIZE_TEXT: Final = 1 << 10
+_SIZES_AT_ONCE: Final = 1 << 12
+_MAX_SIZE: Final = (1 << 16) - 1
+_SIZE_BEGINS: Final = re.compile(r"\S")
 _CREATION_SECONDS: Final = 30.0
 _PROTOCOL_VERSION: Final = b"x-stream-protocol-version"
 _SUCCESS: Final[Object] = {"metadata": {}, "status": "Success"}
@@ -188,9 +193,18 @@ class Channels:
                 yield message[0], message[1:]
                 continue
             try:
-                yield message[0] - ord("0"), base64.b64decode(message[1:], validate=True)
+                yield message[0] - ord("0"), await _from_base64(message[1:])
             except binascii.Error:
                 continue
+
+
+async def _from_base64(text: bytes) -> bytes:
+    """Decodes a part of a long text in each turn of the event loop. Raises binascii.Error."""
+    pieces = [base64.b64decode(text[:TURN_BYTES], validate=True)]
+    for start in range(TURN_BYTES, len(text), TURN_BYTES):
+        await asyncio.sleep(0)
+        pieces.append(base64.b64decode(text[start : start + TURN_BYTES], validate=True))
+    return b"".join(pieces)
 
 
 async def _over_websocket(socket: WebSocket, options: Mapping[str, Any], process: Process) -> None:
@@ -238,12 +252,16 @@ def _has_stderr(options: Mapping[str, Any]) -> bool:
 
 def _resize(streams: Streams, data: bytes) -> None:
     """Sets the terminal's size; ignores invalid ones."""
+    if len(data) > _MAX_SIZE_TEXT:
+        return
     try:
         size = json.loads(data)
-        streams.size = (int(size["Width"]), int(size["Height"]))
-        streams.resized.set()
-    except (ValueError, TypeError, KeyError):
+        width, height = size["Width"], size["Height"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         return
+    if all(type(number) is int and 0 <= number <= _MAX_SIZE for number in (width, height)):
+        streams.size = (width, height)
+        streams.resized.set()
 
 
 # -------------------------------------------------------------------------- SPDY
@@ -257,14 +275,17 @@ async def _over_spdy(session: Session, protocol: str, options: Mapping[str, Any]
     if options.get("tty") and protocol.startswith(("v4.", "v3.")):
         wanted.append("resize")
     by_name: dict[str, Stream] = {}
-    async with asyncio.timeout(_CREATION_SECONDS):
-        async for stream in session.opened():
-            await session.reply(stream)
-            by_name[stream.headers.get("streamtype", "")] = stream
-            if all(name in by_name for name in wanted):
-                break
-        else:
-            return
+    try:
+        async with asyncio.timeout(_CREATION_SECONDS):
+            async for stream in session.opened():
+                await session.reply(stream)
+                by_name[stream.headers.get("streamtype", "")] = stream
+                if all(name in by_name for name in wanted):
+                    break
+            else:
+                return
+    except TimeoutError:  # the connection ends
+        return
     streams = Streams(
         by_name["stdin"].received if "stdin" in by_name else None,
         by_name["stdout"].write if "stdout" in by_name else None,
@@ -289,15 +310,21 @@ async def _sizes(stream: Stream | None, streams: Streams) -> AsyncGenerator[None
 
     async def follow(stream: Stream) -> None:
         text, decoder = "", json.JSONDecoder()
-        while data := await stream.read():
+        while data := await stream.received.read(_SIZES_AT_ONCE):
             text = text[-_MAX_SIZE_TEXT:] + data.decode("utf-8", "replace")
-            while text := text.lstrip():
+            at = 0
+            while begin := _SIZE_BEGINS.search(text, at):
+                at = begin.start()
                 try:
-                    _, end = decoder.raw_decode(text)
+                    _, end = decoder.raw_decode(text, at)
                 except ValueError:
                     break  # the rest is still to come
-                _resize(streams, text[:end].encode())
-                text = text[end:]
+                except RecursionError:
+                    return
+                _resize(streams, text[at:end].encode())
+                at = end
+            text = text[at:]
+            await asyncio.sleep(0)
 
     following = asyncio.ensure_future(follow(stream))
     try:

@@ -10,6 +10,7 @@ websocket is: reserved bits and opcodes, invalid close codes and invalid texts p
 import asyncio
 import base64
 import hashlib
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
@@ -24,6 +25,9 @@ _TEXT, _BINARY, _CLOSE, _PING, _PONG = 1, 2, 8, 9, 10
 _MAX_MESSAGE: Final = 32 << 20
 _MAX_CONTROL: Final = 125
 _LENGTH_BYTES: Final = 4  # in front of each event of a binary watch
+# What is done in one turn of the event loop: so many frames, and so many bytes of one, a multiple of the mask's four.
+_TURN_FRAMES: Final = 256
+TURN_BYTES: Final = 1 << 20
 
 Serve = Callable[["WebSocket"], Awaitable[None]]
 
@@ -100,7 +104,11 @@ class WebSocket:
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Yields the client's frames until it closes, breaks a rule or sends too much at once; pings are answered."""
-        while await self._reaches(2):
+        for count in itertools.count(1):
+            if not await self._reaches(2):
+                return
+            if count % _TURN_FRAMES == 0:
+                await asyncio.sleep(0)
             opcode, masked, size = self._received[0] & 15, self._received[1] & 128, self._received[1] & 127
             width = 2 if size == 126 else 8 if size == 127 else 0
             begin = 2 + width + (4 if masked else 0)
@@ -113,12 +121,16 @@ class WebSocket:
                 return
             if opcode == _CLOSE or size > _MAX_MESSAGE or not await self._reaches(begin + size):
                 return
-            payload = _unmasked(self._received[begin : begin + size], self._received[begin - 4 : begin])
+            payload, mask = self._received[begin : begin + size], self._received[begin - 4 : begin]
             del self._received[: begin + size]
+            for start in range(0, size, TURN_BYTES):
+                if start:
+                    await asyncio.sleep(0)
+                payload[start : start + TURN_BYTES] = _unmasked(payload[start : start + TURN_BYTES], mask)
             if opcode == _PING:
-                await self._write(_PONG, payload[:_MAX_CONTROL])
+                await self._write(_PONG, bytes(payload[:_MAX_CONTROL]))
             elif opcode != _PONG:
-                yield payload
+                yield bytes(payload)
 
     async def finish(self, message: bytes, *, text: bool) -> None:
         """Sends the last message and the close frame in one write, as golang's server does, and ends the connection.

@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
 
+from fakeapiserver.apimachinery.depth import Walk, flattened
 from fakeapiserver.apimachinery.meta import Object
+from fakeapiserver.apimachinery.serializer.json import decode_plainly, encode_plainly
 from fakeapiserver.storage.interface import StoredObject
 from fakeapiserver.storage.keys import ROOT, resource_of
 from fakeapiserver.storage.mvcc import Snapshot
@@ -109,14 +111,14 @@ def diff(old: Snapshot, new: Snapshot, *, noise: bool = False) -> Diff:
 
 def fields(resource: str, old: Object, new: Object) -> list[Field]:
     """The differences of two objects of a resource, without what the server sets at each write. Values of Secrets are hidden."""
-    found = [*_fields("", old, new, noise=False)]
+    found = [*flattened(_fields("", old, new, noise=False))]
     return [_masked(each) for each in found] if resource == "secrets" else found
 
 
 def _compared(was: StoredObject, now: StoredObject, noise: bool) -> Entry:
     entry = _entry(now)
-    old, new = json.loads(was.value), json.loads(now.value)
-    fields = [*_fields("", old, new, noise)]
+    old, new = decode_plainly(was.value), decode_plainly(now.value)
+    fields = [*flattened(_fields("", old, new, noise))]
     if entry.resource == "secrets":
         fields = [_masked(each) for each in fields]
     return Entry(entry.resource, entry.namespace, entry.name, entry.object, tuple(fields))
@@ -124,7 +126,7 @@ def _compared(was: StoredObject, now: StoredObject, noise: bool) -> Entry:
 
 def _entry(stored: StoredObject) -> Entry:
     resource = resource_of(stored.key)
-    obj = json.loads(stored.value)
+    obj = decode_plainly(stored.value)
     title = title_of(resource)
     meta = obj["metadata"]
     if title == "secrets":
@@ -150,25 +152,33 @@ def _masked(each: Field) -> Field:
     return Field(each.path, hidden[0], "(another secret)" if hidden == [_SECRET, _SECRET] else hidden[1])
 
 
-def _fields(path: str, old: Any, new: Any, noise: bool) -> Iterator[Field]:
-    if old == new and type(old) is type(new):
+def _fields(path: str, old: Any, new: Any, noise: bool) -> Walk[Field]:
+    if type(old) is type(new) and _surely_equal(old, new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         is_opaque = path.rpartition(".")[2] in _OPAQUE
         for name in [*old, *(name for name in new if name not in old)]:
             was, now = old.get(name, ABSENT), new.get(name, ABSENT)
             if noise or is_opaque or not _is_noise(name, was, now):
-                yield from _fields(_joined(path, name), was, now, noise)
+                yield _fields(_joined(path, name), was, now, noise)
     elif isinstance(old, list) and isinstance(new, list) and (identity := _identity(old, new)):
         before, after = ({item[identity]: item for item in items} for items in (old, new))
         for value in dict.fromkeys((*before, *after)):
             place = f"{path}[{identity}={value}]"
-            yield from _fields(place, before.get(value, ABSENT), after.get(value, ABSENT), noise)
+            yield _fields(place, before.get(value, ABSENT), after.get(value, ABSENT), noise)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (was, now) in enumerate(zip(old, new, strict=True)):
-            yield from _fields(f"{path}[{number}]", was, now, noise)
+            yield _fields(f"{path}[{number}]", was, now, noise)
     else:
         yield Field(path, old, new)
+
+
+def _surely_equal(old: Any, new: Any) -> bool:
+    """False also where that is too deep to be seen at once: the levels below are compared one by one then."""
+    try:
+        return bool(old == new)
+    except RecursionError:
+        return False
 
 
 def _is_noise(name: str, old: Any, new: Any) -> bool:
@@ -200,7 +210,12 @@ def _joined(path: str, name: str) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, str) and value and "\n" not in value:
         return value
-    return repr(value) if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    if value is ABSENT:
+        return repr(value)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return encode_plainly(value).decode()
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from fakeapiserver import Cluster, diff
-from fakeapiserver.state.diff import ABSENT, Field, _fields
+from fakeapiserver.apimachinery.depth import flattened
+from fakeapiserver.state.diff import ABSENT, Field, _fields, fields
 
 POD = {
     "apiVersion": "v1",
@@ -92,5 +93,19 @@ def test_values_of_secrets_are_not_shown(cluster: Cluster) -> None:
     ],
 )
 def test_fields(old: Any, new: Any, expected: list[str]) -> None:
-    assert [str(field) for field in _fields("", old, new, False)] == expected
+    assert [str(field) for field in flattened(_fields("", old, new, False))] == expected
     assert repr(ABSENT) == "(absent)"
+
+
+def nested(leaf: int) -> dict[str, Any]:
+    value: Any = leaf
+    for _ in range(9980):
+        value = {"a": value}
+    return {"spec": value}
+
+
+def test_objects_of_any_depth_are_compared() -> None:
+    path = "spec" + ".a" * 9980
+    assert [(field.path, field.old, field.new) for field in fields("deeps", nested(1), nested(2))] == [(path, 1, 2)]
+    assert fields("deeps", nested(1), nested(1)) == []
+    assert str(*fields("deeps", {"spec": 1}, nested(1))).count('"a"') == 9980

@@ -6,9 +6,11 @@ and call themselves again with `continued`, in a new thread, whose stack is empt
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar, copy_context
 from threading import Thread
+from time import sleep
 from typing import Any, Final, ParamSpec, TypeVar
 
 from fakeapiserver.apimachinery.allowance import spend
@@ -60,7 +62,9 @@ def continued(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     except BaseException as error:
         if thread.ident:
             interrupt(thread, type(error))
-            thread.join()
+            # Thread.join of Python 3.11 takes a thread for ended if an error has come to the caller while it waited.
+            while not (results or errors) and thread.ident in sys._current_frames():
+                sleep(_TURN)
         raise
     if errors:
         raise errors.pop()

@@ -1,4 +1,4 @@
-"""What runs beside the requests doesn't end unseen."""
+"""Failures of background tasks are logged."""
 
 import asyncio
 import logging

@@ -37,6 +37,7 @@ TESTS: Final[Mapping[str, _Tests]] = {
             "tests/auth/test_attacks.py",
             "tests/auth/test_authenticators.py",
             "tests/auth/test_bootstrap_tokens.py",
+            "tests/auth/test_certificate_verdicts.py",
             "tests/auth/test_oidc.py",
             "tests/auth/test_service_account_tokens.py",
             "tests/server/http/test_client_authorities.py",

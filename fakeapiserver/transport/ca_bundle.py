@@ -7,7 +7,7 @@ import base64
 import re
 import ssl
 
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFICATE-----", re.DOTALL)
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s([^-]*)-----END CERTIFICATE-----")
 
 
 class MalformedCertificate(ValueError):

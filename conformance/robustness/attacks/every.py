@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from conformance.robustness.attacks import (
     admitted,
     builtin,
+    crowds,
     custom,
     depths,
     frames,
@@ -19,5 +20,5 @@ from conformance.robustness.attacks.attack import Attack
 
 
 def attacks() -> Iterator[Attack]:
-    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire, depths, frames):
+    for module in (pods, metadata, builtin, custom, patches, requests, texts, admitted, wire, depths, frames, crowds):
         yield from module.attacks()

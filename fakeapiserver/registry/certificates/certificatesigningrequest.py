@@ -38,8 +38,9 @@ _LEGACY: Final = "kubernetes.io/legacy-unknown"
 _DECISIONS: Final = ("Approved", "Denied")
 # What is either true or not there.
 _FINAL: Final = (*_DECISIONS, "Failed")
+# A line that begins with five hyphens ends a block: so many beginnings are read in linear time.
 _PEM: Final = re.compile(
-    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*$", re.DOTALL | re.MULTILINE
+    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n((?:(?!-----)[^\n]*\n)*)^-----END \1-----[ \t\r]*$", re.MULTILINE
 )
 _NO_REQUEST: Final = "PEM block type must be CERTIFICATE REQUEST"
 _SHORTEST: Final = 600

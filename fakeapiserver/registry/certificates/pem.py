@@ -11,8 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
+# A line that begins with five hyphens ends a block: so many beginnings are read in linear time.
 _BLOCK: Final = re.compile(
-    r"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*$", re.DOTALL | re.MULTILINE
+    r"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n((?:(?!-----)[^\n]*\n)*)^-----END \1-----[ \t\r]*$", re.MULTILINE
 )
 _HEADER: Final = re.compile(r"^[^\n:]*:[^\n]*\n", re.MULTILINE)
 

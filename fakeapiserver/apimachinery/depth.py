@@ -9,8 +9,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar, copy_context
-from threading import Thread
-from time import sleep
+from threading import Event, Thread
 from typing import Any, Final, ParamSpec, TypeVar
 
 from fakeapiserver.apimachinery.allowance import spend
@@ -64,7 +63,7 @@ def continued(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
             interrupt(thread, type(error))
             # Thread.join of Python 3.11 takes a thread for ended if an error has come to the caller while it waited.
             while not (results or errors) and thread.ident in sys._current_frames():
-                sleep(_TURN)
+                Event().wait(_TURN)
         raise
     if errors:
         raise errors.pop()

@@ -6,6 +6,7 @@ Upstream: sigs.k8s.io/json and Go's encoding/json, used by k8s.io/apimachinery/p
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, Final
@@ -15,7 +16,14 @@ import msgspec
 from fakeapiserver.apimachinery.depth import continued
 from fakeapiserver.apimachinery.go.quote import go_quote
 from fakeapiserver.apimachinery.serializer import deep_json
-from fakeapiserver.apimachinery.serializer.go_json import DecodeError, JSONParser, NumberTooLarge, Repeated, Written
+from fakeapiserver.apimachinery.serializer.go_json import (
+    MAX_DEPTH,
+    DecodeError,
+    JSONParser,
+    NumberTooLarge,
+    Repeated,
+    Written,
+)
 
 __all__ = [
     "DecodeError",
@@ -38,6 +46,8 @@ __all__ = [
     "with_duplicates",
 ]
 
+# Before, msgspec ends with a RecursionError after fewer levels than Go's MAX_DEPTH.
+_GOES_DEEPER: Final = sys.version_info >= (3, 14)
 _decode: Final = msgspec.json.Decoder().decode
 _encoder: Final = msgspec.json.Encoder()
 _sorting_encoder: Final = msgspec.json.Encoder(order="deterministic")
@@ -63,8 +73,30 @@ def decode(data: bytes) -> Any:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return JSONParser(data).parse()
+    if (
+        _GOES_DEEPER
+        and len(data) > 2 * MAX_DEPTH
+        and data.count(b"{") + data.count(b"[") > MAX_DEPTH
+        and _is_too_deep(value)
+    ):
+        return JSONParser(data).parse()
     has_long_number = _long_member(data) or _long_item(data) or _long_first_item(data) or _is_long(data)
     return _go_numbers(value) if has_long_number else value
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Goes through the containers of each level."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if type(container) is dict else container)
+            if type(item) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def decode_exactly(data: bytes) -> Any:

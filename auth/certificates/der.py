@@ -39,22 +39,37 @@ class Reader:
     def next_is(self, tag: int) -> bool:
         return bool(self) and self._data[self._start] == tag
 
+    def any(self) -> tuple[int, bytes]:
+        """Returns the tag and the content of the next element."""
+        data, start = self._data, self._start
+        head = data[start : start + 2]
+        if len(head) < 2 or head[0] & 0x1F == 0x1F:
+            raise Malformed("x509: malformed certificate")
+        size, start = head[1], start + 2
+        if size >= 0x80:
+            count = size & 0x7F
+            digits = data[start : start + count]
+            size, start = int.from_bytes(digits), start + count
+            if not 1 <= count <= 4 or len(digits) < count or digits[0] == 0 or size < 0x80:
+                raise Malformed("x509: malformed certificate")
+        end = start + size
+        if end > len(data):
+            raise Malformed("x509: malformed certificate")
+        self._start = end
+        return head[0], data[start:end]
+
     def whole(self, tag: int) -> bytes:
         """Returns the next element with its head."""
         start = self._start
-        if self._any()[0] != tag:
+        if self.any()[0] != tag:
             raise Malformed("x509: malformed certificate")
         return self._data[start : self._start]
 
     def content(self, tag: int) -> bytes:
-        found, content = self._any()
+        found, content = self.any()
         if found != tag:
             raise Malformed("x509: malformed certificate")
         return content
-
-    def any(self) -> tuple[int, bytes]:
-        """Returns the tag and the content of the next element."""
-        return self._any()
 
     def inner(self, tag: int = SEQUENCE) -> "Reader":
         return Reader(self.content(tag))
@@ -106,7 +121,7 @@ class Reader:
 
     def time(self) -> int:
         """Returns seconds since the epoch."""
-        tag, content = self._any()
+        tag, content = self.any()
         pattern = {UTC_TIME: _UTC, GENERALIZED_TIME: _GENERALIZED}.get(tag)
         match = pattern.fullmatch(content) if pattern else None
         if match is None:
@@ -116,24 +131,6 @@ class Reader:
         if tag == UTC_TIME:
             year += 1900 if year >= 50 else 2000
         return _seconds(year, month, day, hour, minute, second) - _offset(zone)
-
-    def _any(self) -> tuple[int, bytes]:
-        data, start = self._data, self._start
-        head = data[start : start + 2]
-        if len(head) < 2 or head[0] & 0x1F == 0x1F:
-            raise Malformed("x509: malformed certificate")
-        size, start = head[1], start + 2
-        if size >= 0x80:
-            count = size & 0x7F
-            digits = data[start : start + count]
-            size, start = int.from_bytes(digits), start + count
-            if not 1 <= count <= 4 or len(digits) < count or digits[0] == 0 or size < 0x80:
-                raise Malformed("x509: malformed certificate")
-        end = start + size
-        if end > len(data):
-            raise Malformed("x509: malformed certificate")
-        self._start = end
-        return head[0], data[start:end]
 
 
 def _seconds(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:

@@ -23,11 +23,11 @@ _CERT_SIGN: Final = 0x04
 
 @dataclass
 class Extensions:
-    """`authority` is None without basic constraints; `path_length` is -1 and the policies' numbers are None where they aren't said."""
+    """Without basic constraints `authority` is None. Policies' numbers not said are None, `path_length` is -1, and `key_usage` 0."""
 
     authority: bool | None = None
     path_length: int = -1
-    key_usage: int | None = None
+    key_usage: int = 0
     usages: tuple[str, ...] = ()
     alternatives: bytes = b""
     names: tuple[Name, ...] = ()
@@ -42,7 +42,7 @@ class Extensions:
 
     @property
     def forbids_signing(self) -> bool:
-        return bool(self.key_usage) and not (self.key_usage or 0) & _CERT_SIGN
+        return self.key_usage != 0 and not self.key_usage & _CERT_SIGN
 
 
 def read_extensions(reader: Reader) -> Extensions:

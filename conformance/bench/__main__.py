@@ -106,7 +106,7 @@ def measure(server: Server, loader: Path, figures: Figures, objects: int, defini
     """Measures a server once, from its start to its stop."""
     server.start()
     try:
-        load = load_of(server, loader)
+        load = load_of(loader, server)
         note = noter(figures)
         note("ready", server.ready_seconds)
         note("rss_idle", server.rss_bytes() / 2**20)
@@ -134,7 +134,7 @@ def measure_small(server: Server, loader: Path, figures: Figures, objects: int) 
     """Measures a server that holds small objects only, from its start to its stop."""
     server.start()
     try:
-        load, note = load_of(server, loader), noter(figures)
+        load, note = load_of(loader, server), noter(figures)
         load("fill", objects, clients=4, prefix="first", size=0)
         note("list_small", load("list", 15)["p50_ms"])
         load("fill", objects, clients=4, prefix="second", size=0)

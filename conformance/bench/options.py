@@ -79,7 +79,7 @@ def _servers(folder: Path, assets: Path | None) -> list[Server]:
 def _measure(server: Server, loader: Path, figures: Figures) -> None:
     server.start()
     try:
-        load, note = load_of(server, loader), noter(figures)
+        load, note = load_of(loader, server), noter(figures)
         requests(load, note)
         note("watch_p50", load("watch", 300, clients=100, prefix="watched")["p50_ms"])
         note("rss", server.rss_bytes() / 2**20)

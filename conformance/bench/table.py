@@ -5,6 +5,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+Note = Callable[[str, float], None]
+"""Puts a figure down, by its key."""
+
 Figures = dict[str, list[float]]
 """The values of each key, one of each round."""
 
@@ -19,7 +22,7 @@ class Row:
     more: bool = False
 
 
-def noter(figures: Figures) -> Callable[[str, float], None]:
+def noter(figures: Figures) -> Note:
     """Returns a function that adds a value to those of its key."""
     return lambda key, value: figures.setdefault(key, []).append(value)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.bench.requests import run_loader
 from conformance.bench.servers import TOKEN, rss_of
 from conformance.exchange import Client
 
@@ -60,13 +61,7 @@ class SteppedServer:
 
     def load(self, mode: str, count: int, **flags: object) -> dict[str, float]:
         """Runs the load generator, and returns what it prints. Raises RuntimeError if a request is refused."""
-        words = {"url": self.url, "token": TOKEN, "mode": mode, "n": count, **flags}
-        command = [str(self._program), *(f"-{name}={value}" for name, value in words.items())]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{mode}: {done.stderr.strip()}")
-        printed: dict[str, float] = json.loads(done.stdout)
-        return printed
+        return run_loader(self._program, self.url, mode, count, **flags)
 
     def send(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """Returns the body of an answer. Raises RuntimeError if the request is refused."""

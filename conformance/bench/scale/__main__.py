@@ -20,6 +20,7 @@ from typing import Final
 
 from conformance.bench.building import build_loader
 from conformance.bench.scale import measures, stores
+from conformance.bench.table import noter
 
 Figures = dict[str, dict[str, list[float]]]
 PARTS: Final = ("requests", "size", "watchers", "farm")
@@ -92,7 +93,7 @@ def main() -> int:
                         _say(f"round {number + 1} of {arguments.rounds}: {part}, {name}")
                         measure = measures.requests if part == "requests" else measures.watchers
                         with starts[name](programs, None) as running:
-                            measure(running, program, _noter(figures.setdefault(part, {}), name))
+                            measure(running, program, noter(figures.setdefault(part, {}).setdefault(name, {})))
         if "size" in arguments.parts and etcd is None:
             _say("without an etcd to fill, the part size is left out")
         elif "size" in arguments.parts:
@@ -129,11 +130,6 @@ def _numbers(text: str) -> Sequence[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _noter(figures: Figures, name: str) -> measures.Note:
-    noted = figures.setdefault(name, {})
-    return lambda key, value: noted.setdefault(key, []).append(value)
-
-
 def _measure_size(
     programs: stores.Programs, program: Path, pods: int, idle: dict[str, float], figures: Figures
 ) -> None:
@@ -146,7 +142,7 @@ def _measure_size(
         for name, start in stores.starts(programs).items():
             _say(f"{pods:,} pods: {name}")
             with start(programs, data) as running:
-                measures.size(running, program, _noter(figures, name), pods + nodes, idle)
+                measures.size(running, program, noter(figures.setdefault(name, {})), pods + nodes, idle)
 
 
 def _measure_farm(programs: stores.Programs, program: Path, rounds: int, figures: Figures) -> None:
@@ -154,7 +150,7 @@ def _measure_farm(programs: stores.Programs, program: Path, rounds: int, figures
         for count in (1, 2) if number % 2 == 0 else (2, 1):
             _say(f"round {number + 1} of {rounds}: {count} of ours on one etcd")
             with stores.farm(programs, count) as running:
-                measures.farm(running, program, _noter(figures, stores.ETCD))
+                measures.farm(running, program, noter(figures.setdefault(stores.ETCD, {})))
 
 
 def report(figures: dict[str, Figures], output: str) -> None:

@@ -9,38 +9,21 @@ from pathlib import Path
 from typing import Final
 
 from conformance.bench.beside import beside
+from conformance.bench.requests import load_of
 from conformance.bench.scale import stores
 from conformance.bench.scale.stores import Running
 from conformance.bench.servers import TOKEN
+from conformance.bench.table import Note
 
-# Puts a figure down, by its key.
-Note = Callable[[str, float], None]
-Load = Callable[..., dict[str, float]]
 _WATCHERS: Final = 1000
 _EVENTS: Final = 100
 # Deleting one object after the other takes some milliseconds each, except in memory.
 _MAX_DELETED: Final = 10_000
 
 
-def loading(program: Path, *running: Running) -> Load:
-    """Returns the function that runs the load generator against the servers, and returns what it prints."""
-    urls = ",".join(each.server.url for each in running)
-
-    def load(mode: str, count: int, **flags: object) -> dict[str, float]:
-        words = {"url": urls, "token": TOKEN, "mode": mode, "n": count, **flags}
-        command = [str(program), *(f"-{name}={value}" for name, value in words.items())]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"{running[0].name}: {mode} failed: {done.stderr.strip()}")
-        printed: dict[str, float] = json.loads(done.stdout)
-        return printed
-
-    return load
-
-
 def requests(running: Running, program: Path, note: Note) -> None:
     """Measures requests one after another, and of 16 clients, on a server that was empty."""
-    load = loading(program, running)
+    load = load_of(program, running.server)
     note("rss_idle", running.rss())
     load("create", 300, prefix="warm")
     for mode in ("create", "get", "update", "patch"):
@@ -56,7 +39,7 @@ def requests(running: Running, program: Path, note: Note) -> None:
 
 def size(running: Running, program: Path, note: Note, objects: int, idle: Mapping[str, float]) -> None:
     """Measures a server with many pods and nodes. `idle`: the memory of empty servers in MiB, by their names."""
-    load = loading(program, running)
+    load = load_of(program, running.server)
     note("open", running.server.ready_seconds)
     note("open_processor", running.seconds())
     note("rss", running.rss())
@@ -77,7 +60,7 @@ def size(running: Running, program: Path, note: Note, objects: int, idle: Mappin
 
 def watchers(running: Running, program: Path, note: Note) -> None:
     """Measures a thousand watchers of one collection."""
-    load = loading(program, running)
+    load = load_of(program, running.server)
     before, processor = running.rss(), running.seconds()
     with _most(running.rss) as most:
         note("watch", load("watch", _EVENTS, clients=_WATCHERS, prefix="watched")["seconds"])
@@ -87,7 +70,7 @@ def watchers(running: Running, program: Path, note: Note) -> None:
 
 def farm(running: list[Running], program: Path, note: Note) -> None:
     """Measures one server, or several on one etcd, with 16 and 32 clients that are spread over them."""
-    load = loading(program, *running)
+    load = load_of(program, *(each.server for each in running))
     load("create", 300, clients=4, prefix="warm")
     for clients in (16, 32):
         for mode, count in (("create", 2000), ("get", 4000)):
